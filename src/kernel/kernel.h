@@ -1,0 +1,263 @@
+/* Kernel IR: the structured program of one thread, with levels, memory spaces, layouts, order and fragments made visible so
+ * that the prover can judge what will really run. doc/kernel-ir.md describes the text form and the meaning. */
+#ifndef TILEC_KERNEL_KERNEL_H
+#define TILEC_KERNEL_KERNEL_H
+#include "base/arena.h"
+#include "base/diag.h"
+#include "base/element.h"
+#include "base/index.h"
+
+typedef struct kernel_value kernel_value;
+typedef struct kernel_stmt kernel_stmt;
+typedef struct kernel_array kernel_array;
+
+/* ---- levels: an ordered list, outermost first; ids are separate dimensions, never one flat number ---- */
+typedef enum level_kind { LEVEL_TASK, LEVEL_CLUSTER, LEVEL_BLOCK, LEVEL_WARPGROUP, LEVEL_SUBGROUP, LEVEL_LANE } level_kind;
+extern const char *const level_names[];
+typedef struct kernel_level {
+    level_kind kind;
+    int rank;
+    index_var **ids;       /* INDEX_ID, 0 <= id < extent */
+    index_expr **extents;  /* task: over launch symbols; below the task: constants */
+} kernel_level;
+
+/* ---- memory ---- */
+typedef enum memory_space {
+    SPACE_GLOBAL,   /* an argument or a workspace, seen by all tasks */
+    SPACE_SHARED,   /* one per block */
+    SPACE_PRIVATE,  /* memory of one thread (on a CPU: of one task) */
+    SPACE_REGISTER, /* private, constant-indexed once unrolled: the target keeps it in registers; may hold vectors */
+    SPACE_GHOST     /* not memory: records that each index of a reduction was consumed exactly once */
+} memory_space;
+extern const char *const space_names[];
+
+typedef enum layout_kind {
+    LAYOUT_ROW,     /* row-major, the last dimension has stride 1 */
+    LAYOUT_STRIDES, /* strides[rank], in elements, over launch symbols */
+    LAYOUT_PAD,     /* row-major, the last extent enlarged by `amount` elements */
+    LAYOUT_PANEL,   /* dimension `dim` split: order [dim/amount][the others][dim mod amount] */
+    LAYOUT_SWIZZLE, /* row-major with the XOR swizzle (bits, base, shift) on the element offset: x ^ ((x >> shift) & mask) at base */
+    LAYOUT_BOX      /* a descriptor box: tiles of box[rank] elements, each row-major, boxes row-major */
+} layout_kind;
+typedef struct kernel_layout {
+    layout_kind kind;
+    index_expr **strides;
+    int dim;
+    int64_t amount;
+    int bits, base, shift;
+    int64_t *box;
+} kernel_layout;
+
+typedef enum array_use { USE_IN, USE_OUT, USE_UPDATE, USE_WORKSPACE, USE_LOCAL } array_use;
+
+struct kernel_array {
+    const char *name;
+    memory_space space;
+    array_use use;           /* GLOBAL: IN, OUT, UPDATE or WORKSPACE; others LOCAL */
+    element_type element;
+    int lanes;               /* REGISTER arrays may hold vectors of this many elements; 1 elsewhere */
+    int rank;                /* 0: a single cell */
+    index_expr **dims;       /* GLOBAL: over launch symbols; others: constants (GHOST: anything) */
+    kernel_layout layout;
+    int alignment;           /* bytes the base is known to be aligned to; 0: the element's own */
+    index_expr *element_bound; /* integer arrays whose every element is in 0..bound-1, checked at launch; NULL: unknown */
+    bool element_injective;
+    /* OUT and UPDATE: what the launch must write, each cell exactly once; GHOST: what must be consumed exactly once.
+     * Over cell_vars[rank] (INDEX_LOOP kind); NULL: every cell of an OUT or GHOST, no promise for an UPDATE. */
+    index_var **cell_vars;
+    cond *cells;
+    int source_array;        /* id of the Tile IR argument, -1 for others */
+    source_span span;
+    int id;
+};
+
+/* A place in an array: one index per dimension. With lanes > 1, lane l stands at indices[vector_dim] + l. `active` (NULL: all)
+ * says that only lanes l < active take part: a prefix mask; inactive lanes make no access and load zero. */
+typedef struct kernel_access {
+    kernel_array *array;
+    index_expr **indices;
+    int lanes;
+    int vector_dim;          /* -1: the array's cells are themselves vectors of `lanes` (REGISTER arrays) */
+    index_expr *active;
+} kernel_access;
+
+/* ---- values: pure expression trees over lets, loads, ids ---- */
+/* KERNEL_OP(enum, text, operands (-1 any), class) in kernel_ops.def */
+typedef enum kernel_op {
+#define KERNEL_OP(op, name, operands, kind) KERNEL_##op,
+#include "kernel/kernel_ops.def"
+#undef KERNEL_OP
+    KERNEL_OP_COUNT
+} kernel_op;
+typedef struct kernel_op_info { const char *name; int operands; const char *kind; } kernel_op_info;
+extern const kernel_op_info kernel_op_table[KERNEL_OP_COUNT];
+
+struct kernel_value {
+    kernel_op op;
+    element_type type;        /* F32, F16, I32, U32, BOOL, INDEX (64-bit) or a storage type */
+    int lanes;                /* 1: scalar */
+    int operand_count;
+    kernel_value **operands;
+    double number;            /* CONST */
+    index_expr *index;        /* INDEX: the integer expression as a value; PREFIX_SELECT: how many lanes take operand 0 */
+    const char *scalar;       /* SCALAR: the name of a launch scalar that is not an integer */
+    kernel_stmt *let;         /* REF: the LET it refers to */
+    kernel_access access;     /* LOAD */
+    bool saturate;            /* CONVERT to fp8 */
+    level_kind scope;         /* SUBGROUP_*: always subgroup; ATOMIC and BARRIER scopes stand on statements */
+    struct kernel_fragment *fragment; /* FRAGMENT_ELEMENT, in a map: the element of that fragment at this place */
+    source_span span;
+};
+
+/* ---- fragments: opaque matrices held by a subgroup (or a warpgroup) ---- */
+typedef enum fragment_role { FRAGMENT_A, FRAGMENT_B, FRAGMENT_ACCUMULATOR } fragment_role;
+typedef struct kernel_fragment {
+    const char *name;
+    fragment_role role;
+    element_type element;
+    int rows, columns;
+    int count;                /* an array of `count` fragments indexed by a constant-trip loop; 1: a single one */
+    level_kind holder;        /* SUBGROUP or WARPGROUP */
+    source_span span;
+    int id;
+} kernel_fragment;
+typedef struct fragment_ref { kernel_fragment *fragment; index_expr *index; /* NULL when count is 1 */ } fragment_ref;
+
+/* ---- statements: KERNEL_STMT(enum, text) in kernel_stmts.def ---- */
+typedef enum kernel_stmt_kind {
+#define KERNEL_STMT(kind, name) KSTMT_##kind,
+#include "kernel/kernel_stmts.def"
+#undef KERNEL_STMT
+    KSTMT_COUNT
+} kernel_stmt_kind;
+extern const char *const kernel_stmt_names[KSTMT_COUNT];
+
+typedef struct kernel_block { VEC(kernel_stmt *) items; } kernel_block;
+
+/* What an intrinsic does with each operand, so that it can be proved like everything else. */
+typedef enum contract_effect { CONTRACT_VALUE, CONTRACT_READS, CONTRACT_WRITES, CONTRACT_UPDATES } contract_effect;
+typedef struct contract_operand {
+    contract_effect effect;
+    kernel_value *value;         /* VALUE */
+    kernel_access access;        /* others: the first cell touched */
+    index_expr **extents;        /* others: the box of cells from there, per dimension */
+    bool asynchronous;           /* over the whole interval issue..wait rather than at once */
+} contract_operand;
+
+struct kernel_stmt {
+    kernel_stmt_kind kind;
+    source_span span;
+    const char *name;            /* LET; INTRINSIC; ROLE; COMMENT text; mbarrier name (MBARRIER*) */
+    kernel_value *value;         /* LET, STORE, IF_VALUE (condition), ATOMIC, FRAGMENT_FILL, FRAGMENT_MAP */
+    index_var *var;              /* LET of an integer used in index expressions (INDEX_VALUE, owner this); FOR */
+    kernel_access access;        /* STORE, CONSUME (a ghost array), ATOMIC, FRAGMENT_LOAD/STORE (first element), COPY destination */
+    kernel_access source;        /* COPY */
+    index_expr **extents;        /* COPY: box of elements copied, per dimension of the destination */
+    index_expr *lo, *hi, *step;  /* FOR: var = lo, lo + step, ... < hi; step a positive constant (or an id-stride: see doc) */
+    bool unroll;                 /* FOR with a constant trip count, to be unrolled */
+    bool opaque;                 /* LOOP: trip count unknown, ended by BREAK */
+    cond *condition;             /* IF, ROLE (which threads), BREAK_IF: an integer condition */
+    kernel_block body, otherwise;
+    level_kind scope;            /* BARRIER, ATOMIC, GRID_REDUCE */
+    unsigned spaces;             /* BARRIER, FENCE: 1u << memory_space of what it orders */
+    cond *participants;          /* BARRIER, ARRIVE: which threads of the scope take part; NULL: all */
+    index_expr *slot, *phase;    /* MBARRIER_*: index in an array of barriers and the parity or iteration waited for */
+    int64_t count;               /* WAIT_ASYNC: groups still in flight; MBARRIER_INIT: arrivals */
+    kernel_op combine;           /* ATOMIC, GRID_REDUCE, FRAGMENT_REDUCE: ADD, MIN, MAX */
+    fragment_ref fragments[4];   /* FRAGMENT_*: d, a, b, c in that order; unused ones have fragment NULL */
+    int row_dim, column_dim;     /* FRAGMENT_LOAD/STORE: which dimensions of the array rows and columns run along */
+    int axis;                    /* FRAGMENT_REDUCE */
+    bool proxy;                  /* FENCE: makes ordinary writes visible to asynchronous units */
+    int contract_count;
+    contract_operand *contract;  /* INTRINSIC */
+};
+
+/* An integer or float launch scalar. */
+typedef struct kernel_scalar {
+    const char *name;
+    element_type type;
+    index_var *var; /* integers */
+} kernel_scalar;
+
+/* A barrier object in shared memory with arrive -> wait edges (doc/kernel-ir.md, "Order"). */
+typedef struct kernel_mbarrier { const char *name; int slots; int64_t arrivals; source_span span; } kernel_mbarrier;
+
+typedef struct kernel_ir {
+    const char *name;
+    source_span span;
+    arena *arena;
+    VEC(index_var *) symbols;      /* launch extents */
+    VEC(kernel_scalar) scalars;
+    VEC(kernel_array *) arrays;
+    VEC(kernel_fragment *) fragments;
+    VEC(kernel_mbarrier *) mbarriers;
+    VEC(kernel_level) levels;      /* at least the task level */
+    VEC(cond *) assumptions;       /* hold for every launch: each is checked by the plan before anything runs */
+    kernel_block body;
+    const char *schedule;          /* one line for people: tile sizes, vector axis, routes */
+    int var_count;                 /* ids given */
+} kernel_ir;
+
+/* ---- launch plan ---- */
+typedef enum check_kind { CHECK_WHERE, CHECK_SCALAR_RANGE, CHECK_INDEX_RANGE, CHECK_INJECTIVE } check_kind;
+typedef struct launch_check {
+    check_kind kind;
+    cond *condition;       /* WHERE */
+    kernel_scalar *scalar; /* SCALAR_RANGE: var->lo..var->hi */
+    kernel_array *array;   /* INDEX_RANGE, INJECTIVE */
+    const char *text;      /* as printed with the plan */
+} launch_check;
+typedef struct plan_variant {
+    cond *predicate;       /* over launch values; NULL: always. Exactly one variant holds for any launch (proved). */
+    kernel_ir *kernel;
+} plan_variant;
+typedef struct launch_plan {
+    const char *name;
+    VEC(plan_variant) variants;
+    VEC(launch_check) checks;
+} launch_plan;
+
+/* ---- build (build.c) ---- */
+kernel_ir *kernel_new(arena *a, const char *name, source_span span);
+index_var *kernel_new_var(kernel_ir *k, const char *name, index_var_kind kind);
+kernel_array *kernel_add_array(kernel_ir *k, const char *name, memory_space space, array_use use, element_type e, int rank,
+                               index_expr **dims);
+kernel_stmt *kernel_append(kernel_ir *k, kernel_block *b, kernel_stmt_kind kind, source_span span);
+kernel_stmt *kernel_for(kernel_ir *k, kernel_block *b, const char *name, index_expr *lo, index_expr *hi, int64_t step, source_span span);
+kernel_stmt *kernel_let(kernel_ir *k, kernel_block *b, const char *name, kernel_value *v, source_span span);
+kernel_value *kernel_ref(kernel_ir *k, kernel_stmt *let);
+kernel_value *kernel_const(kernel_ir *k, element_type t, int lanes, double number);
+kernel_value *kernel_index(kernel_ir *k, index_expr *x);            /* type INDEX */
+kernel_value *kernel_op1(kernel_ir *k, kernel_op op, element_type t, kernel_value *x);
+kernel_value *kernel_op2(kernel_ir *k, kernel_op op, element_type t, kernel_value *x, kernel_value *y); /* broadcasts a scalar operand */
+kernel_value *kernel_op3(kernel_ir *k, kernel_op op, element_type t, kernel_value *x, kernel_value *y, kernel_value *z);
+kernel_value *kernel_broadcast(kernel_ir *k, kernel_value *x, int lanes); /* x itself when it has the lanes already */
+kernel_value *kernel_load(kernel_ir *k, kernel_access access);
+/* One cell (copies the indices; no mask). For a REGISTER array of vectors: one whole vector, lanes = array->lanes, vector_dim -1. */
+kernel_access kernel_at(kernel_ir *k, kernel_array *array, index_expr **indices);
+int64_t kernel_array_cells(const kernel_array *a); /* product of constant dims incl. layout padding; -1 when not constant */
+/* Bytes of PRIVATE arrays one task needs, each rounded up to 64; -1 when an extent is not constant. */
+int64_t kernel_private_bytes(const kernel_ir *k);
+/* Bytes of SHARED arrays one block needs, each rounded up to 128; -1 when an extent is not constant. */
+int64_t kernel_shared_bytes(const kernel_ir *k);
+index_var *kernel_add_symbol(kernel_ir *k, const char *name);       /* a launch extent, appended to symbols */
+/* Appends a level with ids of these names, 0 <= id < extent; outermost first. */
+void kernel_add_level(kernel_ir *k, level_kind kind, int rank, const char *const *names, index_expr **extents);
+kernel_fragment *kernel_add_fragment(kernel_ir *k, const char *name, fragment_role role, element_type e, int rows, int columns,
+                                     int count, level_kind holder);
+kernel_stmt *kernel_store(kernel_ir *k, kernel_block *b, kernel_access access, kernel_value *v, source_span span);
+kernel_value *kernel_scalar_value(kernel_ir *k, const kernel_scalar *s);
+kernel_value *kernel_iota(kernel_ir *k, int lanes);
+/* Lanes l < count take x, the others y; `count` stands in the value's `index`. */
+kernel_value *kernel_prefix_select(kernel_ir *k, index_expr *count, kernel_value *x, kernel_value *y);
+/* Lane l < active (NULL: every lane) stands at indices[vector_dim] + l. */
+kernel_access kernel_at_vector(kernel_ir *k, kernel_array *array, index_expr **indices, int lanes, int vector_dim,
+                               index_expr *active);
+
+/* ---- print, parse, check ---- */
+void kernel_print(text_buffer *out, const kernel_ir *k);
+void plan_print(text_buffer *out, const launch_plan *p);
+kernel_ir *kernel_parse(arena *a, const char *file, const char *text, diag_list *diags); /* NULL on errors */
+/* The checker that runs after every pass: types, lanes, dominance of lets, spaces, ranks, constant dims, participants' shape. */
+bool kernel_check(const kernel_ir *k, diag_list *diags);
+#endif
