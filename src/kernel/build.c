@@ -98,7 +98,7 @@ kernel_stmt *kernel_append(kernel_ir *k, kernel_block *b, kernel_stmt_kind kind,
     kernel_stmt *s = NEW(k->arena, kernel_stmt);
     s->kind = kind;
     s->span = span;
-    VEC_PUSH(k->arena, *b, s);
+    VEC_PUSH(k->arena, b->items, s);
     return s;
 }
 
