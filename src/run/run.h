@@ -1,0 +1,65 @@
+/* Running compiled plans: one small interface per runtime, one file each; the CPU is run/cpu.c. */
+#ifndef TILEC_RUN_RUN_H
+#define TILEC_RUN_RUN_H
+#include "base/diag.h"
+#include "prove/prove.h"
+
+typedef struct device device;
+typedef struct device_kernel device_kernel; /* a loaded plan */
+
+/* One row per runtime in run/runtimes.def */
+typedef struct runtime {
+    const char *name;                  /* "cpu" */
+    const char *target;                /* the target whose text it takes: "c" */
+    int (*count)(void);                /* devices found */
+    bool (*describe)(int index, char *out, size_t size); /* one line for people; also why the runtime is missing */
+    device *(*open)(int index, diag_list *diags);
+    void (*close)(device *d);
+    void *(*allocate)(device *d, int64_t bytes, diag_list *diags); /* 64-byte aligned; NULL with a diagnostic */
+    void (*release)(device *d, void *memory);
+    bool (*copy_in)(device *d, void *to, const void *from, int64_t bytes, diag_list *diags);
+    bool (*copy_out)(device *d, void *to, const void *from, int64_t bytes, diag_list *diags);
+    /* Compiles (or takes from the cache) and loads. */
+    device_kernel *(*load)(device *d, const proved_plan *p, diag_list *diags);
+    void (*unload)(device *d, device_kernel *k);
+    /* Runs one launch to its end: the plan's checks first (E06xx names the argument and the value that fails), then the variant whose
+     * predicate holds. arrays/integers/floats as target.h says. */
+    bool (*launch)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags);
+} runtime;
+extern const runtime runtime_table[];
+extern const int runtime_count;
+/* "cpu", "cpu:0"; NULL with a diagnostic naming what exists. */
+const runtime *runtime_find(const char *device_name, int *index, diag_list *diags);
+
+/* The plan's launch checks, on host-visible memory (runtimes share it). */
+bool launch_checks(const launch_plan *p, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags);
+/* Which variant holds; -1 with a diagnostic when none. */
+int launch_variant(const launch_plan *p, const int64_t *integers, diag_list *diags);
+/* Evaluates an expression over a kernel's launch values (integers as target.h orders them). */
+bool launch_evaluate(const kernel_ir *k, const index_expr *x, const int64_t *integers, int64_t *value);
+
+/* --- the cache of compiled code (cache.c): key = hash of everything that could change it; entries appear by atomic rename --- */
+typedef struct cache_entry { char key[33]; char *description; int64_t bytes; int64_t used_at; } cache_entry;
+/* The directory: $TILEC_CACHE, else $XDG_CACHE_HOME/tilec, else ~/.cache/tilec; made when missing. NULL (heap text otherwise) when it can't be used. */
+char *cache_directory(void);
+/* Path of the shared object for `text` compiled with `command`; compiles when missing or corrupt. Heap text; NULL with a diagnostic.
+ * Without a usable cache directory the object is made in a temporary directory and a warning is added. */
+char *cache_compile(const char *text, const char *description, bool *was_hit, diag_list *diags);
+int cache_list(cache_entry **out); /* heap array */
+int cache_prune(int64_t keep_bytes); /* oldest first; how many went */
+int64_t compiler_calls(void);      /* how often this process ran the compiler (tests count it) */
+
+/* --- .npy files (npy.c) --- */
+typedef struct npy_array {
+    element_type type;     /* F32 F16 I8 U8 I32 U32 BOOL; f64 and i64 are kept as read: see wide */
+    int wide;              /* 0; 8 for f64 ('f') or i64 ('i') data, which only conversion on request accepts */
+    char wide_kind;
+    int rank;
+    int64_t dims[32];
+    void *data;            /* row-major (Fortran order is rearranged on reading); heap */
+    int64_t bytes;
+} npy_array;
+bool npy_read(const char *path, npy_array *out, diag_list *diags); /* E08xx; big-endian and object types refused clearly */
+bool npy_write(const char *path, const npy_array *in, diag_list *diags); /* whole or not at all */
+void npy_free(npy_array *a);
+#endif

@@ -1,0 +1,116 @@
+/* Private to schedule/: the state of one lowering from Tile IR to Kernel IR for a sequential task with vectors.
+ *
+ * Each statement of Tile IR becomes one *root*: a loop nest over the axes of what it writes. A root holds at most one reduction
+ * (sum, max, dot, ...) whose result axes are the root's own; every other reduction is made a root of its own first and kept in
+ * private memory. Elementwise operands are computed inside the nest, each at the outermost loop where its axes are known. */
+#ifndef TILEC_SCHEDULE_LOWER_H
+#define TILEC_SCHEDULE_LOWER_H
+#include "schedule/schedule.h"
+
+/* One comparison of a loop predicate that can bound a loop, `x <= 0`, or any other condition (x NULL), kept as a guard. */
+typedef struct atom {
+    index_expr *x;
+    cond *guard;
+} atom;
+
+/* Where a range's current tile lies. */
+typedef struct range_place {
+    index_expr *start;  /* index in its dimension of the tile's first element */
+    index_expr *count;  /* elements in this tile */
+    int64_t capacity;   /* most elements a tile can have; -1 when not a compile-time constant */
+    bool entered;       /* its task or loop encloses the current statement */
+} range_place;
+
+typedef VEC(atom) atom_list;
+
+typedef struct lower {
+    arena *arena;
+    const tile_kernel *k;
+    const machine_model *machine;
+    diag_list *diags;
+    lowering *out;
+    kernel_ir *ir;
+    kernel_block *block;          /* where statements go now */
+    range_place *place;           /* by range id */
+    kernel_array **arrays;        /* by Tile IR array id */
+    kernel_array ***fields;       /* by variable id, then field: the private arrays of a variable */
+    int *last_axis;               /* by variable id * unused */
+    kernel_array **held;          /* by value id: the private array that keeps a materialised value; NULL when computed in place */
+    tile_range ***held_axes;      /* by value id: the ranges of that array's dimensions */
+    kernel_stmt **held_scalar;    /* by value id: the LET of a value without axes */
+    int *uses;                    /* by value id: roots that read it */
+    bool *in_place;               /* by value id: a LET computed where it is used */
+    atom_list atoms;              /* of the loops entered */
+    VEC(tile_range *) loops;      /* the loops entered, outermost first */
+    tile_value **join_right;      /* while a join is lowered: the right part's values, by field */
+    tile_variable *join_state;
+    int names;                    /* for unique names */
+    bool failed;
+} lower;
+
+/* A place inside a loop nest: the local index of every open range. */
+typedef struct point {
+    lower *l;
+    kernel_block *block;
+    index_expr **position;  /* by range id: local index of the current element (of lane 0); NULL when not open */
+    tile_range *vector;     /* the range that runs along lanes; NULL for none */
+    int lanes;
+    index_expr *active;     /* prefix mask; NULL: all lanes */
+    bool inside;            /* accesses with an outside value are in bounds along the vector range */
+    kernel_value **known;   /* by value id: already computed here; REFs or leaves */
+    int *known_depth;       /* by value id: see point_mark */
+} point;
+
+/* ---- lower_value.c ---- */
+/* Computes v at the point, adding statements to p->block. Lanes are 1 unless v varies along the vector range. */
+kernel_value *emit_value(point *p, tile_value *v);
+/* The expression with ranges replaced by their place at the point; values used as indices are computed and named. */
+index_expr *emit_index(point *p, index_expr *x);
+/* An access to a Tile IR array, or to a private array whose dimensions are `axes`, at the point. */
+kernel_access emit_global_access(point *p, tile_array *a, index_expr **indices);
+kernel_access emit_private_access(point *p, kernel_array *array, tile_range **axes, int axis_count);
+/* Gives v a name in the current block so that it is computed once; leaves stay as they are. */
+kernel_value *emit_named(point *p, const char *name, kernel_value *v);
+/* Computes, here, every part of v that no longer depends on a range yet to be opened. */
+void emit_hoisted(point *p, tile_value *v);
+point point_copy(const point *p); /* `known` is copied: what inner blocks learn stays there */
+bool range_open(const point *p, const tile_range *r);
+cond *emit_cond(point *p, const cond *c);
+
+/* ---- lower_plan.c ---- */
+bool is_heavy(const tile_value *v);
+/* Calls f for every LOAD (or private read) access of v, not looking inside held values. */
+/* How well v would vectorise along r: > 0 unit-stride accesses prevail, INT_MIN when impossible. */
+int vector_score(lower *l, tile_value *v, const tile_range *r);
+int store_score(lower *l, index_expr **indices, int rank, const tile_range *r);
+/* The parts of v that are reductions, outermost only, in order. */
+typedef VEC(tile_value *) value_list;
+void find_heavy(lower *l, tile_value *v, value_list *out);
+bool is_cheap(lower *l, const tile_value *v);
+int64_t range_capacity(const tile_range *r); /* constant tile size, or -1 */
+void count_uses(lower *l);
+bool value_mentions_state(const tile_value *v); /* reads a variable, or an array that the kernel updates */
+
+/* ---- lower_nest.c ---- */
+/* Where a root's result goes. */
+typedef struct sink {
+    kernel_array *private_array; tile_range **axes; int axis_count; /* private memory over those ranges, or */
+    tile_array *array; index_expr **indices;                        /* an output */
+    element_type type;
+} sink;
+void emit_store(point *p, const sink *s, kernel_value *v);
+/* Lowers: for every element of `axes`, sink = value. */
+void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span);
+/* Keeps v in private memory over its own axes, computed now. */
+void hold_value(lower *l, tile_value *v);
+point point_new(lower *l);
+/* The bounds of r's loop at the point: local, lo inclusive and hi exclusive; atoms that cannot bound it become *guard. */
+void loop_bounds(point *p, const tile_range *r, index_expr **lo, index_expr **hi, cond **guard);
+/* ---- lower_reduce.c ---- */
+void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s, source_span span);
+
+const char *lower_name(lower *l, const char *base);
+/* The dimensions' order of a private array that holds values over `axes` (reordered in place so that the best vector axis is last). */
+kernel_array *private_array(lower *l, const char *name, element_type type, tile_range **axes, int axis_count);
+void lower_error(lower *l, const char *code, source_span span, const char *format, ...) PRINTF_LIKE(4, 5);
+#endif

@@ -1,0 +1,25 @@
+/* Targets: a row each in target.def; text comes only from a proved plan. */
+#ifndef TILEC_TARGET_TARGET_H
+#define TILEC_TARGET_TARGET_H
+#include "prove/prove.h"
+#include "schedule/schedule.h"
+
+typedef struct target {
+    const char *name, *title;
+    const machine_model *(*machine)(void);  /* of this computer where it can be probed, else a generic one */
+    const target_limits *(*limits)(void);
+    /* The device code that the runtime compiles and loads. */
+    bool (*emit)(const proved_plan *p, text_buffer *out, diag_list *diags);
+    /* `tilec build`: writes self-contained files into `directory` (each written whole or not at all). */
+    bool (*build)(const proved_plan *p, const char *directory, diag_list *diags);
+} target;
+extern const target target_table[];
+extern const int target_count;
+const target *target_find(const char *name);
+
+/* How emitted C is called, per plan variant `v`:
+ *   void NAME_variant_v(void *const *arrays, const int64_t *integers, const float *floats, int64_t first, int64_t last, void *scratch);
+ * arrays: the GLOBAL arrays in the kernel's order; integers: the kernel's symbols in order, then its integer scalars in order;
+ * floats: its f32 scalars in order; tasks first..last-1 of the row-major task grid are run; scratch: kernel_private_bytes() bytes,
+ * 64-byte aligned, one per worker. */
+#endif
