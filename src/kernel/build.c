@@ -3,6 +3,7 @@
 #include <string.h>
 
 const char *const level_names[] = {"task", "cluster", "block", "warpgroup", "subgroup", "lane"};
+const char *const role_names[] = {"a", "b", "accumulator", "row_vector", "column_vector"};
 const char *const space_names[] = {"global", "shared", "private", "register", "ghost"};
 
 const kernel_op_info kernel_op_table[KERNEL_OP_COUNT] = {
@@ -330,7 +331,7 @@ static int64_t space_bytes(const kernel_ir *k, memory_space space, int64_t unit)
     int64_t total = 0;
     for (int i = 0; i < k->arrays.count; i++) {
         const kernel_array *a = k->arrays.at[i];
-        if (a->space != space)
+        if (a->space != space || a->view_of)
             continue;
         int64_t cells = kernel_array_cells(a);
         if (cells < 0 || !multiply(&cells, a->lanes) || cells > INT64_MAX / 64)

@@ -67,6 +67,9 @@ struct kernel_array {
     index_var **cell_vars;
     cond *cells;
     int source_array;        /* id of the Tile IR argument, -1 for others */
+    /* A second typed view of another array's bytes, beginning `view_offset` bytes into it; NULL: an object of its own. */
+    struct kernel_array *view_of;
+    int64_t view_offset;
     source_span span;
     int id;
 };
@@ -105,12 +108,15 @@ struct kernel_value {
     kernel_access access;     /* LOAD */
     bool saturate;            /* CONVERT to fp8 */
     level_kind scope;         /* SUBGROUP_*: always subgroup; ATOMIC and BARRIER scopes stand on statements */
-    struct kernel_fragment *fragment; /* FRAGMENT_ELEMENT, in a map: the element of that fragment at this place */
+    struct kernel_fragment *fragment; /* FRAGMENT_ELEMENT, in a map: the element of that fragment at this place; LANE_VIEW */
+    index_expr *fragment_index; /* which of an array of fragments; NULL when its count is 1. LANE_VIEW: `index` is the lane's element */
     source_span span;
 };
 
 /* ---- fragments: opaque matrices held by a subgroup (or a warpgroup) ---- */
-typedef enum fragment_role { FRAGMENT_A, FRAGMENT_B, FRAGMENT_ACCUMULATOR } fragment_role;
+/* A row vector (rows x 1) holds one element per row of an accumulator, a column vector (1 x columns) one per column. */
+typedef enum fragment_role { FRAGMENT_A, FRAGMENT_B, FRAGMENT_ACCUMULATOR, FRAGMENT_ROW_VECTOR, FRAGMENT_COLUMN_VECTOR } fragment_role;
+extern const char *const role_names[];
 typedef struct kernel_fragment {
     const char *name;
     fragment_role role;
@@ -147,12 +153,17 @@ typedef struct contract_operand {
 struct kernel_stmt {
     kernel_stmt_kind kind;
     source_span span;
-    const char *name;            /* LET; INTRINSIC; ROLE; COMMENT text; mbarrier name (MBARRIER*) */
+    /* LET; INTRINSIC; ROLE; COMMENT text; mbarrier (MBARRIER_*; COPY: the one that its completion signals, NULL: its commit group);
+     * ATOMIC: the name of the old value (NULL: not wanted), which KERNEL_REF may refer to like a LET */
+    const char *name;
     kernel_value *value;         /* LET, STORE, IF_VALUE (condition), ATOMIC, FRAGMENT_FILL, FRAGMENT_MAP */
-    index_var *var;              /* LET of an integer used in index expressions (INDEX_VALUE, owner this); FOR */
+    index_var *var;              /* LET of an integer used in index expressions (INDEX_VALUE, owner this); FOR; TASKS: the trip */
+    index_var *row, *column;     /* FRAGMENT_MAP: the logical position (INDEX_LOOP) that its value may mention */
     kernel_access access;        /* STORE, CONSUME (a ghost array), ATOMIC, FRAGMENT_LOAD/STORE (first element), COPY destination */
     kernel_access source;        /* COPY */
-    index_expr **extents;        /* COPY: box of elements copied, per dimension of the destination */
+    /* COPY: box of elements copied, per dimension of the destination. FRAGMENT_LOAD/STORE: NULL, or [rows, columns] that exist:
+     * loads give zero past them, stores skip */
+    index_expr **extents;
     index_expr *lo, *hi, *step;  /* FOR: var = lo, lo + step, ... < hi; step a positive constant (or an id-stride: see doc) */
     bool unroll;                 /* FOR with a constant trip count, to be unrolled */
     bool opaque;                 /* LOOP: trip count unknown, ended by BREAK */
@@ -162,8 +173,10 @@ struct kernel_stmt {
     unsigned spaces;             /* BARRIER, FENCE: 1u << memory_space of what it orders */
     cond *participants;          /* BARRIER, ARRIVE: which threads of the scope take part; NULL: all */
     index_expr *slot, *phase;    /* MBARRIER_*: index in an array of barriers and the parity or iteration waited for */
-    int64_t count;               /* WAIT_ASYNC: groups still in flight; MBARRIER_INIT: arrivals */
-    kernel_op combine;           /* ATOMIC, GRID_REDUCE, FRAGMENT_REDUCE: ADD, MIN, MAX */
+    int64_t count;               /* WAIT_ASYNC: groups that may still be in flight */
+    bool clip;                   /* COPY: places outside the source array are not read, zero is written for them */
+    kernel_op combine;           /* GRID_REDUCE, FRAGMENT_REDUCE: ADD, MIN, MAX; ATOMIC also BIT_AND, BIT_OR, BIT_XOR */
+    index_expr *element;         /* FRAGMENT_SET: which of the lane's elements */
     fragment_ref fragments[4];   /* FRAGMENT_*: d, a, b, c in that order; unused ones have fragment NULL */
     int row_dim, column_dim;     /* FRAGMENT_LOAD/STORE: which dimensions of the array rows and columns run along */
     int axis;                    /* FRAGMENT_REDUCE */
@@ -193,6 +206,7 @@ typedef struct kernel_ir {
     VEC(kernel_mbarrier *) mbarriers;
     VEC(kernel_level) levels;      /* at least the task level */
     VEC(cond *) assumptions;       /* hold for every launch: each is checked by the plan before anything runs */
+    index_expr *grid;              /* persistent kernels: how many blocks are launched, each running tasks by TASKS; NULL: one per task */
     kernel_block body;
     const char *schedule;          /* one line for people: tile sizes, vector axis, routes */
     int var_count;                 /* ids given */
@@ -210,11 +224,13 @@ typedef struct launch_check {
 typedef struct plan_variant {
     cond *predicate;       /* over launch values; NULL: always. Exactly one variant holds for any launch (proved). */
     kernel_ir *kernel;
+    VEC(kernel_ir *) before; /* pre-passes (packing, ...) run in this order before `kernel`; workspaces are matched by array name */
 } plan_variant;
 typedef struct launch_plan {
     const char *name;
     VEC(plan_variant) variants;
     VEC(launch_check) checks;
+    VEC(kernel_array *) workspaces; /* GLOBAL, USE_WORKSPACE: allocated for the launch, dims over launch symbols */
 } launch_plan;
 
 /* ---- build (build.c) ---- */
