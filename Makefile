@@ -1,0 +1,122 @@
+# make             build/tilec, build/libtilec.a, build/libtilec.so
+# make run         installs what is missing, builds, runs the corpus
+# make test        installs what is missing, builds, runs every test
+# make install     PREFIX=/usr/local DESTDIR=
+# make asan        the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+# make fuzz        libFuzzer on the front end, FUZZ_SECONDS=600 (needs clang)
+# make bench       the speed of the CPU target against a copy loop and OpenBLAS
+# make check-format, make clean
+# BUILD= another build folder; CC= another compiler; SANITIZE=address,undefined; CFLAGS= and LDFLAGS= add to the flags.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 600
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+ifeq ($(origin CC),default)
+CC := cc
+endif
+
+# No contraction: the oracle and the number formats rely on each operation rounding by itself.
+flags := -std=c17 -D_XOPEN_SOURCE=700 -O2 -g -Wall -Wextra -Wpedantic -fPIC -fvisibility=hidden -ffp-contract=off -Isrc -Iinclude
+link := -Wl,--as-needed
+libraries := -lisl -lxxhash -ljansson -ldl -lm -lpthread
+ifdef SANITIZE
+flags += -O1 -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+link += -fsanitize=$(SANITIZE)
+endif
+ifdef COVERAGE_FUZZER
+flags += -fsanitize=fuzzer-no-link
+endif
+
+sources := $(sort $(filter-out src/main.c,$(shell find src -name '*.c')))
+objects := $(sources:%.c=$(BUILD)/%.o)
+unit_sources := $(sort $(wildcard test/unit/test_*.c))
+unit_programs := $(unit_sources:test/unit/%.c=$(BUILD)/unit/%)
+program := $(if $(wildcard src/main.c),$(BUILD)/tilec)
+# A sub-make uses every core, unless this make was given a number of its own.
+parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
+
+.PHONY: all unit run test asan asan-unit fuzz fuzz-programs bench install check-format clean force
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+all: $(program) $(BUILD)/libtilec.a $(BUILD)/libtilec.so
+
+$(BUILD)/tilec: $(BUILD)/src/main.o $(BUILD)/libtilec.a
+	$(CC) $(link) $(LDFLAGS) -o $@ $^ $(libraries)
+
+$(BUILD)/libtilec.a: $(objects) $(BUILD)/sources
+	@rm -f $@
+	ar rcs $@ $(objects)
+
+$(BUILD)/libtilec.so: $(objects) $(BUILD)/sources
+	$(CC) -shared $(link) $(LDFLAGS) -o $@ $(objects) $(libraries)
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(flags) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# What was built with other flags, or holds a source since removed, is built again.
+$(BUILD)/flags: force
+	@mkdir -p $(@D)
+	@echo '$(CC) $(flags) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(flags) $(CFLAGS)' > $@
+$(BUILD)/sources: force
+	@mkdir -p $(@D)
+	@echo '$(sources)' | cmp -s - $@ || echo '$(sources)' > $@
+
+unit: $(unit_programs)
+
+$(BUILD)/unit/%: $(BUILD)/test/unit/%.o $(BUILD)/libtilec.a
+	@mkdir -p $(@D)
+	$(CC) $(link) $(LDFLAGS) -o $@ $^ -lcmocka $(libraries)
+
+run:
+	@scripts/setup.sh build
+	@$(MAKE) --no-print-directory -s $(parallel) all
+	@$(BUILD)/tilec corpus
+
+test:
+	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory -s $(parallel) all unit
+	@$(MAKE) --no-print-directory -s $(parallel) asan-unit
+	@BUILD='$(BUILD)' scripts/test.sh $(SUITES)
+
+asan-unit:
+	@$(MAKE) --no-print-directory BUILD='$(BUILD)/asan' SANITIZE=address,undefined unit
+
+asan: asan-unit
+	@BUILD='$(BUILD)' scripts/test.sh asan
+
+# Each fuzz program defines LLVMFuzzerTestOneInput; its corpus grows in $(BUILD)/fuzz/corpus.
+fuzz:
+	@scripts/setup.sh fuzz
+	@$(MAKE) --no-print-directory $(parallel) BUILD='$(BUILD)/fuzz' CC=clang SANITIZE=address,undefined COVERAGE_FUZZER=1 fuzz-programs
+	@BUILD='$(BUILD)' FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
+
+fuzz-programs: $(patsubst test/fuzz/%.c,$(BUILD)/run/%,$(wildcard test/fuzz/*.c))
+$(BUILD)/run/%: $(BUILD)/test/fuzz/%.o $(BUILD)/libtilec.a
+	@mkdir -p $(@D)
+	$(CC) $(link) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(libraries)
+
+bench: all
+	@BUILD='$(BUILD)' scripts/bench.sh
+
+install: all
+	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/lib/pkgconfig' '$(DESTDIR)$(PREFIX)/include' \
+	    '$(DESTDIR)$(PREFIX)/share/tilec/kernels'
+	install -m 755 $(BUILD)/tilec '$(DESTDIR)$(PREFIX)/bin/'
+	install -m 644 $(BUILD)/libtilec.a '$(DESTDIR)$(PREFIX)/lib/'
+	install -m 755 $(BUILD)/libtilec.so '$(DESTDIR)$(PREFIX)/lib/'
+	$(if $(wildcard include/*.h),install -m 644 $(wildcard include/*.h) '$(DESTDIR)$(PREFIX)/include/')
+	$(if $(wildcard kernels/*.tile),install -m 644 $(wildcard kernels/*.tile) '$(DESTDIR)$(PREFIX)/share/tilec/kernels/')
+	printf 'prefix=%s\nName: tilec\nDescription: Safe tile kernels\nVersion: 0.1\nCflags: -I$${prefix}/include\nLibs: -L$${prefix}/lib -ltilec\nLibs.private: %s\n' \
+	    '$(PREFIX)' '$(libraries)' > '$(DESTDIR)$(PREFIX)/lib/pkgconfig/tilec.pc'
+
+check-format:
+	@command -v clang-format > /dev/null || { echo 'make check-format needs clang-format: apt-get install clang-format'; exit 1; }
+	@clang-format --dry-run -Werror $$(find src include test -name '*.[ch]')
+
+clean:
+	rm -rf '$(BUILD)'
+
+-include $(shell test -d '$(BUILD)' && find '$(BUILD)/src' '$(BUILD)/test' -name '*.d' 2>/dev/null)

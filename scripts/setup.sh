@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Installs what is missing for `make run` (build), `make test` (test) or `make fuzz` (fuzz): Debian and Ubuntu packages, when this
+# user may; otherwise prints the one line to type and fails. Silent and quick when nothing is missing.
+set -u
+what=${1:-test}
+missing=()
+
+have_program() { command -v "$1" > /dev/null; }
+have_header() {
+    local folder
+    for folder in /usr/include /usr/local/include /usr/include/*-linux-gnu; do
+        [ -e "$folder/$1" ] && return 0
+    done
+    # Somewhere else the compiler knows of.
+    have_program "${CC:-cc}" && echo "#include <$1>" | "${CC:-cc}" -E -x c - > /dev/null 2>&1
+}
+need() { # package, then the check that finds it
+    local package=$1
+    shift
+    "$@" || missing+=("$package")
+}
+
+need gcc have_program gcc
+need libc6-dev have_header stdio.h
+need make have_program make
+need libisl-dev have_header isl/ctx.h
+need libxxhash-dev have_header xxhash.h
+need libjansson-dev have_header jansson.h
+if [ "$what" = test ]; then
+    need libcmocka-dev have_header cmocka.h
+    need valgrind have_program valgrind
+    need python3 have_program python3
+    need python3-numpy python3 -c 'import importlib.util as u, sys; sys.exit(u.find_spec("numpy") is None)' 2> /dev/null
+fi
+if [ "$what" = fuzz ]; then
+    need clang have_program clang
+fi
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+names=${missing[*]}
+if ! have_program apt-get; then
+    echo "tilec needs these (by their Debian names), and this system has no apt-get to install them with: $names" >&2
+    exit 1
+fi
+if [ "$(id -u)" -eq 0 ]; then
+    root=()
+elif have_program sudo && sudo -n true 2> /dev/null; then
+    root=(sudo -n)
+else
+    echo "Packages are missing; type this, then run make again:" >&2
+    echo "    sudo apt-get install -y $names" >&2
+    exit 1
+fi
+echo "installing: $names" >&2
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${root[@]}" apt-get update && "${root[@]}" apt-get install -y --no-install-recommends "${missing[@]}"; } > "$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "The installation failed; what was tried: apt-get install -y $names" >&2
+    exit 1
+fi
