@@ -14,6 +14,14 @@ have_header() {
     # Somewhere else the compiler knows of.
     have_program "${CC:-cc}" && echo "#include <$1>" | "${CC:-cc}" -E -x c - > /dev/null 2>&1
 }
+# The tests' Python is the first of python3 on the path and the system's own that has NumPy (scripts/test.sh chooses alike).
+have_numpy() {
+    local python
+    for python in python3 /usr/bin/python3; do
+        "$python" -I -c 'import importlib.util as u, sys; sys.exit(u.find_spec("numpy") is None)' 2> /dev/null && return 0
+    done
+    return 1
+}
 need() { # package, then the check that finds it
     local package=$1
     shift
@@ -30,7 +38,7 @@ if [ "$what" = test ]; then
     need libcmocka-dev have_header cmocka.h
     need valgrind have_program valgrind
     need python3 have_program python3
-    need python3-numpy python3 -c 'import importlib.util as u, sys; sys.exit(u.find_spec("numpy") is None)' 2> /dev/null
+    need python3-numpy have_numpy
 fi
 if [ "$what" = fuzz ]; then
     need clang have_program clang
