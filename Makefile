@@ -36,7 +36,7 @@ program := $(if $(wildcard src/main.c),$(BUILD)/tilec)
 # A sub-make uses every core, unless this make was given a number of its own.
 parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: all unit run test asan asan-unit fuzz fuzz-programs bench install check-format clean force
+.PHONY: all compile unit run test asan asan-unit fuzz fuzz-programs bench install check-format clean force
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -63,6 +63,9 @@ $(BUILD)/flags: force
 $(BUILD)/sources: force
 	@mkdir -p $(@D)
 	@echo '$(sources)' | cmp -s - $@ || echo '$(sources)' > $@
+
+# Everything compiled, nothing linked: what the warnings test asks for.
+compile: $(objects) $(if $(program),$(BUILD)/src/main.o) $(unit_sources:%.c=$(BUILD)/%.o)
 
 unit: $(unit_programs)
 

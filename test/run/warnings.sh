@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Every source compiles without a warning under gcc and under clang.
+unset MAKEFLAGS MAKELEVEL
+status=0
+for compiler in gcc clang; do
+    if ! command -v "$compiler" > /dev/null; then
+        echo "skip $compiler warnings (no $compiler here)"
+        continue
+    fi
+    if make -s -k -j"$(nproc)" BUILD="${BUILD:-build}/warnings-$compiler" CC="$compiler" CFLAGS=-Werror compile; then
+        echo "ok $compiler warnings"
+    else
+        echo "FAIL $compiler warnings"
+        status=1
+    fi
+done
+exit $status
