@@ -111,5 +111,5 @@ for suite in "${suites[@]}"; do
         fi
     fi
 done
-echo "$passed passed, $failed failed, $skipped skipped"
+echo "$passed passed, $failed failed, $skipped skipped" | tee "$logs/total"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
