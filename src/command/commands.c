@@ -1,0 +1,223 @@
+/* The table of commands, and what reads a command line. */
+#include "command/command.h"
+#include "base/suggest.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define DUMP_ROW {"--dump", "LETTERS", "print the IR after these passes: p parse, s specialise, l lower, z simplify, v prove, e emit"}
+#define SHAPE_ROW {"--shape", "NAME=N", "the value of a symbol or a static; several, or separated by commas"}
+#define SET_ROW {"--set", "NAME=N", "the value of a tile size that the schedule would choose"}
+#define KERNEL_ROW {"--kernel", "NAME", "one kernel or program of the file"}
+
+static const option_row check_options[] = {
+    KERNEL_ROW, {"--target", "NAME", "the target to prove it for (default: c)"}, SHAPE_ROW, SET_ROW, DUMP_ROW,
+    {"--explain", NULL, "the schedule chosen, routes taken and refused, the launch plan, every property proved"}, {0}};
+static const option_row build_options[] = {
+    KERNEL_ROW, {"--target", "NAME", "the target (default: c)"}, {"-o", "DIR", "the folder to write to (default: the current one)"},
+    SHAPE_ROW, SET_ROW, DUMP_ROW, {"--explain", NULL, "the schedule chosen, the launch plan, every property proved"}, {0}};
+static const option_row run_options[] = {
+    KERNEL_ROW,
+    {"--arg", "NAME=WHAT", "an argument: FILE.npy, FILE.safetensors:TENSOR, a number, or a recipe: zeros, iota,\n"
+                           "random:SEED, positive:SEED, normal:SEED, integers:SEED, adversarial:SEED"},
+    SHAPE_ROW, SET_ROW,
+    {"--out", "NAME=FILE", "write a result to FILE.npy"},
+    {"--device", "NAME", "the device (default: cpu)"},
+    {"--check", NULL, "compare every element with the oracle, however long that takes"},
+    {"--no-check", NULL, "don't compare (default: as many elements as fit two seconds)"},
+    {"--repeat", "N", "launch N times and report the median time"},
+    DUMP_ROW,
+    {"--explain", NULL, "the schedule chosen, the launch plan, every property proved"}, {0}};
+static const option_row corpus_options[] = {
+    {"--kernel", "NAME", "only the rows of this kernel"}, {"--device", "NAME", "only this device"},
+    {"--full", NULL, "the large shapes too"}, {"--seed", "N", "another seed for the data"}, {0}};
+static const option_row no_options[] = {{0}};
+static const option_row explain_options[] = {
+    {"--all", NULL, "every code"}, {"--markdown", NULL, "as doc/errors.md"}, {0}};
+static const option_row cache_options[] = {{"--keep", "MB", "prune: how much to keep, the most recently used first (default: 0)"}, {0}};
+static const option_row bench_options[] = {{"--rounds", "N", "paired rounds (default: 9)"}, {"--threads", "N", "threads for both sides"}, {0}};
+
+const command commands[] = {
+    {"check", "FILE...", "prove the kernels of a file",
+     "Parses and type-checks each FILE, evaluates every kernel at three random tilings, chooses a schedule, lowers it, and proves the\n"
+     "lowered kernel free of races, out-of-bounds accesses, unwritten reads and overflows for every shape. A line per kernel tells the\n"
+     "verdict, the time the proof took, and what is left to check at launch. A `static` nobody gives a value is checked at a sample value.",
+     check_options, command_check, false},
+    {"build", "FILE [-o DIR]", "write a kernel as source for a target",
+     "Proves the kernels of FILE and writes each as self-contained source: for target c, NAME.c and NAME.h, which any C program can\n"
+     "compile and call.",
+     build_options, command_build, false},
+    {"run", "FILE [--arg NAME=WHAT]...", "run a kernel on data",
+     "Compiles one kernel or program of FILE, binds its arguments, checks them, launches it, and compares the results with an f64\n"
+     "evaluation of the same kernel on the same bytes, within an error bound derived for each element.\n\n"
+     "    tilec run kernels/matmul.tile --kernel matmul --arg a=a.npy --arg b=random:1 --shape N=64 --out c=c.npy",
+     run_options, command_run, false},
+    {"corpus", "", "run and check every kernel that comes with tilec",
+     "Compiles, proves, runs and checks every kernel of the corpus on every device found, a row each: the kernel, its shape, the device,\n"
+     "the time of the proof, the worst error as a share of the bound, the share of elements whose bound says nothing, and the run time.",
+     corpus_options, command_corpus, false},
+    {"devices", "", "list the devices found", "Lists the devices this program can launch on, and why a runtime is missing.", no_options,
+     command_devices, false},
+    {"explain", "CODE | --all", "what a diagnostic means and how to mend it", "Prints the long text of a diagnostic's code, as in E0214.",
+     explain_options, command_explain, false},
+    {"cache", "[list | explain KEY | prune]", "the cache of compiled kernels",
+     "Lists the compiled kernels kept on disk, tells what one was made from, or removes the least recently used ones.", cache_options,
+     command_cache, false},
+    {"bench", "", "measure against a copy loop and OpenBLAS",
+     "Measures elementwise and matrix-vector kernels against a copy loop, and matrix products against OpenBLAS where it is installed:\n"
+     "paired rounds in the order A B B A, the median of the ratios.",
+     bench_options, command_bench, true},
+};
+const int command_count = sizeof commands / sizeof *commands;
+
+static const option_row common_options[] = {
+    {"--json", NULL, "one JSON object instead of text"}, {"--help", NULL, "this text"}, {0}};
+
+static void print_rows(FILE *out, const option_row *rows) {
+    for (; rows->name; rows++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s%s%s", rows->name, rows->value ? " " : "", rows->value ? rows->value : "");
+        fprintf(out, "  %-20s ", left);
+        for (const char *c = rows->help; *c; c++)
+            *c == '\n' ? fprintf(out, "\n%23s", "") : fputc(*c, out);
+        fputc('\n', out);
+    }
+}
+
+static void print_command_help(FILE *out, const command *c) {
+    fprintf(out, "tilec %s%s%s\n\n%s\n\n", c->name, *c->usage ? " " : "", c->usage, c->help);
+    print_rows(out, c->options);
+    print_rows(out, common_options);
+}
+
+static void print_help(FILE *out) {
+    fputs("tilec compiles safe tile kernels: checked, proved, lowered, run, and compared with what they mean.\n\n"
+          "usage: tilec COMMAND ...\n\n", out);
+    for (int i = 0; i < command_count; i++)
+        if (!commands[i].hidden)
+            fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fputs("\n`tilec COMMAND --help` tells more. Exit status: 0 when everything asked for held, 1 when something did not,\n"
+          "2 when the command line was not understood.\n", out);
+}
+
+static const command *find_command(const char *name) {
+    for (int i = 0; i < command_count; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name) {
+    const char *names[16];
+    for (int i = 0; i < command_count; i++)
+        names[i] = commands[i].name;
+    const char *near = suggest_nearest(name, names, command_count);
+    if (near)
+        fprintf(stderr, "tilec: no command `%s`; did you mean `%s`?\n", name, near);
+    else
+        fprintf(stderr, "tilec: no command `%s`; `tilec help` lists them\n", name);
+    return EXIT_USAGE;
+}
+
+static int unknown_option(const command *c, const char *text, size_t length) {
+    const char *names[32];
+    int count = 0;
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)length, text);
+    for (const option_row *o = c->options; o->name; o++)
+        names[count++] = o->name;
+    for (const option_row *o = common_options; o->name; o++)
+        names[count++] = o->name;
+    const char *near = suggest_nearest(word, names, count);
+    if (near)
+        fprintf(stderr, "tilec %s: no option `%s`; did you mean `%s`?\n", c->name, word, near);
+    else
+        fprintf(stderr, "tilec %s: no option `%s`; `tilec %s --help` lists them\n", c->name, word, c->name);
+    return EXIT_USAGE;
+}
+
+static const option_row *find_option(const option_row *rows, const char *text, size_t length) {
+    for (; rows->name; rows++)
+        if (strlen(rows->name) == length && strncmp(rows->name, text, length) == 0)
+            return rows;
+    return NULL;
+}
+
+int command_main(int argc, char **argv) {
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    const char *first = argv[1];
+    if (strcmp(first, "--version") == 0 || strcmp(first, "version") == 0) {
+        printf("tilec %s\n", TILEC_VERSION);
+        return EXIT_HELD;
+    }
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
+        if (argc < 3) {
+            print_help(stdout);
+            return EXIT_HELD;
+        }
+        const command *about = find_command(argv[2]);
+        if (!about)
+            return unknown_command(argv[2]);
+        print_command_help(stdout, about);
+        return EXIT_HELD;
+    }
+    command_line line = {.command = find_command(first)};
+    if (!line.command)
+        return unknown_command(first);
+    line.positional = calloc((size_t)argc, sizeof *line.positional);
+    line.options = calloc((size_t)argc, sizeof *line.options);
+    int status = EXIT_USAGE;
+    if (!line.positional || !line.options)
+        goto done;
+    bool only_names = false;
+    for (int i = 2; i < argc; i++) {
+        const char *text = argv[i];
+        if (only_names || text[0] != '-' || !text[1]) {
+            line.positional[line.positional_count++] = text;
+            continue;
+        }
+        if (strcmp(text, "--") == 0) {
+            only_names = true;
+            continue;
+        }
+        const char *equals = text[1] == '-' ? strchr(text, '=') : NULL;
+        size_t length = equals ? (size_t)(equals - text) : strlen(text);
+        const option_row *row = strcmp(text, "-h") == 0 ? &common_options[1] : find_option(line.command->options, text, length);
+        if (!row)
+            row = find_option(common_options, text, length);
+        if (!row) {
+            status = unknown_option(line.command, text, length);
+            goto done;
+        }
+        const char *value = "";
+        if (row->value) {
+            value = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
+            if (!value) {
+                fprintf(stderr, "tilec %s: %s wants %s behind it\n", line.command->name, row->name, row->value);
+                goto done;
+            }
+        } else if (equals) {
+            fprintf(stderr, "tilec %s: %s takes no value\n", line.command->name, row->name);
+            goto done;
+        }
+        line.options[line.option_count].row = row;
+        line.options[line.option_count++].value = value;
+    }
+    if (option_given(&line, "--help")) {
+        print_command_help(stdout, line.command);
+        status = EXIT_HELD;
+    } else {
+        status = line.command->run(&line);
+    }
+    /* A result that could not be printed is not a result. */
+    if ((fflush(stdout) || ferror(stdout)) && status == EXIT_HELD) {
+        fprintf(stderr, "tilec: the output could not be written\n");
+        status = EXIT_FAILED;
+    }
+done:
+    free(line.positional);
+    free(line.options);
+    return status;
+}

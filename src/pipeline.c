@@ -1,0 +1,139 @@
+#include "pipeline.h"
+#include "kernel/simplify.h"
+#include <string.h>
+
+static void print_tiles_as_written(const pipeline_state *s, text_buffer *out) {
+    tile_print_kernel(out, s->out->source);
+}
+static void print_tiles(const pipeline_state *s, text_buffer *out) {
+    tile_print_kernel(out, s->out->tiles);
+}
+static void print_plan(const pipeline_state *s, text_buffer *out) {
+    plan_print(out, s->out->lowered.plan);
+}
+
+static bool check_source(pipeline_state *s) {
+    return tile_check(s->out->source, s->diags);
+}
+static bool check_tiles(pipeline_state *s) {
+    return tile_check(s->out->tiles, s->diags);
+}
+static bool check_plan(pipeline_state *s) {
+    bool good = true;
+    const launch_plan *plan = s->out->lowered.plan;
+    for (int i = 0; i < plan->variants.count; i++)
+        good = kernel_check(plan->variants.at[i].kernel, s->diags) && good;
+    return good;
+}
+
+/* p: the front end has built the Tile IR (compile_load); this row is where it is checked and printed. */
+static bool run_parse(pipeline_state *s) {
+    return s->out->source != NULL;
+}
+
+/* s: statics take their values, then the schedule settles the tile sizes. */
+static bool run_specialise(pipeline_state *s) {
+    const compile_options *o = s->options;
+    const tile_kernel *source = s->out->source;
+    if (!compile_bind_statics(s->arena, source, o, s->out, s->diags))
+        return false;
+    tile_kernel *k = tile_specialise(s->arena, source, s->out->statics.at, s->out->statics.count);
+    if (!schedule_choose(s->arena, s->module, k, o->target->machine(), o->tiles, o->tile_count, &s->out->schedule, s->diags))
+        return false;
+    s->out->tiles = tile_specialise(s->arena, k, s->out->schedule.bindings.at, s->out->schedule.bindings.count);
+    return s->out->tiles != NULL;
+}
+
+/* l: Tile IR to a launch plan of Kernel IR. */
+static bool run_lower(pipeline_state *s) {
+    const target_limits *limits = s->options->target->limits();
+    if (limits->has_lanes) {
+        diag_error(s->diags, "E0591", s->out->source->span, "lowering for target %s is not built yet", s->options->target->name);
+        return false;
+    }
+    return lower_cpu(s->arena, s->out->tiles, s->options->target->machine(), &s->out->lowered, s->diags);
+}
+
+/* z: dead lets, one-trip loops and constant index arithmetic go, so that what is proved is also what a person reads. */
+static bool run_simplify(pipeline_state *s) {
+    launch_plan *plan = s->out->lowered.plan;
+    for (int i = 0; i < plan->variants.count; i++)
+        kernel_simplify(plan->variants.at[i].kernel);
+    return true;
+}
+
+/* v: the one door: only a proved plan goes on. */
+static bool run_prove(pipeline_state *s) {
+    compiled_kernel *out = s->out;
+    out->plan = prove_plan(s->arena, out->lowered.plan, s->options->target->limits(), &out->proof, s->diags);
+    return out->plan != NULL;
+}
+static void print_proof(const pipeline_state *s, text_buffer *out) {
+    compile_print_proof(s->out, out);
+}
+
+/* e: the target's text. */
+static bool run_emit(pipeline_state *s) {
+    return !s->wants_text || s->options->target->emit(s->out->plan, &s->emitted, s->diags);
+}
+static void print_text(const pipeline_state *s, text_buffer *out) {
+    text_add_bytes(out, text_get(&s->emitted), s->emitted.length);
+}
+
+const pass pipeline[] = {
+    {'p', "parse", "source text to Tile IR: names, types, ranges", run_parse, check_source, print_tiles_as_written},
+    {'s', "specialise", "statics and tile sizes become constants", run_specialise, check_tiles, print_tiles},
+    {'l', "lower", "Tile IR to a launch plan of Kernel IR", run_lower, check_plan, print_plan},
+    {'z', "simplify", "dead code and trivial loops go", run_simplify, check_plan, print_plan},
+    {'v', "prove", "every property of the plan is judged", run_prove, NULL, print_proof},
+    {'e', "emit", "the proved plan as the target's text", run_emit, NULL, print_text},
+};
+const int pipeline_count = sizeof pipeline / sizeof *pipeline;
+
+char pipeline_unknown_letter(const char *letters) {
+    for (; *letters; letters++) {
+        bool known = false;
+        for (int i = 0; i < pipeline_count; i++)
+            known = known || pipeline[i].letter == *letters;
+        if (!known)
+            return *letters;
+    }
+    return 0;
+}
+
+static void dump(const pipeline_state *s, const pass *p, text_buffer *last, bool asked) {
+    text_buffer now = {0};
+    p->print(s, &now);
+    FILE *out = s->options->dump_file ? s->options->dump_file : stdout;
+    if (asked) {
+        fprintf(out, "-- %c %s: %s\n", p->letter, p->name, s->out->source->name);
+        if (last->text && strcmp(text_get(last), text_get(&now)) == 0)
+            fputs("(unchanged)\n", out);
+        else
+            fprintf(out, "%s%s", text_get(&now), now.length && now.text[now.length - 1] == '\n' ? "" : "\n");
+    }
+    text_free(last);
+    *last = now;
+}
+
+bool pipeline_run(pipeline_state *s) {
+    const char *letters = s->options->dump ? s->options->dump : "";
+    bool good = true;
+    text_buffer last = {0};
+    s->wants_text = strchr(letters, 'e') != NULL;
+    for (int i = 0; good && i < pipeline_count; i++) {
+        const pass *p = &pipeline[i];
+        good = p->run(s);
+        /* A refused proof is printed too: that is when it is read. */
+        bool printable = good || p->run == run_prove;
+        /* The text before a pass is needed to say "(unchanged)" about it. */
+        bool next_asked = i + 1 < pipeline_count && strchr(letters, pipeline[i + 1].letter);
+        if (printable && *letters && (strchr(letters, p->letter) || next_asked))
+            dump(s, p, &last, strchr(letters, p->letter) != NULL);
+        if (good && p->check)
+            good = p->check(s);
+    }
+    text_free(&last);
+    text_free(&s->emitted);
+    return good;
+}

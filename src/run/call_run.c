@@ -1,0 +1,214 @@
+/* Preparing and running a call: memory, compiled kernels, launches. */
+#include "run/session_parts.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+bool call_allocate(run_call *c, int array, diag_list *diags) {
+    call_array *x = &c->arrays.at[array];
+    size_t bytes = ((size_t)x->host.bytes + 127) / 64 * 64; /* whole cache lines, and never nothing */
+    void *memory = aligned_alloc(64, bytes);
+    if (!memory) {
+        diag_error(diags, "E0648", x->declared->span, "no memory for `%s`: %" PRId64 " bytes", x->name, x->host.bytes);
+        return false;
+    }
+    if (x->host.owned)
+        free(x->host.data);
+    x->host.data = memory;
+    x->host.owned = true;
+    return true;
+}
+
+static bool overlaps(const host_array *x, const host_array *y) {
+    const char *a = x->data, *b = y->data;
+    return x->bytes && y->bytes && (uintptr_t)a < (uintptr_t)b + (uintptr_t)y->bytes && (uintptr_t)b < (uintptr_t)a + (uintptr_t)x->bytes;
+}
+
+/* Kernels are proved on the ground that arguments do not alias what is written. */
+static bool check_overlap(run_call *c, diag_list *diags) {
+    for (int i = 0; i < c->arrays.count; i++)
+        for (int j = 0; j < c->arrays.count; j++) {
+            const call_array *x = &c->arrays.at[i], *y = &c->arrays.at[j];
+            if (i == j || !x->is_output || (y->is_output && j < i) || !overlaps(&x->host, &y->host))
+                continue;
+            diag *g = diag_error(diags, "E0649", x->declared->span, "output `%s` and %s `%s` share memory", x->name,
+                                 y->is_output ? "output" : "argument", y->name);
+            diag_note(diags, g, "give each its own memory; an array that is read and written is declared `update`");
+            return false;
+        }
+    return true;
+}
+
+static compiled_entry *compile_step(run_call *c, call_step *step, diag_list *diags) {
+    session *s = c->session;
+    VEC(tile_binding) statics = {0};
+    text_buffer key = {0};
+    for (int i = 0; i < step->binding.signature.symbol_count; i++)
+        if (step->binding.signature.symbols[i]->kind == INDEX_STATIC && step->binding.known[i]) {
+            tile_binding b = {step->binding.signature.symbols[i]->name, step->binding.values[i]};
+            VEC_PUSH(c->arena, statics, b);
+            text_add(&key, "%s=%" PRId64 " ", b.name, b.value);
+        }
+    /* A program's kernels share --set: each takes the names it has. */
+    VEC(tile_binding) tiles = {0};
+    for (int i = 0; i < c->tiles.count; i++) {
+        bool has = c->kernel != NULL;
+        for (int j = 0; j < step->kernel->symbols.count; j++)
+            has = has || strcmp(step->kernel->symbols.at[j]->name, c->tiles.at[i].name) == 0;
+        if (has)
+            VEC_PUSH(c->arena, tiles, c->tiles.at[i]);
+    }
+    for (int i = 0; i < tiles.count; i++)
+        text_add(&key, "%s:%" PRId64 " ", tiles.at[i].name, tiles.at[i].value);
+    for (int i = 0; i < s->compiled.count; i++)
+        if (s->compiled.at[i].kernel == step->kernel && strcmp(s->compiled.at[i].key, text_get(&key)) == 0) {
+            text_free(&key);
+            return &s->compiled.at[i];
+        }
+    compile_options o = {.target = s->target, .statics = statics.at, .static_count = statics.count, .tiles = tiles.at,
+                         .tile_count = tiles.count, .dump = c->dump, .dump_file = c->dump_file};
+    compiled_entry e = {.kernel = step->kernel, .key = arena_strdup(s->arena, text_get(&key)), .compiled = NEW(s->arena, compiled_kernel)};
+    text_free(&key);
+    step->compiled = e.compiled; /* a refused one is still explained */
+    if (!compile_kernel(s->arena, c->module, step->kernel, &o, e.compiled, diags))
+        return NULL;
+    e.loaded = s->runtime->load(s->device, e.compiled->plan, diags);
+    if (!e.loaded)
+        return NULL;
+    VEC_PUSH(s->arena, s->compiled, e);
+    return &s->compiled.at[s->compiled.count - 1];
+}
+
+bool call_prepare(run_call *c, diag_list *diags) {
+    if (!call_solve(c, diags))
+        return false;
+    bool good = true;
+    for (int i = 0; i < c->arrays.count; i++) {
+        call_array *x = &c->arrays.at[i];
+        bool filled_here = x->temporary || x->declared->role == ARRAY_OUT;
+        if (!x->host.data && !filled_here && x->host.bytes) {
+            diag *g = diag_error(diags, "E0650", x->declared->span, "argument `%s` was not given", x->name);
+            diag_note(diags, g, "--arg %s=FILE.npy, or random:SEED, zeros, iota", x->name);
+            good = false;
+        } else if (!x->host.data && !call_allocate(c, i, diags))
+            good = false;
+    }
+    for (int i = 0; i < c->scalars.count; i++)
+        if (!c->scalars.at[i].bound) {
+            diag *g = diag_error(diags, "E0650", c->scalars.at[i].declared->span, "argument `%s` was not given", c->scalars.at[i].declared->name);
+            diag_note(diags, g, "--arg %s=NUMBER", c->scalars.at[i].declared->name);
+            good = false;
+        }
+    if (!good || !check_overlap(c, diags))
+        return false;
+    for (int i = 0; i < c->steps.count; i++) {
+        compiled_entry *e = compile_step(c, &c->steps.at[i], diags);
+        if (!e)
+            return false;
+        c->steps.at[i].compiled = e->compiled;
+        c->steps.at[i].loaded = e->loaded;
+    }
+    for (int i = 0; i < c->arrays.count; i++) {
+        call_array *x = &c->arrays.at[i];
+        if (c->session->shares_memory)
+            x->device = x->host.data;
+        else if (!x->device && !(x->device = c->session->runtime->allocate(c->session->device, x->host.bytes, diags)))
+            return false;
+    }
+    c->prepared = true;
+    return true;
+}
+
+void call_poison(run_call *c) {
+    for (int i = 0; i < c->arrays.count; i++) {
+        call_array *x = &c->arrays.at[i];
+        if (x->temporary || x->declared->role == ARRAY_OUT)
+            memset(x->host.data, element_table[x->host.type].is_float ? 0xFF : 0xA5, (size_t)x->host.bytes);
+    }
+}
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* The scalar of the call that stands for the kernel's scalar of this name; NULL when there is none. */
+static const call_scalar *scalar_named(const run_call *c, const call_step *step, const char *name) {
+    int at = binding_find_scalar(&step->binding, name);
+    return at < 0 ? NULL : &c->scalars.at[step->scalars[at]];
+}
+
+bool call_run_step(run_call *c, int number, diag_list *diags) {
+    call_step *step = &c->steps.at[number];
+    session *s = c->session;
+    const kernel_ir *k = proved_plan_get(step->compiled->plan)->variants.at[0].kernel;
+    void **arrays = NEW_ARRAY(c->arena, void *, k->arrays.count + 1);
+    int64_t *integers = NEW_ARRAY(c->arena, int64_t, k->symbols.count + k->scalars.count + 1);
+    float *floats = NEW_ARRAY(c->arena, float, k->scalars.count + 1);
+    int integer_count = 0, float_count = 0, array_count = 0;
+    for (int i = 0; i < k->symbols.count; i++) {
+        int at = binding_find_symbol(&step->binding, k->symbols.at[i]->name);
+        integers[integer_count++] = at >= 0 ? step->binding.values[at] : 0;
+    }
+    for (int i = 0; i < k->scalars.count; i++)
+        if (k->scalars.at[i].type != ELEMENT_F32) {
+            const call_scalar *x = scalar_named(c, step, k->scalars.at[i].name);
+            integers[integer_count++] = x ? (int64_t)x->value : 0;
+        }
+    for (int i = 0; i < k->scalars.count; i++)
+        if (k->scalars.at[i].type == ELEMENT_F32) {
+            const call_scalar *x = scalar_named(c, step, k->scalars.at[i].name);
+            floats[float_count++] = x ? (float)x->value : 0;
+        }
+    VEC(void *) workspaces = {0};
+    bool good = true;
+    for (int i = 0; good && i < k->arrays.count; i++) {
+        const kernel_array *a = k->arrays.at[i];
+        if (a->space != SPACE_GLOBAL)
+            continue;
+        if (a->source_array >= 0) {
+            call_array *x = &c->arrays.at[step->arrays[a->source_array]];
+            if (!s->shares_memory)
+                good = s->runtime->copy_in(s->device, x->device, x->host.data, x->host.bytes, diags);
+            arrays[array_count++] = x->device;
+            continue;
+        }
+        int64_t dims[BINDING_MAX_RANK], bytes = -1; /* a workspace: between this plan's kernels, gone afterwards */
+        bool known = a->rank <= BINDING_MAX_RANK;
+        for (int d = 0; known && d < a->rank; d++)
+            known = launch_evaluate(k, a->dims[d], integers, &dims[d]);
+        if (known)
+            bytes = host_array_bytes(a->element, a->rank, dims);
+        void *memory = bytes < 0 ? NULL : s->runtime->allocate(s->device, bytes ? bytes : 64, diags);
+        if (!memory)
+            diag_error(diags, "E0648", step->kernel->span, "no memory for the workspace `%s`", a->name);
+        good = memory != NULL;
+        if (memory)
+            VEC_PUSH(c->arena, workspaces, memory);
+        arrays[array_count++] = memory;
+    }
+    if (good) {
+        double start = now_ms();
+        good = s->runtime->launch(s->device, step->loaded, arrays, integers, floats, diags);
+        step->milliseconds = now_ms() - start;
+    }
+    for (int i = 0; i < workspaces.count; i++)
+        s->runtime->release(s->device, workspaces.at[i]);
+    for (int i = 0; good && !s->shares_memory && i < step->kernel->arrays.count; i++) {
+        call_array *x = &c->arrays.at[step->arrays[i]];
+        if (step->kernel->arrays.at[i]->role != ARRAY_IN)
+            good = s->runtime->copy_out(s->device, x->host.data, x->device, x->host.bytes, diags);
+    }
+    return good;
+}
+
+bool call_run(run_call *c, diag_list *diags) {
+    if (!c->prepared && !call_prepare(c, diags))
+        return false;
+    for (int i = 0; i < c->steps.count; i++)
+        if (!call_run_step(c, i, diags))
+            return false;
+    return true;
+}

@@ -1,0 +1,261 @@
+#include "run/session_parts.h"
+#include "base/suggest.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+session *session_open(const char *device_name, diag_list *diags) {
+    int index = 0;
+    const runtime *r = runtime_find(device_name ? device_name : "cpu", &index, diags);
+    if (!r)
+        return NULL;
+    const target *t = target_find(r->target);
+    device *d = t ? r->open(index, diags) : NULL;
+    if (!t)
+        diag_error(diags, "E0651", (source_span){0}, "device %s takes code for %s, a target that is not built in", r->name, r->target);
+    if (!d)
+        return NULL;
+    arena *a = arena_new();
+    session *s = NEW(a, session);
+    s->arena = a;
+    s->runtime = r;
+    s->target = t;
+    s->device = d;
+    s->shares_memory = strcmp(r->name, "cpu") == 0;
+    snprintf(s->name, sizeof s->name, index ? "%s:%d" : "%s", r->name, index);
+    return s;
+}
+
+void session_close(session *s) {
+    if (!s)
+        return;
+    for (int i = 0; i < s->compiled.count; i++)
+        s->runtime->unload(s->device, s->compiled.at[i].loaded);
+    s->runtime->close(s->device);
+    arena_free(s->arena);
+}
+
+const runtime *session_runtime(const session *s) {
+    return s->runtime;
+}
+const target *session_target(const session *s) {
+    return s->target;
+}
+const char *session_device_name(const session *s) {
+    return s->name;
+}
+
+const char *call_names(arena *a, const tile_module *m) {
+    text_buffer text = {0};
+    for (int i = 0; i < m->programs.count; i++)
+        text_add(&text, "%s%s", text.length ? ", " : "", m->programs.at[i]->name);
+    for (int i = 0; i < m->kernels.count; i++)
+        text_add(&text, "%s%s", text.length ? ", " : "", m->kernels.at[i]->name);
+    const char *copy = arena_strdup(a, text_get(&text));
+    text_free(&text);
+    return copy;
+}
+
+static bool find_callable(const tile_module *m, const char *name, const tile_kernel **k, const tile_program **p, diag_list *diags) {
+    *k = NULL;
+    *p = NULL;
+    if (!name) {
+        if (m->programs.count == 1)
+            *p = m->programs.at[0];
+        else if (m->programs.count == 0 && m->kernels.count == 1)
+            *k = m->kernels.at[0];
+        if (*k || *p)
+            return true;
+        diag *g = diag_error(diags, "E0646", (source_span){0}, "%s", m->kernels.count ? "the file has several kernels: say which" : "the file has no kernel");
+        if (m->kernels.count)
+            diag_note(diags, g, "--kernel NAME, one of: %s", call_names(diags->arena, m));
+        return false;
+    }
+    *p = tile_find_program(m, name);
+    *k = *p ? NULL : tile_find_kernel(m, name);
+    if (*p || *k)
+        return true;
+    const char *names[256];
+    int count = 0;
+    for (int i = 0; i < m->programs.count && count < 256; i++)
+        names[count++] = m->programs.at[i]->name;
+    for (int i = 0; i < m->kernels.count && count < 256; i++)
+        names[count++] = m->kernels.at[i]->name;
+    diag *g = diag_error(diags, "E0646", (source_span){0}, "no kernel `%s`", name);
+    const char *near = suggest_nearest(name, names, count);
+    if (near)
+        diag_note(diags, g, "did you mean %s?", near);
+    else
+        diag_note(diags, g, "there are: %s", call_names(diags->arena, m));
+    return false;
+}
+
+run_call *call_new(session *s, const tile_module *m, const char *name, diag_list *diags) {
+    const tile_kernel *k;
+    const tile_program *p;
+    if (!find_callable(m, name, &k, &p, diags))
+        return NULL;
+    arena *a = arena_new();
+    run_call *c = NEW(a, run_call);
+    c->session = s;
+    c->arena = a;
+    c->module = m;
+    c->kernel = k;
+    c->program = p;
+    signature sig = k ? signature_of_kernel(k) : signature_of_program(p);
+    binding_init(&c->binding, a, sig);
+    for (int i = 0; i < sig.array_count; i++) {
+        call_array array = {.name = sig.arrays[i]->name, .declared = sig.arrays[i], .is_output = sig.arrays[i]->role != ARRAY_IN};
+        array.host.type = sig.arrays[i]->type;
+        array.host.rank = sig.arrays[i]->group_count;
+        VEC_PUSH(a, c->arrays, array);
+    }
+    for (int i = 0; i < sig.scalar_count; i++) {
+        call_scalar scalar = {.declared = sig.scalars[i]};
+        VEC_PUSH(a, c->scalars, scalar);
+    }
+    return c;
+}
+
+void call_free(run_call *c) {
+    if (!c)
+        return;
+    for (int i = 0; i < c->arrays.count; i++) {
+        call_array *x = &c->arrays.at[i];
+        if (x->device && !c->session->shares_memory)
+            c->session->runtime->release(c->session->device, x->device);
+        if (x->host.owned)
+            free(x->host.data);
+    }
+    arena_free(c->arena);
+}
+
+int64_t host_array_bytes(element_type type, int rank, const int64_t *dims) {
+    int64_t rows = 1, last = rank ? dims[rank - 1] : 1, total;
+    for (int i = 0; i + 1 < rank; i++)
+        if (__builtin_mul_overflow(rows, dims[i], &rows))
+            return -1;
+    if (last > INT64_MAX / 64 || __builtin_mul_overflow(rows, element_bytes(type, last), &total))
+        return -1;
+    return total;
+}
+
+/* Whether a program's kernels have a symbol of this name. */
+static bool callee_has_symbol(const run_call *c, const char *name) {
+    for (int i = 0; c->program && i < c->program->calls.count; i++) {
+        const tile_kernel *k = c->program->calls.at[i]->kernel;
+        for (int j = 0; j < k->symbols.count; j++)
+            if (k->symbols.at[j]->kind != INDEX_TILE && strcmp(k->symbols.at[j]->name, name) == 0)
+                return true;
+    }
+    return false;
+}
+
+bool call_set_symbol(run_call *c, const char *name, int64_t value, diag_list *diags) {
+    char origin[96];
+    snprintf(origin, sizeof origin, "the value given for %.60s", name);
+    if (binding_find_symbol(&c->binding, name) < 0 && callee_has_symbol(c, name)) {
+        tile_binding b = {arena_strdup(c->arena, name), value};
+        VEC_PUSH(c->arena, c->extra, b);
+        return true;
+    }
+    return binding_set_symbol(&c->binding, name, value, origin, diags);
+}
+
+bool call_set_tile(run_call *c, const char *name, int64_t value, diag_list *diags) {
+    (void)diags; /* schedule_choose refuses unknown names: it knows the nearest and the limits */
+    tile_binding b = {arena_strdup(c->arena, name), value};
+    VEC_PUSH(c->arena, c->tiles, b);
+    return true;
+}
+
+static bool unknown_argument(run_call *c, const char *name, diag_list *diags) {
+    const signature *s = &c->binding.signature;
+    const char *names[128];
+    int count = 0;
+    text_buffer list = {0};
+    for (int i = 0; i < s->array_count && count < 128; i++) {
+        text_add(&list, "%s%s", count ? ", " : "", s->arrays[i]->name);
+        names[count++] = s->arrays[i]->name;
+    }
+    for (int i = 0; i < s->scalar_count && count < 128; i++) {
+        text_add(&list, "%s%s", count ? ", " : "", s->scalars[i]->name);
+        names[count++] = s->scalars[i]->name;
+    }
+    diag *g = diag_error(diags, "E0640", s->span, "%s %s has no argument `%s`", s->sort, s->name, name);
+    const char *near = suggest_nearest(name, names, count);
+    if (near)
+        diag_note(diags, g, "did you mean %s?", near);
+    else
+        diag_note(diags, g, "its arguments: %s", text_get(&list));
+    text_free(&list);
+    return false;
+}
+
+/* An index array may come as i32 or u32 words; they are the same bytes for every index there is. */
+bool session_type_fits(element_type declared, element_type given) {
+    if (declared == given)
+        return true;
+    if (declared == ELEMENT_INDEX)
+        return given == ELEMENT_I32 || given == ELEMENT_U32;
+    if (declared == ELEMENT_E4M3 || declared == ELEMENT_E5M2 || element_table[declared].block_elements > 1)
+        return given == ELEMENT_U8; /* its bytes */
+    return false;
+}
+
+bool call_bind_array(run_call *c, const char *name, element_type type, int rank, const int64_t *dims, void *data, diag_list *diags) {
+    int at = binding_find_array(&c->binding, name);
+    if (at < 0)
+        return unknown_argument(c, name, diags);
+    call_array *x = &c->arrays.at[at];
+    const tile_array *t = x->declared;
+    if (!session_type_fits(t->type, type)) {
+        diag *g = diag_error(diags, "E0647", t->span, "argument `%s` is %s, but %s wants %s", name, element_table[type].name,
+                             c->binding.signature.name, element_table[t->type].name);
+        if (t->type == ELEMENT_INDEX)
+            diag_note(diags, g, "an index array is given as i32");
+        return false;
+    }
+    int64_t extents[BINDING_MAX_RANK];
+    for (int i = 0; i < rank && i < BINDING_MAX_RANK; i++) {
+        extents[i] = dims[i];
+        if (dims[i] < 0) {
+            diag_error(diags, "E0641", t->span, "dimension %d of `%s` cannot be %" PRId64, i, name, dims[i]);
+            return false;
+        }
+    }
+    const element_info *info = &element_table[t->type];
+    if (info->block_elements > 1 && type == ELEMENT_U8 && rank > 0 && rank <= BINDING_MAX_RANK) { /* the last dimension counts bytes */
+        if (extents[rank - 1] % info->block_bytes) {
+            diag *g = diag_error(diags, "E0644", t->span, "the last dimension of `%s` is %" PRId64 " bytes, not whole %s blocks", name,
+                                 extents[rank - 1], info->name);
+            diag_note(diags, g, "a block of %d elements takes %d bytes", info->block_elements, info->block_bytes);
+            return false;
+        }
+        extents[rank - 1] = extents[rank - 1] / info->block_bytes * info->block_elements;
+    }
+    if (!binding_set_shape(&c->binding, at, rank, extents, diags))
+        return false;
+    if (x->host.owned)
+        free(x->host.data);
+    x->host.owned = false;
+    x->host.data = data;
+    x->bound = true;
+    c->shapes_solved = c->prepared = false;
+    return true;
+}
+
+bool call_bind_scalar(run_call *c, const char *name, double value, diag_list *diags) {
+    int at = binding_find_scalar(&c->binding, name);
+    if (at < 0)
+        return unknown_argument(c, name, diags);
+    const tile_scalar *t = c->scalars.at[at].declared;
+    if (t->type != ELEMENT_F32 && (value != (double)(int64_t)value)) {
+        diag_error(diags, "E0647", t->span, "argument `%s` is a whole number, not %g", name, value);
+        return false;
+    }
+    c->scalars.at[at].bound = true;
+    c->scalars.at[at].value = t->type == ELEMENT_F32 ? (double)(float)value : value;
+    return true;
+}
+

@@ -1,0 +1,102 @@
+/* Sessions and calls: host arrays bound to a kernel or a program, compiled for one device, launched, with the results in host memory.
+ * include/tilec.h is this layer in public clothes. No global state: everything hangs on the session. */
+#ifndef TILEC_RUN_SESSION_H
+#define TILEC_RUN_SESSION_H
+#include "compile.h"
+#include "run/binding.h"
+#include "run/run.h"
+
+/* One open device, and the kernels compiled for it so far: one compile serves all shapes. */
+typedef struct session session;
+/* NULL device_name: the CPU. NULL with diagnostics. */
+session *session_open(const char *device_name, diag_list *diags);
+void session_close(session *s); /* calls on it must be freed first; NULL is allowed */
+const runtime *session_runtime(const session *s);
+const target *session_target(const session *s);
+const char *session_device_name(const session *s);
+
+/* An array in host memory, row-major, dimensions as the caller sees them. */
+typedef struct host_array {
+    element_type type;
+    int rank;
+    int64_t dims[BINDING_MAX_RANK];
+    int64_t cells;   /* elements */
+    int64_t bytes;
+    void *data;
+    bool owned;      /* freed with the call */
+} host_array;
+
+/* One array of a call: an argument, a result, or a temporary between a program's kernels. */
+typedef struct call_array {
+    const char *name;
+    const tile_array *declared; /* of the kernel or program; a temporary's is its producer's */
+    host_array host;
+    bool bound;       /* the caller gave the memory, or asked for its shape to be filled by a recipe */
+    bool is_output;   /* OUT or UPDATE of what was called */
+    bool temporary;
+    void *device;     /* its memory on the device; the host's own where they share it */
+} call_array;
+
+typedef struct call_scalar {
+    const tile_scalar *declared;
+    bool bound;
+    double value;
+} call_scalar;
+
+/* One kernel of the call: the kernel itself, or one call of the program. */
+typedef struct call_step {
+    const tile_kernel *kernel;
+    const compiled_kernel *compiled;
+    device_kernel *loaded;
+    binding binding;
+    int *arrays;       /* per array of the kernel: position in call.arrays */
+    int *scalars;      /* per scalar of the kernel: position in call.scalars */
+    double milliseconds; /* of its last launch */
+} call_step;
+
+typedef struct run_call {
+    session *session;
+    arena *arena;
+    const tile_module *module;
+    const tile_kernel *kernel;   /* one of the two */
+    const tile_program *program;
+    binding binding;             /* of the kernel or program */
+    VEC(call_array) arrays;
+    VEC(call_scalar) scalars;
+    VEC(call_step) steps;
+    VEC(tile_binding) tiles;     /* --set */
+    VEC(tile_binding) extra;     /* symbols given for a program's kernels rather than for itself */
+    const char *dump;            /* letters, for the compiles this call makes */
+    FILE *dump_file;
+    bool shapes_solved, prepared;
+} run_call;
+
+/* Finds the kernel or program by name; NULL name: the only one there is (a file with programs: the only program). NULL with E0646. */
+run_call *call_new(session *s, const tile_module *m, const char *name, diag_list *diags);
+void call_free(run_call *c);
+/* Several kernels' names in a module, for messages. Arena text. */
+const char *call_names(arena *a, const tile_module *m);
+
+bool call_set_symbol(run_call *c, const char *name, int64_t value, diag_list *diags);
+bool call_set_tile(run_call *c, const char *name, int64_t value, diag_list *diags);
+/* Binds host memory, which the call reads (inputs), updates or fills (outputs) and never frees. NULL data: only the shape. Narrow floats
+ * and block formats may be given as their raw bytes or words (U8, U16 as `raw`). False with E0640, E0642, E0647. */
+bool call_bind_array(run_call *c, const char *name, element_type type, int rank, const int64_t *dims, void *data, diag_list *diags);
+bool call_bind_scalar(run_call *c, const char *name, double value, diag_list *diags);
+
+/* Solves every symbol, of a program's kernels too. After it every array's host.dims are known, and inputs nobody gave memory can be filled
+ * by the caller: see call_allocate. */
+bool call_solve(run_call *c, diag_list *diags);
+/* Memory owned by the call for an array whose shape is known. False with E0648 when there is none. */
+bool call_allocate(run_call *c, int array, diag_list *diags);
+/* Compiles what is new, loads it, allocates outputs and temporaries; refuses overlapping arrays (E0649) and missing arguments (E0650). */
+bool call_prepare(run_call *c, diag_list *diags);
+/* Fills OUT arrays and temporaries so that an unwritten cell shows: NaN for floats, 0xA5 bytes for integers. */
+void call_poison(run_call *c);
+/* Runs one step or all of them; results are in host memory afterwards. */
+bool call_run_step(run_call *c, int step, diag_list *diags);
+bool call_run(run_call *c, diag_list *diags);
+
+/* Bytes of `cells` elements of an array whose last dimension is whole blocks; -1 on overflow. */
+int64_t host_array_bytes(element_type type, int rank, const int64_t *dims);
+#endif

@@ -1,0 +1,26 @@
+/* What the session's files share among themselves; others use session.h. */
+#ifndef TILEC_RUN_SESSION_PARTS_H
+#define TILEC_RUN_SESSION_PARTS_H
+#include "run/session.h"
+
+/* A kernel compiled in this session. The key is everything of the module and the call that can change the code. */
+typedef struct compiled_entry {
+    const tile_kernel *kernel;
+    const char *key;
+    compiled_kernel *compiled;
+    device_kernel *loaded;
+} compiled_entry;
+
+struct session {
+    arena *arena;
+    const runtime *runtime;
+    const target *target;
+    device *device;
+    char name[64];
+    bool shares_memory; /* host pointers go to the device as they are */
+    VEC(compiled_entry) compiled;
+};
+
+/* Whether an array declared as one type may be given as another (bytes of a block format, i32 words of an index array). */
+bool session_type_fits(element_type declared, element_type given);
+#endif
