@@ -39,6 +39,7 @@ parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 .PHONY: all compile unit run test asan asan-unit fuzz fuzz-programs bench install check-format clean force
 .DELETE_ON_ERROR:
 .SUFFIXES:
+.SECONDARY:
 
 all: $(program) $(BUILD)/libtilec.a $(BUILD)/libtilec.so
 

@@ -27,13 +27,17 @@ size_t arena_bytes(const arena *a); /* total handed out */
 #define NEW_ARRAY(a, type, count) ((type *)arena_alloc((a), sizeof(type) * (size_t)(count)))
 
 /* A growable array in an arena: VEC(tile_value *) args; VEC_PUSH(a, args, v); args.at[i]; args.count */
-#define VEC(type) struct { type *at; int count, capacity; }
+#define VEC(type)                                                                                                                \
+    struct {                                                                                                                     \
+        type *at;                                                                                                                \
+        int count, capacity;                                                                                                     \
+    }
 void *arena_grow(arena *a, void *old, int count, int *capacity, size_t element_bytes);
-#define VEC_PUSH(a, v, x)                                                                                             \
-    do {                                                                                                              \
-        if ((v).count == (v).capacity)                                                                                \
-            (v).at = arena_grow((a), (v).at, (v).count, &(v).capacity, sizeof *(v).at);                               \
-        (v).at[(v).count++] = (x);                                                                                    \
+#define VEC_PUSH(a, v, x)                                                                                                        \
+    do {                                                                                                                         \
+        if ((v).count == (v).capacity)                                                                                           \
+            (v).at = arena_grow((a), (v).at, (v).count, &(v).capacity, sizeof *(v).at);                                          \
+        (v).at[(v).count++] = (x);                                                                                               \
     } while (0)
 
 /* A growable text (heap, not arena): built up, then written out or copied into an arena. Zero-initialise. */

@@ -16,9 +16,9 @@ typedef struct diag {
     const char *code; /* "E0214"; a row of base/errors.def */
     severity severity;
     source_span span;
-    const char *message;              /* one line */
-    const char *caret;                /* text after the caret: the mend; NULL for none */
-    VEC(const char *) notes;          /* further lines, each printed behind "| " */
+    const char *message;     /* one line */
+    const char *caret;       /* text after the caret: the mend; NULL for none */
+    VEC(const char *) notes; /* further lines, each printed behind "| " */
 } diag;
 
 /* A source text that diagnostics quote from. */

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+// clang-format off
 const element_info element_table[ELEMENT_COUNT] = {
     /*                  name    block bytes float  signed narrow */
     [ELEMENT_F32] = {"f32", 1, 4, true, true, false},
@@ -25,6 +26,7 @@ const element_info element_table[ELEMENT_COUNT] = {
     [ELEMENT_Q8_0] = {"q8_0", 32, 34, true, true, true},
     [ELEMENT_Q4_0] = {"q4_0", 32, 18, true, true, true},
 };
+// clang-format on
 
 element_type element_by_name(const char *name) {
     for (int i = 0; i < ELEMENT_COUNT; i++)

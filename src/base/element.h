@@ -16,18 +16,18 @@ typedef enum element_type {
     ELEMENT_INDEX, /* index(V) in arrays: stored as i32, in registers a 64-bit integer */
     ELEMENT_E4M3,  /* OCP fp8 "fn": no infinity, NaN 0x7F/0xFF */
     ELEMENT_E5M2,
-    ELEMENT_Q8_0,  /* 32 elements in 34 bytes: f16 d, 32 x i8; value d*q   (GGML) */
-    ELEMENT_Q4_0,  /* 32 elements in 18 bytes: f16 d, 16 bytes; value d*(nibble-8), low nibble element i, high i+16 */
+    ELEMENT_Q8_0, /* 32 elements in 34 bytes: f16 d, 32 x i8; value d*q   (GGML) */
+    ELEMENT_Q4_0, /* 32 elements in 18 bytes: f16 d, 16 bytes; value d*(nibble-8), low nibble element i, high i+16 */
     ELEMENT_COUNT
 } element_type;
 
 typedef struct element_info {
-    const char *name;      /* as the language spells it */
-    int block_elements;    /* elements a storage block holds: 1, or 32 for q8_0 and q4_0 */
-    int block_bytes;       /* bytes of that block */
-    bool is_float;         /* a floating-point value once loaded (block formats included) */
+    const char *name;   /* as the language spells it */
+    int block_elements; /* elements a storage block holds: 1, or 32 for q8_0 and q4_0 */
+    int block_bytes;    /* bytes of that block */
+    bool is_float;      /* a floating-point value once loaded (block formats included) */
     bool is_signed;
-    bool is_narrow_float;  /* storage only: elementwise arithmetic converts it to f32 */
+    bool is_narrow_float; /* storage only: elementwise arithmetic converts it to f32 */
 } element_info;
 
 extern const element_info element_table[ELEMENT_COUNT];

@@ -10,14 +10,14 @@ typedef struct index_expr index_expr;
 typedef struct index_var index_var;
 
 typedef enum index_var_kind {
-    INDEX_SYMBOL,  /* an extent bound by the arguments: M, N, K; a launch parameter >= 0 */
-    INDEX_STATIC,  /* a `static` name: constant at compile time (value set before lowering) */
-    INDEX_TILE,    /* a tile size chosen by a schedule: constant before lowering (>= 1) */
-    INDEX_SCALAR,  /* an integer scalar argument, lo..hi, checked at launch */
-    INDEX_RANGE,   /* Tile IR: the element index of a range */
-    INDEX_LOOP,    /* Kernel IR: a loop variable */
-    INDEX_ID,      /* Kernel IR: an id of a level (task, block, subgroup, lane) */
-    INDEX_VALUE    /* an opaque integer computed at run time, in lo..hi: a gathered index, an argmax; or a named integer let */
+    INDEX_SYMBOL, /* an extent bound by the arguments: M, N, K; a launch parameter >= 0 */
+    INDEX_STATIC, /* a `static` name: constant at compile time (value set before lowering) */
+    INDEX_TILE,   /* a tile size chosen by a schedule: constant before lowering (>= 1) */
+    INDEX_SCALAR, /* an integer scalar argument, lo..hi, checked at launch */
+    INDEX_RANGE,  /* Tile IR: the element index of a range */
+    INDEX_LOOP,   /* Kernel IR: a loop variable */
+    INDEX_ID,     /* Kernel IR: an id of a level (task, block, subgroup, lane) */
+    INDEX_VALUE   /* an opaque integer computed at run time, in lo..hi: a gathered index, an argmax; or a named integer let */
 } index_var_kind;
 
 struct index_var {
@@ -26,9 +26,9 @@ struct index_var {
     index_expr *lo, *hi; /* declared inclusive bounds; NULL when only the kind says (symbols >= 0, tile sizes >= 1) */
     bool has_value;      /* STATIC and TILE: bound */
     int64_t value;
-    void *owner;         /* RANGE: its tile_range; VALUE: its tile_value or kernel_stmt (let) */
+    void *owner; /* RANGE: its tile_range; VALUE: its tile_value or kernel_stmt (let) */
     source_span span;
-    int id;              /* unique within its kernel, for printing and tables */
+    int id; /* unique within its kernel, for printing and tables */
 };
 
 typedef enum index_op { IX_CONST, IX_VAR, IX_ADD, IX_SUB, IX_MUL, IX_FLOORDIV, IX_MOD, IX_MIN, IX_MAX } index_op;
@@ -53,7 +53,7 @@ index_expr *ix_mod(arena *a, index_expr *x, index_expr *y);
 index_expr *ix_min(arena *a, index_expr *x, index_expr *y);
 index_expr *ix_max(arena *a, index_expr *x, index_expr *y);
 index_expr *ix_op2(arena *a, index_op op, index_expr *x, index_expr *y);
-bool ix_is_const(const index_expr *x, int64_t *value); /* value may be NULL */
+bool ix_is_const(const index_expr *x, int64_t *value);   /* value may be NULL */
 bool ix_equal(const index_expr *x, const index_expr *y); /* structurally, after folding */
 bool ix_mentions(const index_expr *x, const index_var *v);
 /* Replaces var by expr everywhere (returns x itself when nothing changed). */

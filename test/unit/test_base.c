@@ -219,7 +219,8 @@ static void index_coefficients(void **state) {
     index_var i = {.name = "i"}, n = {.name = "N"};
     index_expr *I = ix_var(a, &i), *N = ix_var(a, &n), *rest;
     int64_t coefficient;
-    assert_true(ix_coefficient(a, ix_sub(a, N, ix_mul(a, ix_add(a, I, ix_const(a, 2)), ix_const(a, 3))), &i, &coefficient, &rest));
+    assert_true(
+        ix_coefficient(a, ix_sub(a, N, ix_mul(a, ix_add(a, I, ix_const(a, 2)), ix_const(a, 3))), &i, &coefficient, &rest));
     assert_int_equal(coefficient, -3);
     expect_text(rest, "N - 6");
     assert_false(ix_coefficient(a, ix_mul(a, I, N), &i, &coefficient, &rest));
@@ -284,15 +285,16 @@ static void diagnostics_print_as_documented(void **state) {
     diag *g = diag_error(&d, "E0214", (source_span){"matmul.tile", 6, 45, 1}, "`j` spans N, but dimension %d of `b` is K", 0);
     diag_caret(&d, g, "use a range over K, or add `where N == K`");
     assert_string_equal(printed(&d),
-        "matmul.tile:6:45: error E0214: `j` spans N, but dimension 0 of `b` is K\n"
-        "   6 |         for k: BK in K { acc += a[i, k] @ b[j, k] }\n"
-        "     |                                             ^ use a range over K, or add `where N == K`\n");
+                        "matmul.tile:6:45: error E0214: `j` spans N, but dimension 0 of `b` is K\n"
+                        "   6 |         for k: BK in K { acc += a[i, k] @ b[j, k] }\n"
+                        "     |                                             ^ use a range over K, or add `where N == K`\n");
 
     diag_init(&d, a);
     g = diag_error(&d, "E0505", (source_span){"matmul.tile", 0, 0, 0},
                    "schedule for metal needs 33024 bytes of threadgroup memory, the device has 32768");
     diag_note(&d, g, "stages = 3 -> 2 saves 8192 bytes");
-    assert_string_equal(printed(&d),
+    assert_string_equal(
+        printed(&d),
         "matmul.tile: error E0505: schedule for metal needs 33024 bytes of threadgroup memory, the device has 32768\n"
         "     | stages = 3 -> 2 saves 8192 bytes\n");
 
@@ -301,11 +303,10 @@ static void diagnostics_print_as_documented(void **state) {
     diag_note(&d, g, "line 38: thread 32 writes it\nno barrier orders them");
     diag_warning(&d, "E0101", (source_span){0}, "second");
     assert_int_equal(d.errors, 1);
-    assert_string_equal(printed(&d),
-        "k.metal:41:9: error E0402: race on shmem[0], when ne00 >= 33\n"
-        "     | line 38: thread 32 writes it\n"
-        "     | no barrier orders them\n"
-        "\nwarning E0101: second\n");
+    assert_string_equal(printed(&d), "k.metal:41:9: error E0402: race on shmem[0], when ne00 >= 33\n"
+                                     "     | line 38: thread 32 writes it\n"
+                                     "     | no barrier orders them\n"
+                                     "\nwarning E0101: second\n");
     diag_caret(&d, NULL, "ignored");
     diag_note(&d, NULL, "ignored");
     arena_free(a);

@@ -205,7 +205,8 @@ static void expect_16(float value) {
 /* All floats that matter to the formats: each 16-bit prefix with the low halves around every tie. */
 static void floats_round_into_halves_and_bfloats(void **state) {
     (void)state;
-    static const uint32_t lows[] = {0, 1, 0x0FFF, 0x1000, 0x1001, 0x2000, 0x2FFF, 0x3000, 0x3001, 0x7FFF, 0x8000, 0x8001, 0xF000, 0xFFFF};
+    static const uint32_t lows[] = {0,      1,      0x0FFF, 0x1000, 0x1001, 0x2000, 0x2FFF,
+                                    0x3000, 0x3001, 0x7FFF, 0x8000, 0x8001, 0xF000, 0xFFFF};
     uint32_t stride = quick() ? 37 : 1;
     for (uint32_t high = 0; high < 0x10000; high += stride)
         for (size_t i = 0; i < sizeof lows / sizeof *lows; i++) {
@@ -247,12 +248,27 @@ static void integers_saturate_toward_zero(void **state) {
         element_type type;
         double in, out;
     } rows[] = {
-        {ELEMENT_I8, 127.9, 127}, {ELEMENT_I8, 500, 127}, {ELEMENT_I8, -128.9, -128}, {ELEMENT_I8, -1e30, -128},
-        {ELEMENT_U8, -0.9, 0}, {ELEMENT_U8, -5, 0}, {ELEMENT_U8, 255.99, 255}, {ELEMENT_U8, INFINITY, 255},
-        {ELEMENT_I32, 2147483647.0, 2147483647.0}, {ELEMENT_I32, 2147483648.0, 2147483647.0}, {ELEMENT_I32, -3e9, -2147483648.0},
-        {ELEMENT_I32, -2.9, -2}, {ELEMENT_U32, 4294967295.0, 4294967295.0}, {ELEMENT_U32, 1e12, 4294967295.0}, {ELEMENT_U32, -1, 0},
-        {ELEMENT_INDEX, 7, 7}, {ELEMENT_BOOL, 3, 1}, {ELEMENT_BOOL, 0, 0}, {ELEMENT_F32, 0.1, (double)0.1f},
-        {ELEMENT_I32, NAN, 0}, {ELEMENT_I8, NAN, 0},
+        {ELEMENT_I8, 127.9, 127},
+        {ELEMENT_I8, 500, 127},
+        {ELEMENT_I8, -128.9, -128},
+        {ELEMENT_I8, -1e30, -128},
+        {ELEMENT_U8, -0.9, 0},
+        {ELEMENT_U8, -5, 0},
+        {ELEMENT_U8, 255.99, 255},
+        {ELEMENT_U8, INFINITY, 255},
+        {ELEMENT_I32, 2147483647.0, 2147483647.0},
+        {ELEMENT_I32, 2147483648.0, 2147483647.0},
+        {ELEMENT_I32, -3e9, -2147483648.0},
+        {ELEMENT_I32, -2.9, -2},
+        {ELEMENT_U32, 4294967295.0, 4294967295.0},
+        {ELEMENT_U32, 1e12, 4294967295.0},
+        {ELEMENT_U32, -1, 0},
+        {ELEMENT_INDEX, 7, 7},
+        {ELEMENT_BOOL, 3, 1},
+        {ELEMENT_BOOL, 0, 0},
+        {ELEMENT_F32, 0.1, (double)0.1f},
+        {ELEMENT_I32, NAN, 0},
+        {ELEMENT_I8, NAN, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         unsigned char cells[16];
@@ -274,9 +290,9 @@ static void put_half(unsigned char *at, uint16_t bits) {
 static void block_formats_decode(void **state) {
     (void)state;
     unsigned char q8[2 * 34], q4[2 * 18];
-    put_half(q8, 0x3800); /* 0.5 */
+    put_half(q8, 0x3800);      /* 0.5 */
     put_half(q8 + 34, 0xC000); /* -2 */
-    put_half(q4, 0x3C00); /* 1 */
+    put_half(q4, 0x3C00);      /* 1 */
     put_half(q4 + 18, 0x0001); /* the smallest subnormal half */
     for (int i = 0; i < 32; i++) {
         q8[2 + i] = (unsigned char)(i * 8 - 128); /* -128 .. 120 */
