@@ -103,6 +103,7 @@ $(BUILD)/run/%: $(BUILD)/test/fuzz/%.o $(BUILD)/libtilec.a
 	$(CC) $(link) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(libraries)
 
 bench: all
+	@test -e scripts/bench.sh || { echo 'make bench is not built yet: there is no scripts/bench.sh'; exit 1; }
 	@BUILD='$(BUILD)' scripts/bench.sh
 
 install: all
