@@ -13,6 +13,12 @@ typedef struct atom {
     cond *guard;
 } atom;
 
+/* An update statement and the value it gives its variable: old op value. */
+typedef struct update {
+    const tile_stmt *stmt;
+    tile_value *value;
+} update;
+
 /* Where a range's current tile lies. */
 typedef struct range_place {
     index_expr *start;  /* index in its dimension of the tile's first element */
@@ -26,6 +32,8 @@ typedef VEC(atom) atom_list;
 typedef struct lower {
     arena *arena;
     const tile_kernel *k;
+    int value_count;              /* ids of tile values: the kernel's and those made for updates */
+    VEC(update) updates;
     const machine_model *machine;
     diag_list *diags;
     lowering *out;
@@ -34,17 +42,20 @@ typedef struct lower {
     range_place *place;           /* by range id */
     kernel_array **arrays;        /* by Tile IR array id */
     kernel_array ***fields;       /* by variable id, then field: the private arrays of a variable */
-    int *last_axis;               /* by variable id * unused */
+    tile_range ****field_axes;    /* and the ranges of their dimensions, in the arrays' order */
     kernel_array **held;          /* by value id: the private array that keeps a materialised value; NULL when computed in place */
     tile_range ***held_axes;      /* by value id: the ranges of that array's dimensions */
     kernel_stmt **held_scalar;    /* by value id: the LET of a value without axes */
-    int *uses;                    /* by value id: roots that read it */
-    bool *in_place;               /* by value id: a LET computed where it is used */
+    int *uses;                    /* by value id: statements that read a LET's value */
+    int *references;              /* by value id: readers within the root being lowered */
     atom_list atoms;              /* of the loops entered */
     VEC(tile_range *) loops;      /* the loops entered, outermost first */
     tile_value **join_right;      /* while a join is lowered: the right part's values, by field */
     tile_variable *join_state;
-    int names;                    /* for unique names */
+    index_var **mapped;           /* by position in k->symbols, then integer scalars: the Kernel IR variable */
+    index_var **task_ids;         /* by range id: the task id that counts its tiles; NULL when there is one tile */
+    cond **predicates;            /* by range id: of the loop that binds it; NULL for none */
+    char **names; int name_count, name_capacity; /* names given, to keep them unique */
     bool failed;
 } lower;
 
@@ -57,8 +68,8 @@ typedef struct point {
     int lanes;
     index_expr *active;     /* prefix mask; NULL: all lanes */
     bool inside;            /* accesses with an outside value are in bounds along the vector range */
-    kernel_value **known;   /* by value id: already computed here; REFs or leaves */
-    int *known_depth;       /* by value id: see point_mark */
+    kernel_value **known;   /* by value id: already computed here; REFs, leaves or register reads */
+    index_var **known_index; /* by value id: the name under which index expressions use it */
 } point;
 
 /* ---- lower_value.c ---- */
@@ -78,8 +89,7 @@ bool range_open(const point *p, const tile_range *r);
 cond *emit_cond(point *p, const cond *c);
 
 /* ---- lower_plan.c ---- */
-bool is_heavy(const tile_value *v);
-/* Calls f for every LOAD (or private read) access of v, not looking inside held values. */
+bool is_heavy(const tile_value *v); /* a reduction: needs a loop of its own */
 /* How well v would vectorise along r: > 0 unit-stride accesses prevail, INT_MIN when impossible. */
 int vector_score(lower *l, tile_value *v, const tile_range *r);
 int store_score(lower *l, index_expr **indices, int rank, const tile_range *r);
@@ -87,6 +97,7 @@ int store_score(lower *l, index_expr **indices, int rank, const tile_range *r);
 typedef VEC(tile_value *) value_list;
 void find_heavy(lower *l, tile_value *v, value_list *out);
 bool is_cheap(lower *l, const tile_value *v);
+bool may_vectorise(lower *l, const tile_range *r);
 int64_t range_capacity(const tile_range *r); /* constant tile size, or -1 */
 void count_uses(lower *l);
 bool value_mentions_state(const tile_value *v); /* reads a variable, or an array that the kernel updates */
@@ -103,14 +114,46 @@ void emit_store(point *p, const sink *s, kernel_value *v);
 void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span);
 /* Keeps v in private memory over its own axes, computed now. */
 void hold_value(lower *l, tile_value *v);
+/* The same as elements of `type` (a narrow operand kept as f32), in panels of `panel_width` along `panel` when that is not NULL. */
+void hold_value_as(lower *l, tile_value *v, element_type type, const tile_range *panel, int64_t panel_width);
 point point_new(lower *l);
 /* The bounds of r's loop at the point: local, lo inclusive and hi exclusive; atoms that cannot bound it become *guard. */
 void loop_bounds(point *p, const tile_range *r, index_expr **lo, index_expr **hi, cond **guard);
+/* Opens a loop over r at the point, with atoms applied; `body` runs with r open, once or (main and edge) several times. */
+typedef void (*nest_body)(point *p, void *context);
+void open_loop(point *p, tile_range *r, nest_body body, void *context, source_span span);
+/* The same, `block` elements of r at a time: the body is given blocks, then single elements for what is left over. */
+typedef void (*block_body)(point *p, index_expr *base, int block, void *context);
+void open_blocked(point *p, tile_range *r, int block, block_body body, void *context, source_span span);
+/* The same along vector lanes, `vectors` of them at a time; what is left over is done a vector at a time behind a prefix mask
+ * (`whole_edge`: the whole block at a time, every vector behind its own mask). */
+typedef void (*vector_body)(point *p, index_expr *base, int vectors, index_expr *end, void *context);
+void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int vectors, bool whole_edge, vector_body body, void *context, source_span span);
 /* ---- lower_reduce.c ---- */
+/* Decides which operands of a product to keep as f32 copies, and makes them. */
+void prepare_reduction(lower *l, tile_value *heavy);
 void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s, source_span span);
 
+/* A root whose value holds one reduction over its own axes: keeps the accumulators of a block of elements in registers. */
+typedef struct reduction_shape {
+    tile_range *vector;      /* along lanes; NULL: scalar */
+    bool vector_reduced;     /* the vector range is reduced: lanes are partial results */
+    int vectors;             /* vectors of `lanes` elements per block along it */
+    tile_range *unrolled[2]; /* result ranges blocked in registers */
+    int unroll[2];
+} reduction_shape;
+reduction_shape choose_reduction_shape(lower *l, tile_range **axes, int axis_count, const tile_value *heavy);
+
+/* An index expression over launch values, with Tile IR's symbols and scalars replaced by Kernel IR's. */
+index_expr *lower_expression(lower *l, index_expr *x);
+cond *lower_condition(lower *l, const cond *c);
+/* Names an index expression in the current block, unless it is a constant or a variable already. */
+index_expr *name_index(lower *l, kernel_block *b, const char *name, index_expr *x);
 const char *lower_name(lower *l, const char *base);
-/* The dimensions' order of a private array that holds values over `axes` (reordered in place so that the best vector axis is last). */
-kernel_array *private_array(lower *l, const char *name, element_type type, tile_range **axes, int axis_count);
+/* The range that accesses to a private copy of v (or to a variable, by its updates) will run along lanes; NULL: no preference. */
+const tile_range *preferred_last_axis(lower *l, tile_value *v);
+void order_last(tile_range **axes, int count, const tile_range *last);
+/* Private memory over the ranges' tiles; NULL with a diagnostic when one has no constant size. */
+kernel_array *private_array(lower *l, const char *name, element_type type, tile_range **axes, int axis_count, source_span span);
 void lower_error(lower *l, const char *code, source_span span, const char *format, ...) PRINTF_LIKE(4, 5);
 #endif

@@ -1,0 +1,304 @@
+/* Choosing tile sizes: what the command line says, else the module's schedule for the target, else the compiler from the kernel's shape. */
+#include "schedule/schedule.h"
+#include <limits.h>
+#include <string.h>
+
+enum { LARGEST_TILE = 1 << 20 };
+
+/* What a range does in the kernel: decides the size of its tiles. */
+typedef struct range_role {
+    bool product_rows, product_columns; /* a result range of a product with ranges on both sides */
+    bool vector_rows;                   /* a result range of a matrix-vector product */
+    bool contracted, contracted_twice_sided;
+    bool reduced;
+    bool contiguous;                    /* the last index of some access */
+    bool joined;                        /* its loop joins a state */
+} range_role;
+
+typedef struct survey {
+    arena *arena;
+    const tile_kernel *k;
+    range_role *roles;
+    unsigned char *seen;
+} survey;
+
+static bool only_in(const tile_value *x, const tile_value *y, const tile_range *r) { return tile_has_axis(x, r) && !tile_has_axis(y, r); }
+
+static void last_index(survey *s, index_expr **indices, int rank)
+{
+    for (int i = 0; rank > 0 && i < s->k->ranges.count; i++)
+        if (ix_mentions(indices[rank - 1], s->k->ranges.at[i]->var))
+            s->roles[i].contiguous = true;
+}
+
+static bool is_one(const tile_range *r)
+{
+    int64_t size;
+    return ix_is_const(r->size, &size) && size == 1;
+}
+
+static void survey_value(survey *s, const tile_value *v)
+{
+    if (s->seen[v->id]++)
+        return;
+    if (v->op == TILE_LOAD)
+        last_index(s, v->indices, v->array->rank);
+    if (v->range)
+        s->roles[v->range->id].reduced = true;
+    if (v->op == TILE_DOT) {
+        const tile_value *x = v->operands[0], *y = v->operands[1];
+        bool left = false, right = false;
+        for (int i = 0; i < v->axis_count; i++) {
+            left = left || (only_in(x, y, v->axes[i]) && !is_one(v->axes[i]));
+            right = right || (only_in(y, x, v->axes[i]) && !is_one(v->axes[i]));
+        }
+        for (int i = 0; i < v->axis_count; i++) {
+            range_role *role = &s->roles[v->axes[i]->id];
+            role->product_rows = role->product_rows || (left && right && only_in(x, y, v->axes[i]));
+            role->product_columns = role->product_columns || (left && right && only_in(y, x, v->axes[i]));
+            role->vector_rows = role->vector_rows || !(left && right);
+        }
+        for (int i = 0; i < v->contract_count; i++) {
+            s->roles[v->contract[i]->id].contracted = true;
+            if (left && right)
+                s->roles[v->contract[i]->id].contracted_twice_sided = true;
+        }
+    }
+    for (int i = 0; i < v->operand_count; i++)
+        survey_value(s, v->operands[i]);
+}
+
+static void survey_block(survey *s, const tile_block *b, const tile_range *loop)
+{
+    for (int i = 0; i < b->items.count; i++) {
+        const tile_stmt *t = b->items.at[i];
+        if (t->value)
+            survey_value(s, t->value);
+        if (t->kind == TILE_STMT_JOIN) {
+            for (int f = 0; f < t->variable->field_count; f++)
+                survey_value(s, t->values[f]);
+            if (loop)
+                s->roles[loop->id].joined = true;
+        }
+        if (t->kind == TILE_STMT_STORE)
+            last_index(s, t->indices, t->array->rank);
+        if (t->kind == TILE_STMT_LOOP)
+            survey_block(s, &t->body, t->range);
+    }
+}
+
+/* The compiler's size for a range's tiles, before the budget is looked at. */
+static int64_t proposed(const survey *s, const tile_range *r, bool several_wide)
+{
+    const range_role *role = &s->roles[r->id];
+    if (role->joined)
+        return 64;
+    if (role->contracted)
+        return role->contracted_twice_sided ? 256 : 1024;
+    if (role->product_rows || role->product_columns)
+        return role->contiguous ? 256 : 96;
+    if (role->vector_rows)
+        return r->is_task ? 64 : 16;
+    if (role->reduced)
+        return 4096;
+    if (!r->is_task)
+        return 2048;
+    return role->contiguous ? several_wide ? 1024 : 8192 : 4;
+}
+
+static tile_range *range_of(const tile_kernel *k, const index_var *symbol, int *count)
+{
+    tile_range *found = NULL;
+    *count = 0;
+    for (int i = 0; i < k->ranges.count; i++) {
+        const index_expr *size = k->ranges.at[i]->size;
+        if (size->op == IX_VAR && size->var == symbol) {
+            found = k->ranges.at[i];
+            ++*count;
+        }
+    }
+    return found;
+}
+
+static bool legal_size(const char *name, int64_t value, source_span span, diag_list *diags)
+{
+    if (value >= 1 && value <= LARGEST_TILE)
+        return true;
+    diag *g = diag_error(diags, "E0501", span, "tile size %s = %lld is outside 1 .. %d", name, (long long)value, LARGEST_TILE);
+    diag_caret(diags, g, "the nearest legal value is %d", value < 1 ? 1 : LARGEST_TILE);
+    return false;
+}
+
+static index_var *find_tile(const tile_kernel *k, const char *name)
+{
+    for (int i = 0; i < k->symbols.count; i++)
+        if (k->symbols.at[i]->kind == INDEX_TILE && !strcmp(k->symbols.at[i]->name, name))
+            return k->symbols.at[i];
+    return NULL;
+}
+
+static void list_tiles(const tile_kernel *k, text_buffer *out)
+{
+    for (int i = 0; i < k->symbols.count; i++)
+        if (k->symbols.at[i]->kind == INDEX_TILE)
+            text_add(out, "%s%s", out->length ? ", " : "", k->symbols.at[i]->name);
+}
+
+static void unknown_key(const tile_kernel *k, const char *key, source_span span, const char *target, diag_list *diags)
+{
+    static const char *const elsewhere[] = {"subgroups", "operands", "roles", "stages", "swizzle", "cluster", "vector"};
+    text_buffer names = {0};
+    list_tiles(k, &names);
+    diag *g;
+    bool known = false;
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        known = known || !strcmp(elsewhere[i], key);
+    if (known)
+        g = diag_error(diags, "E0503", span, "`%s` is not a choice that target %s has", key, target);
+    else
+        g = diag_error(diags, "E0502", span, "kernel `%s` has no tile size named `%s`", k->name, key);
+    diag_caret(diags, g, "its tile sizes: %s", names.length ? text_get(&names) : "none");
+    text_free(&names);
+}
+
+/* Which of the module's schedules applies: one for this very target before one for any. */
+static const tile_schedule *module_schedule(const tile_module *m, const tile_kernel *k, const char *target)
+{
+    const tile_schedule *found = NULL;
+    for (int i = 0; m && i < m->schedules.count; i++) {
+        const tile_schedule *s = m->schedules.at[i];
+        if (strcmp(s->kernel, k->name))
+            continue;
+        if (s->target && !strcmp(s->target, target))
+            return s;
+        if (!s->target && !found)
+            found = s;
+    }
+    return found;
+}
+
+typedef struct choice {
+    index_var *symbol;
+    int64_t value;
+    bool chosen_here; /* by the compiler: may be made smaller to fit */
+} choice;
+
+/* Private bytes that the kernel needs with these sizes; -1 when it can't be lowered (then `diags` says why). */
+static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, const choice *choices, int count, diag_list *diags)
+{
+    arena *a = arena_new();
+    tile_binding *bindings = NEW_ARRAY(a, tile_binding, count);
+    for (int i = 0; i < count; i++)
+        bindings[i] = (tile_binding){choices[i].symbol->name, choices[i].value};
+    lowering low;
+    diag_list quiet;
+    diag_init(&quiet, a);
+    int64_t bytes = -1;
+    const tile_kernel *bound = tile_specialise(a, k, bindings, count);
+    if (lower_cpu(a, bound, machine, &low, &quiet))
+        bytes = kernel_private_bytes(low.plan->variants.at[0].kernel);
+    for (int i = 0; bytes < 0 && i < quiet.items.count && diags; i++) {
+        const diag *g = quiet.items.at[i];
+        diag_error(diags, g->code, g->span, "%s", g->message);
+    }
+    arena_free(a);
+    return bytes;
+}
+
+static bool fit(const tile_kernel *k, const machine_model *machine, choice *choices, int count, source_span span, diag_list *diags)
+{
+    for (int round = 0; round < 200; round++) {
+        int64_t bytes = bytes_needed(k, machine, choices, count, diags);
+        if (bytes < 0)
+            return false;
+        if (bytes <= machine->private_bytes)
+            return true;
+        int largest = -1;
+        for (int i = 0; i < count; i++)
+            if (choices[i].chosen_here && choices[i].value > 1 && (largest < 0 || choices[i].value > choices[largest].value))
+                largest = i;
+        if (largest >= 0) {
+            choices[largest].value = (choices[largest].value + 1) / 2;
+            continue;
+        }
+        diag *g = diag_error(diags, "E0505", span, "schedule for %s needs %lld bytes of private memory for each task, the device has %lld", machine->target,
+                             (long long)bytes, (long long)machine->private_bytes);
+        for (int i = 0; i < count; i++) {
+            choice smaller[64];
+            if (count > 64 || choices[i].value < 2)
+                continue;
+            memcpy(smaller, choices, sizeof *choices * (size_t)count);
+            for (smaller[i].value /= 2; smaller[i].value > 1 && bytes_needed(k, machine, smaller, count, NULL) > machine->private_bytes;)
+                smaller[i].value /= 2;
+            int64_t saved = bytes - bytes_needed(k, machine, smaller, count, NULL);
+            if (saved > 0)
+                diag_note(diags, g, "%s = %lld -> %lld saves %lld bytes", choices[i].symbol->name, (long long)choices[i].value, (long long)smaller[i].value,
+                          (long long)saved);
+        }
+        return false;
+    }
+    return false;
+}
+
+bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *machine, const tile_binding *overrides,
+                     int override_count, schedule_choice *out, diag_list *diags)
+{
+    int errors = diags->errors, count = 0;
+    *out = (schedule_choice){0};
+    survey s = {a, k, NEW_ARRAY(a, range_role, k->ranges.count), NEW_ARRAY(a, unsigned char, k->value_count)};
+    survey_block(&s, &k->body, NULL);
+    int wide = 0;
+    for (int i = 0; i < k->task.count; i++)
+        wide += !is_one(k->task.at[i]) && !k->task.at[i]->whole;
+    choice *choices = NEW_ARRAY(a, choice, k->symbols.count);
+    source_span span = k->span;
+    for (int i = 0; i < k->symbols.count; i++) {
+        index_var *symbol = k->symbols.at[i];
+        if (symbol->kind != INDEX_TILE)
+            continue;
+        int users;
+        const tile_range *r = range_of(k, symbol, &users);
+        choices[count++] = (choice){symbol, r ? proposed(&s, r, wide > 1) : 1, true};
+    }
+    const tile_schedule *given = module_schedule(m, k, machine->target);
+    for (int e = 0; given && e < given->entries.count; e++) {
+        const tile_schedule_entry *entry = &given->entries.at[e];
+        const index_var *symbol = find_tile(k, entry->key);
+        span = given->span;
+        if (!symbol || !entry->is_integer) {
+            if (symbol)
+                diag_error(diags, "E0501", entry->span, "tile size %s must be an integer", entry->key);
+            else
+                unknown_key(k, entry->key, entry->span, machine->target, diags);
+            continue;
+        }
+        for (int i = 0; i < count; i++)
+            if (choices[i].symbol == symbol && legal_size(entry->key, entry->integer, entry->span, diags)) {
+                choices[i].value = entry->integer;
+                choices[i].chosen_here = false;
+            }
+    }
+    for (int o = 0; o < override_count; o++) {
+        const index_var *symbol = find_tile(k, overrides[o].name);
+        if (!symbol) {
+            unknown_key(k, overrides[o].name, k->span, machine->target, diags);
+            continue;
+        }
+        for (int i = 0; i < count; i++)
+            if (choices[i].symbol == symbol && legal_size(overrides[o].name, overrides[o].value, k->span, diags)) {
+                choices[i].value = overrides[o].value;
+                choices[i].chosen_here = false;
+            }
+    }
+    if (diags->errors > errors || !fit(k, machine, choices, count, span, diags))
+        return false;
+    text_buffer text = {0};
+    for (int i = 0; i < count; i++) {
+        tile_binding b = {choices[i].symbol->name, choices[i].value};
+        VEC_PUSH(a, out->bindings, b);
+        text_add(&text, "%s%s = %lld%s", i ? ", " : "", b.name, (long long)b.value, choices[i].chosen_here ? " (chosen)" : "");
+    }
+    out->text = arena_strdup(a, text_get(&text));
+    text_free(&text);
+    return true;
+}
