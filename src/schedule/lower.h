@@ -72,6 +72,10 @@ typedef struct point {
     index_var **known_index; /* by value id: the name under which index expressions use it */
 } point;
 
+/* ---- lower_statement.c ---- */
+void make_updates(lower *l, const tile_block *b); /* before anything is sized by value_count */
+void lower_block(lower *l, const tile_block *b);
+
 /* ---- lower_value.c ---- */
 /* Computes v at the point, adding statements to p->block. Lanes are 1 unless v varies along the vector range. */
 kernel_value *emit_value(point *p, tile_value *v);

@@ -131,7 +131,9 @@ void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int v
     arena *a = l->arena;
     int64_t lanes = l->machine->vector_lanes, step = lanes * vectors, constant = -1;
     bool known = known_span(lo, hi, &constant);
-    if (!(known && constant < step)) {
+    int64_t capacity = l->place[r->id].capacity; /* a tile that never holds a whole step needs the edge alone */
+    bool never_whole = (known && constant < step) || (capacity >= 0 && capacity < step);
+    if (!never_whole) {
         kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), lo, ix_sub(a, hi, ix_const(a, step - 1)), step, span);
         point inner = point_copy(p);
         inner.block = &s->body;
@@ -142,7 +144,7 @@ void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int v
     }
     if (known && constant % step == 0)
         return;
-    index_expr *from = name_index(l, p->block, arena_printf(a, "%s_edge", r->name), steps_end(a, lo, hi, step));
+    index_expr *from = never_whole ? lo : name_index(l, p->block, arena_printf(a, "%s_edge", r->name), steps_end(a, lo, hi, step));
     int edge = whole_edge ? vectors : 1;
     kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), from, hi, lanes * edge, span);
     point inner = point_copy(p);

@@ -265,7 +265,8 @@ static bool is_guarded(lower *l, const tile_range *r)
 bool may_vectorise(lower *l, const tile_range *r)
 {
     int64_t capacity = range_capacity(r);
-    return capacity != 1 && !is_guarded(l, r);
+    /* Fewer elements than half a vector are quicker one by one. */
+    return (capacity < 0 || 2 * capacity >= l->machine->vector_lanes) && !is_guarded(l, r);
 }
 
 static int operand_score(lower *l, const tile_value *heavy, const tile_range *r)
@@ -315,7 +316,7 @@ reduction_shape choose_reduction_shape(lower *l, tile_range **axes, int axis_cou
         bool varies[2] = {false, false};
         for (int o = 0; o < heavy->operand_count; o++)
             varies[o] = tile_has_axis(heavy->operands[o], r);
-        if (heavy->op == TILE_DOT ? varies[0] == varies[1] : !shape.vector_reduced)
+        if (heavy->op != TILE_DOT || varies[0] == varies[1])
             continue;
         shape.unrolled[found++] = r;
         if (!shape.vector_reduced && shape.vector)

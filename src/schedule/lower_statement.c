@@ -1,0 +1,422 @@
+/* Lowering: statements in order. LETs, variables, updates, joins, stores, loops; and the private memory they keep. */
+#include "schedule/lower.h"
+#include <string.h>
+
+/* ---- private memory ---- */
+
+void order_last(tile_range **axes, int count, const tile_range *last)
+{
+    for (int i = 0; i < count - 1; i++)
+        if (axes[i] == last) {
+            memmove(&axes[i], &axes[i + 1], sizeof *axes * (size_t)(count - 1 - i));
+            axes[count - 1] = (tile_range *)last;
+            return;
+        }
+}
+
+kernel_array *private_array(lower *l, const char *name, element_type type, tile_range **axes, int axis_count, source_span span)
+{
+    index_expr **dims = NEW_ARRAY(l->arena, index_expr *, axis_count);
+    for (int d = 0; d < axis_count; d++) {
+        int64_t capacity = range_capacity(axes[d]);
+        if (capacity < 0) {
+            lower_error(l, "E0593", span, "`%s` would have to be held over all of `%s`, whose extent is not a compile-time constant", name, axes[d]->name);
+            return NULL;
+        }
+        dims[d] = ix_const(l->arena, capacity);
+    }
+    kernel_array *array = kernel_add_array(l->ir, lower_name(l, name), SPACE_PRIVATE, USE_LOCAL, type, axis_count, dims);
+    array->span = span;
+    return array;
+}
+
+const tile_range *preferred_last_axis(lower *l, tile_value *v)
+{
+    value_list heavy = {0};
+    find_heavy(l, v, &heavy);
+    for (int i = 0; i < heavy.count; i++) {
+        tile_value *h = heavy.at[i];
+        reduction_shape shape = choose_reduction_shape(l, h->axes, h->axis_count, h);
+        if (shape.vector && !shape.vector_reduced)
+            return shape.vector;
+    }
+    const tile_range *best = NULL;
+    int best_score = 0;
+    for (int i = 0; i < v->axis_count; i++) {
+        int x = may_vectorise(l, v->axes[i]) ? vector_score(l, v, v->axes[i]) : 0;
+        if (x > best_score) {
+            best_score = x;
+            best = v->axes[i];
+        }
+    }
+    return best;
+}
+
+/* How a variable's field will be written: by its first update or join. */
+static tile_value *first_change(const tile_block *b, const tile_variable *x, int field)
+{
+    for (int i = 0; i < b->items.count; i++) {
+        const tile_stmt *s = b->items.at[i];
+        if (s->kind == TILE_STMT_UPDATE && s->variable == x)
+            return s->value;
+        if (s->kind == TILE_STMT_JOIN && s->variable == x)
+            return s->values[field];
+        tile_value *inner = s->kind == TILE_STMT_LOOP ? first_change(&s->body, x, field) : NULL;
+        if (inner)
+            return inner;
+    }
+    return NULL;
+}
+
+static void declare_variable(lower *l, tile_variable *x)
+{
+    arena *a = l->arena;
+    l->fields[x->id] = NEW_ARRAY(a, kernel_array *, x->field_count);
+    l->field_axes[x->id] = NEW_ARRAY(a, tile_range **, x->field_count);
+    for (int f = 0; f < x->field_count; f++) {
+        int count = x->axis_counts[f];
+        tile_range **axes = NEW_ARRAY(a, tile_range *, count);
+        memcpy(axes, x->axes[f], sizeof *axes * (size_t)count);
+        tile_value *change = first_change(&l->k->body, x, f);
+        /* The loops it is changed in are not entered yet, but their shape is known from the ranges alone. */
+        tile_value *initial = x->empty[f];
+        order_last(axes, count, preferred_last_axis(l, change ? change : initial));
+        l->field_axes[x->id][f] = axes;
+        const char *name = x->field_names ? arena_printf(a, "%s_%s", x->name, x->field_names[f]) : x->name;
+        l->fields[x->id][f] = private_array(l, name, x->types[f], axes, count, x->span);
+        if (!l->fields[x->id][f])
+            return;
+    }
+    for (int f = 0; f < x->field_count; f++) {
+        sink s = {.private_array = l->fields[x->id][f], .axes = l->field_axes[x->id][f], .axis_count = x->axis_counts[f], .type = x->types[f]};
+        lower_root(l, s.axes, s.axis_count, x->empty[f], &s, x->span);
+    }
+}
+
+/* ---- statements ---- */
+
+static int expense(const tile_value *v, unsigned char *seen)
+{
+    if (seen[v->id]++)
+        return 0;
+    int cost = 0;
+    const char *kind = tile_op_table[v->op].kind;
+    if (!strcmp(kind, "math") || v->op == TILE_DIV || v->has_outside)
+        cost = 8;
+    else if (strcmp(kind, "leaf"))
+        cost = 1;
+    for (int i = 0; i < v->operand_count; i++)
+        cost += expense(v->operands[i], seen);
+    return cost;
+}
+
+/* A LET is computed where it is used when that costs little or happens once; otherwise it is kept. */
+static void lower_let(lower *l, tile_value *v)
+{
+    if (l->uses[v->id] == 0)
+        return;
+    value_list heavy = {0};
+    find_heavy(l, v, &heavy);
+    bool constant = true, state = value_mentions_state(v);
+    for (int i = 0; i < v->axis_count; i++)
+        constant = constant && range_capacity(v->axes[i]) >= 0;
+    if (v->axis_count == 0 && heavy.count == 0) {
+        memset(l->references, 0, sizeof *l->references * (size_t)l->value_count);
+        point p = point_new(l);
+        kernel_value *x = emit_value(&p, v);
+        if (x->op != KERNEL_REF)
+            x = kernel_ref(l->ir, kernel_let(l->ir, l->block, lower_name(l, v->name ? v->name : "x"), x, v->span));
+        l->held_scalar[v->id] = x->let;
+        return;
+    }
+    int cost = expense(v, NEW_ARRAY(l->arena, unsigned char, l->value_count));
+    bool keep = heavy.count > 0 || state || (l->uses[v->id] > 1 && cost > 4 && constant);
+    if (keep)
+        hold_value(l, v);
+}
+
+static bool reads_param(const tile_value *v, int side, int field, unsigned char *seen)
+{
+    if (seen[v->id]++)
+        return false;
+    if (v->op == TILE_PARAM && v->side == side && v->field == field)
+        return true;
+    for (int i = 0; i < v->operand_count; i++)
+        if (reads_param(v->operands[i], side, field, seen))
+            return true;
+    return false;
+}
+
+static bool join_reads(lower *l, const tile_variable *x, int f, int side, int field)
+{
+    return reads_param(x->join[f], side, field, NEW_ARRAY(l->arena, unsigned char, l->value_count));
+}
+
+static sink field_sink(lower *l, const tile_variable *x, int f)
+{
+    return (sink){.private_array = l->fields[x->id][f], .axes = l->field_axes[x->id][f], .axis_count = x->axis_counts[f], .type = x->types[f]};
+}
+
+/* A field is written once no other field still has to read its old value; fields that read each other in a ring go through copies. */
+static void lower_join(lower *l, const tile_stmt *s)
+{
+    tile_variable *x = s->variable;
+    int n = x->field_count;
+    l->join_state = x;
+    l->join_right = s->values;
+    for (int f = 0; f < n; f++) {
+        int readers = 0;
+        for (int g = 0; g < n; g++)
+            readers += join_reads(l, x, g, 1, f);
+        value_list heavy = {0};
+        find_heavy(l, s->values[f], &heavy);
+        if ((heavy.count && readers > 1) || value_mentions_state(s->values[f]))
+            hold_value(l, s->values[f]);
+    }
+    bool *written = NEW_ARRAY(l->arena, bool, n);
+    for (int done = 0; done < n;) {
+        int next = -1;
+        for (int f = 0; f < n && next < 0; f++) {
+            bool needed = written[f];
+            for (int g = 0; g < n && !needed; g++)
+                needed = g != f && !written[g] && join_reads(l, x, g, 0, f);
+            if (!needed)
+                next = f;
+        }
+        if (next < 0)
+            break;
+        sink to = field_sink(l, x, next);
+        lower_root(l, to.axes, to.axis_count, x->join[next], &to, s->span);
+        written[next] = true;
+        done++;
+    }
+    for (int f = 0; f < n; f++)
+        if (!written[f])
+            hold_value(l, x->join[f]);
+    for (int f = 0; f < n; f++)
+        if (!written[f]) {
+            sink to = field_sink(l, x, f);
+            lower_root(l, to.axes, to.axis_count, x->join[f], &to, s->span);
+            l->held[x->join[f]->id] = NULL;
+        }
+    l->join_state = NULL;
+    l->join_right = NULL;
+}
+
+static tile_value *made_value(lower *l, tile_op op, element_type type, source_span span)
+{
+    tile_value *v = NEW(l->arena, tile_value);
+    v->op = op;
+    v->type = v->accumulator = type;
+    v->span = span;
+    v->id = l->value_count++;
+    return v;
+}
+
+/* variable op= value, as a value over the variable's ranges. Made before anything is sized by value_count. */
+void make_updates(lower *l, const tile_block *b)
+{
+    for (int i = 0; i < b->items.count; i++) {
+        tile_stmt *s = b->items.at[i];
+        if (s->kind == TILE_STMT_LOOP)
+            make_updates(l, &s->body);
+        if (s->kind != TILE_STMT_UPDATE)
+            continue;
+        tile_variable *x = s->variable;
+        tile_value *old = made_value(l, TILE_GET, x->types[0], s->span), *new = made_value(l, s->update, x->types[0], s->span);
+        old->variable = x;
+        old->axis_count = new->axis_count = x->axis_counts[0];
+        old->axes = new->axes = x->axes[0];
+        new->operand_count = 2;
+        new->operands = NEW_ARRAY(l->arena, tile_value *, 2);
+        new->operands[0] = old;
+        new->operands[1] = s->value;
+        update u = {s, new};
+        VEC_PUSH(l->arena, l->updates, u);
+    }
+}
+
+static void lower_update(lower *l, const tile_stmt *s)
+{
+    for (int i = 0; i < l->updates.count; i++)
+        if (l->updates.at[i].stmt == s) {
+            sink to = field_sink(l, s->variable, 0);
+            lower_root(l, to.axes, to.axis_count, l->updates.at[i].value, &to, s->span);
+        }
+}
+
+static void collect_ranges(index_expr *x, tile_range **axes, int *count)
+{
+    if (!x)
+        return;
+    if (x->op == IX_VAR && x->var->kind == INDEX_RANGE) {
+        for (int i = 0; i < *count; i++)
+            if (axes[i] == x->var->owner)
+                return;
+        axes[(*count)++] = x->var->owner;
+    } else if (x->op == IX_VAR && x->var->kind == INDEX_VALUE) {
+        const tile_value *v = x->var->owner;
+        for (int i = 0; i < v->axis_count; i++) {
+            index_expr range = {.op = IX_VAR, .var = v->axes[i]->var};
+            collect_ranges(&range, axes, count);
+        }
+    }
+    collect_ranges(x->a, axes, count);
+    collect_ranges(x->b, axes, count);
+}
+
+static void lower_store(lower *l, const tile_stmt *s)
+{
+    tile_range **axes = NEW_ARRAY(l->arena, tile_range *, l->k->ranges.count);
+    int count = 0;
+    for (int d = 0; d < s->array->rank; d++)
+        collect_ranges(s->indices[d], axes, &count);
+    sink to = {.array = s->array, .indices = s->indices, .type = s->array->type};
+    lower_root(l, axes, count, s->value, &to, s->span);
+}
+
+/* ---- loops ---- */
+
+static void add_atoms(lower *l, atom_list *out, cond *c)
+{
+    arena *a = l->arena;
+    atom t = {NULL, NULL};
+    switch (c->op) {
+    case COND_TRUE: return;
+    case COND_AND:
+        add_atoms(l, out, c->a);
+        add_atoms(l, out, c->b);
+        return;
+    case COND_LE:
+    case COND_LT:
+        t.x = ix_sub(a, c->x, c->y);
+        if (c->op == COND_LT)
+            t.x = ix_add(a, t.x, ix_const(a, 1));
+        break;
+    case COND_EQ:
+        t.x = ix_sub(a, c->x, c->y);
+        VEC_PUSH(a, *out, t);
+        t.x = ix_sub(a, c->y, c->x);
+        break;
+    default: t.guard = c; break;
+    }
+    VEC_PUSH(a, *out, t);
+}
+
+/* Replaces every range but r by its extreme position that makes x least, so that x <= 0 says what some element of the tiles allows.
+ * *exact when there was nothing to replace. False when x is not affine in one of them. */
+static bool relax(lower *l, index_expr **x, const tile_range *r, bool *exact)
+{
+    arena *a = l->arena;
+    *exact = true;
+    for (int i = 0; i < l->k->ranges.count; i++) {
+        const tile_range *q = l->k->ranges.at[i];
+        if (q == r || !ix_mentions(*x, q->var))
+            continue;
+        const range_place *place = &l->place[i];
+        int64_t coefficient;
+        index_expr *rest;
+        if (!place->entered || !ix_coefficient(a, *x, q->var, &coefficient, &rest))
+            return false;
+        index_expr *at = place->start;
+        if (place->capacity != 1) {
+            *exact = false;
+            if (coefficient < 0)
+                at = ix_add(a, at, ix_sub(a, place->count, ix_const(a, 1)));
+        }
+        *x = ix_add(a, ix_mul(a, ix_const(a, coefficient), at), rest);
+    }
+    return true;
+}
+
+static void lower_loop(lower *l, const tile_stmt *s)
+{
+    arena *a = l->arena;
+    tile_range *r = s->range;
+    int64_t constant = 0;
+    index_expr *extent = lower_expression(l, r->extent), *tile = lower_expression(l, r->size), *lo = ix_const(a, 0), *hi = extent;
+    cond *before = NULL;
+    int atoms_outside = l->atoms.count;
+    bool refined = false;
+    atom_list parts = {0};
+    if (s->predicate)
+        add_atoms(l, &parts, s->predicate);
+    for (int i = 0; i < parts.count; i++) {
+        atom t = parts.at[i];
+        int64_t coefficient;
+        bool exact = false;
+        index_expr *x = t.x, *rest;
+        if (!x || !relax(l, &x, r, &exact)) {
+            VEC_PUSH(a, l->atoms, t);
+            continue;
+        }
+        if (!ix_mentions(x, r->var)) {
+            before = cond_and(a, before, cond_compare(a, COND_LE, lower_expression(l, x), ix_const(a, 0)));
+        } else if (ix_coefficient(a, x, r->var, &coefficient, &rest)) {
+            refined = true;
+            rest = lower_expression(l, rest);
+            if (coefficient > 0)
+                hi = ix_min(a, hi, ix_add(a, ix_floordiv(a, ix_sub(a, ix_const(a, 0), rest), ix_const(a, coefficient)), ix_const(a, 1)));
+            else
+                lo = ix_max(a, lo, ix_ceildiv(a, rest, ix_const(a, -coefficient)));
+        } else {
+            exact = false;
+        }
+        if (!exact)
+            VEC_PUSH(a, l->atoms, t);
+    }
+    kernel_block *outside = l->block;
+    if (before) {
+        kernel_stmt *guard = kernel_append(l->ir, l->block, KSTMT_IF, s->span);
+        guard->condition = before;
+        l->block = &guard->body;
+    }
+    if (refined) {
+        lo = name_index(l, l->block, arena_printf(a, "%s_from", r->name), lo);
+        hi = name_index(l, l->block, arena_printf(a, "%s_to", r->name), ix_max(a, lo, hi));
+    }
+    size_t values = (size_t)l->value_count;
+    kernel_array **held = NEW_ARRAY(a, kernel_array *, values);
+    memcpy(held, l->held, values * sizeof *held);
+    range_place *place = &l->place[r->id];
+    bool one_tile = r->whole || ix_equal(extent, tile);
+    if (one_tile) {
+        *place = (range_place){lo, refined ? name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_sub(a, hi, lo)) : hi, range_capacity(r), true};
+    } else {
+        if (!ix_is_const(tile, &constant) || constant < 1) {
+            lower_error(l, "E0592", r->span, "the tile size of `%s` has no constant value", r->name);
+            return;
+        }
+        kernel_stmt *loop = kernel_for(l->ir, l->block, lower_name(l, arena_printf(a, "%s_start", r->name)), lo, hi, constant, s->span);
+        l->block = &loop->body;
+        index_expr *start = ix_var(a, loop->var);
+        *place = (range_place){start, ix_const(a, 1), range_capacity(r), true};
+        if (constant > 1)
+            place->count = name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_min(a, ix_const(a, constant), ix_sub(a, hi, start)));
+        else
+            place->capacity = 1;
+    }
+    l->predicates[r->id] = s->predicate;
+    VEC_PUSH(a, l->loops, r);
+    lower_block(l, &s->body);
+    l->loops.count--;
+    place->entered = false;
+    l->atoms.count = atoms_outside;
+    memcpy(l->held, held, values * sizeof *held);
+    l->block = outside;
+}
+
+void lower_block(lower *l, const tile_block *b)
+{
+    for (int i = 0; i < b->items.count && !l->failed; i++) {
+        const tile_stmt *s = b->items.at[i];
+        switch (s->kind) {
+        case TILE_STMT_LET: lower_let(l, s->value); break;
+        case TILE_STMT_VAR: declare_variable(l, s->variable); break;
+        case TILE_STMT_UPDATE: lower_update(l, s); break;
+        case TILE_STMT_JOIN: lower_join(l, s); break;
+        case TILE_STMT_STORE: lower_store(l, s); break;
+        case TILE_STMT_LOOP: lower_loop(l, s); break;
+        }
+    }
+}
