@@ -18,8 +18,7 @@ const char *const kernel_stmt_names[KSTMT_COUNT] = {
 #undef KERNEL_STMT
 };
 
-kernel_ir *kernel_new(arena *a, const char *name, source_span span)
-{
+kernel_ir *kernel_new(arena *a, const char *name, source_span span) {
     kernel_ir *k = NEW(a, kernel_ir);
     k->arena = a;
     k->name = arena_strdup(a, name);
@@ -27,8 +26,7 @@ kernel_ir *kernel_new(arena *a, const char *name, source_span span)
     return k;
 }
 
-index_var *kernel_new_var(kernel_ir *k, const char *name, index_var_kind kind)
-{
+index_var *kernel_new_var(kernel_ir *k, const char *name, index_var_kind kind) {
     index_var *v = NEW(k->arena, index_var);
     v->name = arena_strdup(k->arena, name);
     v->kind = kind;
@@ -36,15 +34,13 @@ index_var *kernel_new_var(kernel_ir *k, const char *name, index_var_kind kind)
     return v;
 }
 
-index_var *kernel_add_symbol(kernel_ir *k, const char *name)
-{
+index_var *kernel_add_symbol(kernel_ir *k, const char *name) {
     index_var *v = kernel_new_var(k, name, INDEX_SYMBOL);
     VEC_PUSH(k->arena, k->symbols, v);
     return v;
 }
 
-void kernel_add_level(kernel_ir *k, level_kind kind, int rank, const char *const *names, index_expr **extents)
-{
+void kernel_add_level(kernel_ir *k, level_kind kind, int rank, const char *const *names, index_expr **extents) {
     kernel_level level = {.kind = kind, .rank = rank};
     level.ids = NEW_ARRAY(k->arena, index_var *, rank);
     level.extents = NEW_ARRAY(k->arena, index_expr *, rank);
@@ -59,8 +55,7 @@ void kernel_add_level(kernel_ir *k, level_kind kind, int rank, const char *const
 }
 
 kernel_array *kernel_add_array(kernel_ir *k, const char *name, memory_space space, array_use use, element_type e, int rank,
-                               index_expr **dims)
-{
+                               index_expr **dims) {
     kernel_array *array = NEW(k->arena, kernel_array);
     array->name = arena_strdup(k->arena, name);
     array->space = space;
@@ -79,8 +74,7 @@ kernel_array *kernel_add_array(kernel_ir *k, const char *name, memory_space spac
 }
 
 kernel_fragment *kernel_add_fragment(kernel_ir *k, const char *name, fragment_role role, element_type e, int rows, int columns,
-                                     int count, level_kind holder)
-{
+                                     int count, level_kind holder) {
     kernel_fragment *fragment = NEW(k->arena, kernel_fragment);
     fragment->name = arena_strdup(k->arena, name);
     fragment->role = role;
@@ -94,8 +88,7 @@ kernel_fragment *kernel_add_fragment(kernel_ir *k, const char *name, fragment_ro
     return fragment;
 }
 
-kernel_stmt *kernel_append(kernel_ir *k, kernel_block *b, kernel_stmt_kind kind, source_span span)
-{
+kernel_stmt *kernel_append(kernel_ir *k, kernel_block *b, kernel_stmt_kind kind, source_span span) {
     kernel_stmt *s = NEW(k->arena, kernel_stmt);
     s->kind = kind;
     s->span = span;
@@ -103,8 +96,7 @@ kernel_stmt *kernel_append(kernel_ir *k, kernel_block *b, kernel_stmt_kind kind,
     return s;
 }
 
-kernel_stmt *kernel_for(kernel_ir *k, kernel_block *b, const char *name, index_expr *lo, index_expr *hi, int64_t step, source_span span)
-{
+kernel_stmt *kernel_for(kernel_ir *k, kernel_block *b, const char *name, index_expr *lo, index_expr *hi, int64_t step, source_span span) {
     kernel_stmt *s = kernel_append(k, b, KSTMT_FOR, span);
     s->var = kernel_new_var(k, name, INDEX_LOOP);
     s->var->owner = s;
@@ -117,13 +109,11 @@ kernel_stmt *kernel_for(kernel_ir *k, kernel_block *b, const char *name, index_e
     return s;
 }
 
-static bool is_integer_type(element_type t)
-{
+static bool is_integer_type(element_type t) {
     return t == ELEMENT_I8 || t == ELEMENT_U8 || t == ELEMENT_I32 || t == ELEMENT_U32 || t == ELEMENT_INDEX;
 }
 
-kernel_stmt *kernel_let(kernel_ir *k, kernel_block *b, const char *name, kernel_value *v, source_span span)
-{
+kernel_stmt *kernel_let(kernel_ir *k, kernel_block *b, const char *name, kernel_value *v, source_span span) {
     kernel_stmt *s = kernel_append(k, b, KSTMT_LET, span);
     s->name = arena_strdup(k->arena, name);
     s->value = v;
@@ -135,16 +125,14 @@ kernel_stmt *kernel_let(kernel_ir *k, kernel_block *b, const char *name, kernel_
     return s;
 }
 
-kernel_stmt *kernel_store(kernel_ir *k, kernel_block *b, kernel_access access, kernel_value *v, source_span span)
-{
+kernel_stmt *kernel_store(kernel_ir *k, kernel_block *b, kernel_access access, kernel_value *v, source_span span) {
     kernel_stmt *s = kernel_append(k, b, KSTMT_STORE, span);
     s->access = access;
     s->value = v;
     return s;
 }
 
-static kernel_value *new_value(kernel_ir *k, kernel_op op, element_type t, int lanes, int operand_count)
-{
+static kernel_value *new_value(kernel_ir *k, kernel_op op, element_type t, int lanes, int operand_count) {
     kernel_value *v = NEW(k->arena, kernel_value);
     v->op = op;
     v->type = t;
@@ -156,52 +144,44 @@ static kernel_value *new_value(kernel_ir *k, kernel_op op, element_type t, int l
     return v;
 }
 
-kernel_value *kernel_ref(kernel_ir *k, kernel_stmt *let)
-{
+kernel_value *kernel_ref(kernel_ir *k, kernel_stmt *let) {
     kernel_value *v = new_value(k, KERNEL_REF, let->value->type, let->value->lanes, 0);
     v->let = let;
     v->span = let->span;
     return v;
 }
 
-kernel_value *kernel_const(kernel_ir *k, element_type t, int lanes, double number)
-{
+kernel_value *kernel_const(kernel_ir *k, element_type t, int lanes, double number) {
     kernel_value *v = new_value(k, KERNEL_CONST, t, lanes, 0);
     v->number = number;
     return v;
 }
 
-kernel_value *kernel_index(kernel_ir *k, index_expr *x)
-{
+kernel_value *kernel_index(kernel_ir *k, index_expr *x) {
     kernel_value *v = new_value(k, KERNEL_INDEX, ELEMENT_INDEX, 1, 0);
     v->index = x;
     return v;
 }
 
-kernel_value *kernel_scalar_value(kernel_ir *k, const kernel_scalar *s)
-{
+kernel_value *kernel_scalar_value(kernel_ir *k, const kernel_scalar *s) {
     kernel_value *v = new_value(k, KERNEL_SCALAR, s->type, 1, 0);
     v->scalar = s->name;
     return v;
 }
 
-kernel_value *kernel_iota(kernel_ir *k, int lanes)
-{
+kernel_value *kernel_iota(kernel_ir *k, int lanes) {
     return new_value(k, KERNEL_IOTA, ELEMENT_I32, lanes, 0);
 }
 
-static bool op_is(kernel_op op, const char *kind)
-{
+static bool op_is(kernel_op op, const char *kind) {
     return !strcmp(kernel_op_table[op].kind, kind);
 }
 
-static element_type result_type(kernel_op op, element_type t)
-{
+static element_type result_type(kernel_op op, element_type t) {
     return op_is(op, "compare") ? ELEMENT_BOOL : t;
 }
 
-kernel_value *kernel_op1(kernel_ir *k, kernel_op op, element_type t, kernel_value *x)
-{
+kernel_value *kernel_op1(kernel_ir *k, kernel_op op, element_type t, kernel_value *x) {
     bool to_scalar = op == KERNEL_LANES_SUM || op == KERNEL_LANES_MAX || op == KERNEL_LANES_MIN;
     kernel_value *v = new_value(k, op, result_type(op, t), to_scalar ? 1 : x->lanes, 1);
     v->operands[0] = x;
@@ -209,8 +189,7 @@ kernel_value *kernel_op1(kernel_ir *k, kernel_op op, element_type t, kernel_valu
     return v;
 }
 
-kernel_value *kernel_op2(kernel_ir *k, kernel_op op, element_type t, kernel_value *x, kernel_value *y)
-{
+kernel_value *kernel_op2(kernel_ir *k, kernel_op op, element_type t, kernel_value *x, kernel_value *y) {
     int lanes = x->lanes > y->lanes ? x->lanes : y->lanes;
     kernel_value *v = new_value(k, op, result_type(op, t), lanes, 2);
     v->operands[0] = kernel_broadcast(k, x, lanes);
@@ -219,8 +198,7 @@ kernel_value *kernel_op2(kernel_ir *k, kernel_op op, element_type t, kernel_valu
     return v;
 }
 
-kernel_value *kernel_op3(kernel_ir *k, kernel_op op, element_type t, kernel_value *x, kernel_value *y, kernel_value *z)
-{
+kernel_value *kernel_op3(kernel_ir *k, kernel_op op, element_type t, kernel_value *x, kernel_value *y, kernel_value *z) {
     int lanes = x->lanes > y->lanes ? x->lanes : y->lanes;
     if (z->lanes > lanes)
         lanes = z->lanes;
@@ -232,15 +210,13 @@ kernel_value *kernel_op3(kernel_ir *k, kernel_op op, element_type t, kernel_valu
     return v;
 }
 
-kernel_value *kernel_prefix_select(kernel_ir *k, index_expr *count, kernel_value *x, kernel_value *y)
-{
+kernel_value *kernel_prefix_select(kernel_ir *k, index_expr *count, kernel_value *x, kernel_value *y) {
     kernel_value *v = kernel_op2(k, KERNEL_PREFIX_SELECT, x->type, x, y);
     v->index = count;
     return v;
 }
 
-kernel_value *kernel_broadcast(kernel_ir *k, kernel_value *x, int lanes)
-{
+kernel_value *kernel_broadcast(kernel_ir *k, kernel_value *x, int lanes) {
     if (x->lanes == lanes || x->lanes != 1)
         return x; /* a mismatch of two vectors stays as it is: the checker names it */
     kernel_value *v = new_value(k, KERNEL_BROADCAST, x->type, lanes, 1);
@@ -249,15 +225,13 @@ kernel_value *kernel_broadcast(kernel_ir *k, kernel_value *x, int lanes)
     return v;
 }
 
-kernel_value *kernel_load(kernel_ir *k, kernel_access access)
-{
+kernel_value *kernel_load(kernel_ir *k, kernel_access access) {
     kernel_value *v = new_value(k, KERNEL_LOAD, access.array->element, access.lanes, 0);
     v->access = access;
     return v;
 }
 
-kernel_access kernel_at(kernel_ir *k, kernel_array *array, index_expr **indices)
-{
+kernel_access kernel_at(kernel_ir *k, kernel_array *array, index_expr **indices) {
     kernel_access access = {.array = array, .lanes = array->lanes > 1 ? array->lanes : 1};
     access.vector_dim = array->lanes > 1 ? -1 : array->rank - 1;
     access.indices = NEW_ARRAY(k->arena, index_expr *, array->rank);
@@ -266,8 +240,7 @@ kernel_access kernel_at(kernel_ir *k, kernel_array *array, index_expr **indices)
     return access;
 }
 
-kernel_access kernel_at_vector(kernel_ir *k, kernel_array *array, index_expr **indices, int lanes, int vector_dim, index_expr *active)
-{
+kernel_access kernel_at_vector(kernel_ir *k, kernel_array *array, index_expr **indices, int lanes, int vector_dim, index_expr *active) {
     kernel_access access = kernel_at(k, array, indices);
     access.lanes = lanes;
     access.vector_dim = vector_dim;
@@ -275,19 +248,16 @@ kernel_access kernel_at_vector(kernel_ir *k, kernel_array *array, index_expr **i
     return access;
 }
 
-static int64_t round_up(int64_t x, int64_t unit)
-{
+static int64_t round_up(int64_t x, int64_t unit) {
     int64_t rest = x % unit, result;
     return !rest || __builtin_add_overflow(x, unit - rest, &result) ? x : result;
 }
 
-static bool multiply(int64_t *product, int64_t factor)
-{
+static bool multiply(int64_t *product, int64_t factor) {
     return !__builtin_mul_overflow(*product, factor, product);
 }
 
-int64_t kernel_array_cells(const kernel_array *a)
-{
+int64_t kernel_array_cells(const kernel_array *a) {
     const kernel_layout *layout = &a->layout;
     int64_t cells = 1, dim;
     bool empty = false;
@@ -326,8 +296,7 @@ int64_t kernel_array_cells(const kernel_array *a)
     return cells;
 }
 
-static int64_t space_bytes(const kernel_ir *k, memory_space space, int64_t unit)
-{
+static int64_t space_bytes(const kernel_ir *k, memory_space space, int64_t unit) {
     int64_t total = 0;
     for (int i = 0; i < k->arrays.count; i++) {
         const kernel_array *a = k->arrays.at[i];
@@ -342,12 +311,10 @@ static int64_t space_bytes(const kernel_ir *k, memory_space space, int64_t unit)
     return total;
 }
 
-int64_t kernel_private_bytes(const kernel_ir *k)
-{
+int64_t kernel_private_bytes(const kernel_ir *k) {
     return space_bytes(k, SPACE_PRIVATE, 64);
 }
 
-int64_t kernel_shared_bytes(const kernel_ir *k)
-{
+int64_t kernel_shared_bytes(const kernel_ir *k) {
     return space_bytes(k, SPACE_SHARED, 128);
 }

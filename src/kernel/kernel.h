@@ -174,6 +174,9 @@ struct kernel_stmt {
     cond *participants;          /* BARRIER, ARRIVE: which threads of the scope take part; NULL: all */
     index_expr *slot, *phase;    /* MBARRIER_*: index in an array of barriers and the parity or iteration waited for */
     int64_t count;               /* WAIT_ASYNC: groups that may still be in flight */
+    bool asynchronous;           /* FRAGMENT_MMA: until the WAIT_ASYNC (matrix) that covers its group */
+    bool by_reference;           /* FRAGMENT_LOAD: the matrix unit reads the memory itself, at each use */
+    bool matrix;                 /* COMMIT, WAIT_ASYNC: groups of matrix operations rather than of copies */
     bool clip;                   /* COPY: places outside the source array are not read, zero is written for them */
     kernel_op combine;           /* GRID_REDUCE, FRAGMENT_REDUCE: ADD, MIN, MAX; ATOMIC also BIT_AND, BIT_OR, BIT_XOR */
     index_expr *element;         /* FRAGMENT_SET: which of the lane's elements */
@@ -270,8 +273,30 @@ kernel_value *kernel_prefix_select(kernel_ir *k, index_expr *count, kernel_value
 kernel_access kernel_at_vector(kernel_ir *k, kernel_array *array, index_expr **indices, int lanes, int vector_dim,
                                index_expr *active);
 
+/* Where a value or statement keeps its parts, for passes that walk them (walk.c). Callbacks may replace what they are given a
+ * pointer to. Any may be NULL. Nested blocks are not entered. */
+typedef struct kernel_visitor {
+    void *context;
+    void (*index)(void *context, index_expr **x);       /* every index expression, accesses' included */
+    void (*condition)(void *context, cond **c);
+    void (*value)(void *context, kernel_value *v);      /* every value node, operands first */
+    void (*access)(void *context, kernel_access *a, bool is_write); /* every array access, loads and contract operands included */
+} kernel_visitor;
+void kernel_visit_stmt(kernel_stmt *s, const kernel_visitor *visitor);
+void kernel_visit_value(kernel_value *v, const kernel_visitor *visitor);
+
+/* Renames variables and lets so that none hides another, an array or a word of the text form: the text is then unambiguous. The checker
+ * demands it; lowering calls it last. */
+void kernel_settle_names(kernel_ir *k);
+/* Removes dead lets, empty loops and ifs, inlines one-trip loops, folds index expressions by what ranges decide. */
+void kernel_simplify(kernel_ir *k);
+
 /* ---- print, parse, check ---- */
 void kernel_print(text_buffer *out, const kernel_ir *k);
+void kernel_print_value(text_buffer *out, const kernel_value *v);
+void kernel_print_access(text_buffer *out, const kernel_access *access);
+/* One statement without its nested blocks, no line end: for messages. */
+void kernel_print_stmt_head(text_buffer *out, const kernel_stmt *s);
 void plan_print(text_buffer *out, const launch_plan *p);
 kernel_ir *kernel_parse(arena *a, const char *file, const char *text, diag_list *diags); /* NULL on errors */
 /* The checker that runs after every pass: types, lanes, dominance of lets, spaces, ranks, constant dims, participants' shape. */

@@ -1,0 +1,29 @@
+/* Names in scope, for the parser, the checker and kernel_settle_names. Inner scopes are undone by going back to a mark. */
+#ifndef TILEC_KERNEL_NAMES_H
+#define TILEC_KERNEL_NAMES_H
+#include "kernel/kernel.h"
+
+typedef enum name_kind { NAME_VAR, NAME_SCALAR, NAME_LET, NAME_ARRAY, NAME_FRAGMENT, NAME_MBARRIER } name_kind;
+typedef struct name_entry {
+    const char *name;
+    name_kind kind;
+    void *object;    /* index_var, kernel_scalar, kernel_stmt (LET or ATOMIC), kernel_array, kernel_fragment, kernel_mbarrier */
+    index_var *var;  /* usable in index expressions under this name; NULL: not */
+    int next;        /* older entry of the same bucket, -1: none */
+    unsigned bucket;
+} name_entry;
+enum { NAME_BUCKETS = 256 };
+typedef struct name_scope {
+    arena *arena;
+    VEC(name_entry) entries;
+    int heads[NAME_BUCKETS];
+} name_scope;
+
+void names_init(name_scope *s, arena *a);
+const name_entry *names_find(const name_scope *s, const char *name); /* innermost; NULL: none */
+void names_add(name_scope *s, const char *name, name_kind kind, void *object, index_var *var);
+int names_mark(const name_scope *s);
+void names_undo(name_scope *s, int mark);
+/* A letter or _, then letters, digits, _; not a word of conditions (and, or, not, mod, true, false). */
+bool names_is_identifier(const char *name);
+#endif

@@ -1,0 +1,72 @@
+/* Where values and statements keep their parts: one walk that every pass shares. */
+#include "kernel/kernel.h"
+
+static void visit_index(index_expr **x, const kernel_visitor *v) {
+    if (*x && v->index)
+        v->index(v->context, x);
+}
+
+static void visit_condition(cond **c, const kernel_visitor *v) {
+    if (*c && v->condition)
+        v->condition(v->context, c);
+}
+
+static void visit_access(kernel_access *a, bool is_write, const kernel_visitor *v) {
+    if (!a->array)
+        return;
+    for (int i = 0; i < a->array->rank; i++)
+        visit_index(&a->indices[i], v);
+    visit_index(&a->active, v);
+    if (v->access)
+        v->access(v->context, a, is_write);
+}
+
+void kernel_visit_value(kernel_value *x, const kernel_visitor *v) {
+    for (int i = 0; i < x->operand_count; i++)
+        kernel_visit_value(x->operands[i], v);
+    visit_index(&x->index, v);
+    visit_index(&x->fragment_index, v);
+    if (x->op == KERNEL_LOAD)
+        visit_access(&x->access, false, v);
+    if (v->value)
+        v->value(v->context, x);
+}
+
+static int extent_count(const kernel_stmt *s) {
+    if (!s->extents)
+        return 0;
+    return s->kind == KSTMT_COPY ? s->access.array->rank : 2;
+}
+
+void kernel_visit_stmt(kernel_stmt *s, const kernel_visitor *v) {
+    if (s->value)
+        kernel_visit_value(s->value, v);
+    visit_access(&s->source, false, v);
+    visit_access(&s->access, s->kind != KSTMT_FRAGMENT_LOAD, v);
+    for (int i = 0; i < extent_count(s); i++)
+        visit_index(&s->extents[i], v);
+    visit_index(&s->lo, v);
+    visit_index(&s->hi, v);
+    visit_index(&s->step, v);
+    visit_index(&s->slot, v);
+    visit_index(&s->phase, v);
+    visit_index(&s->element, v);
+    visit_condition(&s->condition, v);
+    visit_condition(&s->participants, v);
+    for (int i = 0; i < 4; i++)
+        if (s->fragments[i].fragment)
+            visit_index(&s->fragments[i].index, v);
+    for (int i = 0; i < s->contract_count; i++) {
+        contract_operand *c = &s->contract[i];
+        if (c->effect == CONTRACT_VALUE) {
+            kernel_visit_value(c->value, v);
+            continue;
+        }
+        for (int d = 0; d < c->access.array->rank; d++)
+            visit_index(&c->extents[d], v);
+        if (c->effect != CONTRACT_WRITES)
+            visit_access(&c->access, false, v);
+        if (c->effect != CONTRACT_READS) /* an update is visited twice: as a read and as a write */
+            visit_access(&c->access, true, v);
+    }
+}
