@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#define TILEC_VERSION "0.1.0"
+#include "command/version.h"
 
 enum { EXIT_HELD = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 

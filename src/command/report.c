@@ -136,7 +136,10 @@ json_t *report_diagnostics(const report *r, int first) {
 }
 
 int report_end(report *r, bool held) {
-    bool good = held && r->diags.errors == 0;
+    bool good = held && r->diags.errors == 0, usage = false;
+    for (int i = 0; i < r->diags.items.count; i++)
+        usage = usage || (r->diags.items.at[i]->code[1] == '0' && strcmp(r->diags.items.at[i]->code, "E0860") >= 0 &&
+                          strcmp(r->diags.items.at[i]->code, "E0862") <= 0);
     if (r->json) {
         json_object_set_new(r->json, "held", json_boolean(good));
         json_object_set_new(r->json, "diagnostics", report_diagnostics(r, 0));
@@ -147,7 +150,7 @@ int report_end(report *r, bool held) {
         report_flush(r);
     }
     arena_free(r->arena);
-    return good ? EXIT_HELD : EXIT_FAILED;
+    return good ? EXIT_HELD : usage ? EXIT_USAGE : EXIT_FAILED;
 }
 
 const char *command_kernels_folder(arena *a, diag_list *diags) {

@@ -34,6 +34,7 @@ void binding_init(binding *b, arena *a, signature s) {
     b->shapes = NEW_ARRAY(a, bound_shape, s.array_count + 1);
     b->values = NEW_ARRAY(a, int64_t, s.symbol_count + 1);
     b->known = NEW_ARRAY(a, bool, s.symbol_count + 1);
+    b->fixed = NEW_ARRAY(a, bool, s.symbol_count + 1);
     b->origin = NEW_ARRAY(a, const char *, s.symbol_count + 1);
 }
 
@@ -85,12 +86,7 @@ bool binding_set_symbol(binding *b, const char *name, int64_t value, const char 
         diag_error(diags, "E0641", s->span, "%s cannot be %" PRId64 ": an extent is 0 or more", name, value);
         return false;
     }
-    if (b->known[at] && b->values[at] != value) {
-        diag_error(diags, "E0645", s->span, "%s is %" PRId64 " by %s but %" PRId64 " by %s", name, b->values[at], b->origin[at], value,
-                   origin);
-        return false;
-    }
-    b->known[at] = true;
+    b->known[at] = b->fixed[at] = true;
     b->values[at] = value;
     b->origin[at] = arena_strdup(b->arena, origin);
     return true;
@@ -268,6 +264,8 @@ static bool compare_shape(binding *b, int array, diag_list *diags) {
 
 bool binding_solve(binding *b, bool all, diag_list *diags) {
     const signature *s = &b->signature;
+    for (int i = 0; i < s->symbol_count; i++)
+        b->known[i] = b->fixed[i];
     while (solve_round(b)) {
     }
     /* Defaults of statics come last: an argument's shape wins, and may let more be solved. */

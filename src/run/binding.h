@@ -32,6 +32,7 @@ typedef struct binding {
     bound_shape *shapes;    /* by position in signature.arrays */
     int64_t *values;        /* by position in signature.symbols */
     bool *known;
+    bool *fixed;            /* given by binding_set_symbol rather than solved: binding_solve keeps it */
     const char **origin;    /* "dimension 0 of `a`": where a symbol's value came from, for messages */
 } binding;
 
@@ -39,11 +40,12 @@ void binding_init(binding *b, arena *a, signature s);
 int binding_find_symbol(const binding *b, const char *name); /* position; -1 */
 int binding_find_array(const binding *b, const char *name);
 int binding_find_scalar(const binding *b, const char *name);
-/* `origin` says who asked ("--shape M"). False (E0640, E0641) for an unknown name or a value that cannot be. */
+/* `origin` says who asked ("--shape M"); a later value replaces an earlier one. False (E0640, E0641) for an unknown name or a value that
+ * cannot be. */
 bool binding_set_symbol(binding *b, const char *name, int64_t value, const char *origin, diag_list *diags);
 /* False (E0642) when the rank is not the array's. */
 bool binding_set_shape(binding *b, int array, int rank, const int64_t *dims, diag_list *diags);
-/* Solves the symbols (through product dimensions and written equalities), derives the derived ones, and compares every given shape with
+/* Solves the symbols anew (through product dimensions and written equalities), derives the derived ones, and compares every given shape with
  * its declaration. False (E0643 to E0645) naming the argument, the dimension and both values. TILE names stay free. Symbols that only
  * arguments without a shape could give stay unknown unless `all`. */
 bool binding_solve(binding *b, bool all, diag_list *diags);

@@ -17,6 +17,7 @@ bool call_allocate(run_call *c, int array, diag_list *diags) {
         free(x->host.data);
     x->host.data = memory;
     x->host.owned = true;
+    x->host.room = x->host.bytes;
     return true;
 }
 
@@ -91,8 +92,9 @@ bool call_prepare(run_call *c, diag_list *diags) {
             diag *g = diag_error(diags, "E0650", x->declared->span, "argument `%s` was not given", x->name);
             diag_note(diags, g, "--arg %s=FILE.npy, or random:SEED, zeros, iota", x->name);
             good = false;
-        } else if (!x->host.data && !call_allocate(c, i, diags))
+        } else if ((!x->host.data || (x->host.owned && x->host.room < x->host.bytes)) && !call_allocate(c, i, diags)) {
             good = false;
+        }
     }
     for (int i = 0; i < c->scalars.count; i++)
         if (!c->scalars.at[i].bound) {
@@ -111,9 +113,17 @@ bool call_prepare(run_call *c, diag_list *diags) {
     }
     for (int i = 0; i < c->arrays.count; i++) {
         call_array *x = &c->arrays.at[i];
-        if (c->session->shares_memory)
+        const runtime *r = c->session->runtime;
+        if (c->session->shares_memory) {
             x->device = x->host.data;
-        else if (!x->device && !(x->device = c->session->runtime->allocate(c->session->device, x->host.bytes, diags)))
+            continue;
+        }
+        if (x->device && x->device_room >= x->host.bytes)
+            continue;
+        if (x->device)
+            r->release(c->session->device, x->device);
+        x->device_room = x->host.bytes;
+        if (!(x->device = r->allocate(c->session->device, x->host.bytes ? x->host.bytes : 1, diags)))
             return false;
     }
     c->prepared = true;
@@ -144,9 +154,14 @@ bool call_run_step(run_call *c, int number, diag_list *diags) {
     call_step *step = &c->steps.at[number];
     session *s = c->session;
     const kernel_ir *k = proved_plan_get(step->compiled->plan)->variants.at[0].kernel;
-    void **arrays = NEW_ARRAY(c->arena, void *, k->arrays.count + 1);
-    int64_t *integers = NEW_ARRAY(c->arena, int64_t, k->symbols.count + k->scalars.count + 1);
-    float *floats = NEW_ARRAY(c->arena, float, k->scalars.count + 1);
+    if (!step->launch_arrays) {
+        step->launch_arrays = NEW_ARRAY(c->arena, void *, k->arrays.count + 1);
+        step->launch_integers = NEW_ARRAY(c->arena, int64_t, k->symbols.count + k->scalars.count + 1);
+        step->launch_floats = NEW_ARRAY(c->arena, float, k->scalars.count + 1);
+    }
+    void **arrays = step->launch_arrays;
+    int64_t *integers = step->launch_integers;
+    float *floats = step->launch_floats;
     int integer_count = 0, float_count = 0, array_count = 0;
     for (int i = 0; i < k->symbols.count; i++) {
         int at = binding_find_symbol(&step->binding, k->symbols.at[i]->name);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 const char *const recipe_names[RECIPE_COUNT] = {"zeros",    "iota",     "random",      "positive",
-                                                "normal", "integers", "adversarial", "huge"};
+                                                "normal", "integers", "adversarial", "huge",     "rope"};
 
 recipe_kind recipe_by_name(const char *name) {
     for (int i = 0; i < RECIPE_COUNT; i++)
@@ -33,10 +33,12 @@ static double awkward(uint64_t *state, bool finite) {
     return values[recipe_next(state) % (uint64_t)count];
 }
 
-static double draw(recipe_kind kind, uint64_t *state, int64_t position) {
+static double draw(recipe_kind kind, uint64_t *state, int64_t position, int64_t count) {
     switch (kind) {
     case RECIPE_IOTA:
         return (double)position;
+    case RECIPE_ROPE:
+        return pow(10000, -(double)position / (double)count);
     case RECIPE_RANDOM:
         return 2 * unit_interval(state) - 1;
     case RECIPE_POSITIVE:
@@ -138,7 +140,7 @@ void recipe_fill(recipe_kind kind, uint64_t seed, element_type type, int64_t bou
     }
     bool is_float = element_table[type].is_float;
     for (int64_t i = 0; i < count; i++) {
-        double v = is_float ? draw(kind, &state, i) : draw_integer(kind, &state, type, i);
+        double v = is_float ? draw(kind, &state, i, count) : draw_integer(kind, &state, type, i);
         if (type == ELEMENT_BOOL)
             v = kind == RECIPE_IOTA ? (double)(i & 1) : (double)(recipe_next(&state) & 1);
         element_store(type, data, i, v);

@@ -14,9 +14,10 @@ typedef enum recipe_kind {
     RECIPE_INTEGERS,    /* whole numbers 0..7: sums below 2^24 are exact in f32 */
     RECIPE_ADVERSARIAL, /* huge, tiny, subnormal, zeros of both signs, NaN, infinities, among ordinary values */
     RECIPE_HUGE,        /* the adversarial ones without NaN and infinity */
+    RECIPE_ROPE,        /* 10000^(-i/count): the frequencies of rotary position embedding */
     RECIPE_COUNT
 } recipe_kind;
-/* "zeros", "iota", "random", "positive", "normal", "integers", "adversarial", "huge" */
+/* "zeros", "iota", "random", "positive", "normal", "integers", "adversarial", "huge", "rope" */
 extern const char *const recipe_names[RECIPE_COUNT];
 recipe_kind recipe_by_name(const char *name); /* RECIPE_COUNT when there is none */
 

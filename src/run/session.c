@@ -153,6 +153,7 @@ static bool callee_has_symbol(const run_call *c, const char *name) {
 
 bool call_set_symbol(run_call *c, const char *name, int64_t value, diag_list *diags) {
     char origin[96];
+    c->shapes_solved = c->prepared = false;
     snprintf(origin, sizeof origin, "the value given for %.60s", name);
     if (binding_find_symbol(&c->binding, name) < 0 && callee_has_symbol(c, name)) {
         tile_binding b = {arena_strdup(c->arena, name), value};
@@ -166,6 +167,7 @@ bool call_set_tile(run_call *c, const char *name, int64_t value, diag_list *diag
     (void)diags; /* schedule_choose refuses unknown names: it knows the nearest and the limits */
     tile_binding b = {arena_strdup(c->arena, name), value};
     VEC_PUSH(c->arena, c->tiles, b);
+    c->prepared = false;
     return true;
 }
 

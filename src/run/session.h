@@ -24,6 +24,7 @@ typedef struct host_array {
     int64_t bytes;
     void *data;
     bool owned;      /* freed with the call */
+    int64_t room;    /* owned: bytes there is room for */
 } host_array;
 
 /* One array of a call: an argument, a result, or a temporary between a program's kernels. */
@@ -35,6 +36,7 @@ typedef struct call_array {
     bool is_output;   /* OUT or UPDATE of what was called */
     bool temporary;
     void *device;     /* its memory on the device; the host's own where they share it */
+    int64_t device_room;
 } call_array;
 
 typedef struct call_scalar {
@@ -52,6 +54,9 @@ typedef struct call_step {
     int *arrays;       /* per array of the kernel: position in call.arrays */
     int *scalars;      /* per scalar of the kernel: position in call.scalars */
     double milliseconds; /* of its last launch */
+    void **launch_arrays;     /* what the launch is given; made at the first one */
+    int64_t *launch_integers;
+    float *launch_floats;
 } call_step;
 
 typedef struct run_call {

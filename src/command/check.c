@@ -1,0 +1,132 @@
+/* tilec check: parse, type-check, three random tilings, schedule, lower, prove. */
+#include "command/command.h"
+#include "tile/oracle.h"
+#include <string.h>
+
+enum { TILINGS = 3 };
+
+static json_t *checks_json(const launch_plan *plan) {
+    json_t *list = json_array();
+    for (int i = 0; plan && i < plan->checks.count; i++)
+        json_array_append_new(list, json_string(plan->checks.at[i].text));
+    return list;
+}
+
+static void print_line(const compiled_kernel *c, bool held) {
+    printf("%-16s %s", c->source->name, held ? "ok     " : "refused");
+    if (c->lowered.plan)
+        printf("  %d of %d properties proved in %.0f ms", c->proof.proved, c->proof.items.count, c->proof.milliseconds);
+    if (c->statics_sampled) {
+        printf("; at");
+        for (int i = 0; i < c->statics.count; i++)
+            printf("%s %s = %lld", i ? "," : "", c->statics.at[i].name, (long long)c->statics.at[i].value);
+    }
+    if (held && c->lowered.plan->checks.count) {
+        printf("; at launch: ");
+        for (int i = 0; i < c->lowered.plan->checks.count; i++)
+            printf("%s%s", i ? ", " : "", c->lowered.plan->checks.at[i].text);
+    }
+    printf("\n");
+}
+
+static bool check_kernel(report *r, const tile_module *m, const tile_kernel *k, compile_options o, bool explain, json_t *list) {
+    int first = r->diags.items.count;
+    compiled_kernel c = {.source = k};
+    bool held = oracle_check_tilings(k, TILINGS, 1, &r->diags);
+    held = held && compile_kernel(r->arena, m, k, &o, &c, &r->diags);
+    if (!r->json) {
+        print_line(&c, held);
+        if (explain && c.schedule.text) {
+            text_buffer text = {0};
+            compile_explain(&c, &text);
+            fputs(text_get(&text), stdout);
+            text_free(&text);
+        }
+        report_flush(r);
+        return held;
+    }
+    json_t *statics = json_object(), *items = json_array();
+    for (int i = 0; i < c.statics.count; i++)
+        json_object_set_new(statics, c.statics.at[i].name, json_integer(c.statics.at[i].value));
+    for (int i = 0; i < c.proof.items.count; i++) {
+        const proof_item *p = &c.proof.items.at[i];
+        json_array_append_new(items, json_pack("{s:s, s:s?, s:s, s:s?, s:s?, s:f}", "property", p->property, "subject", p->subject, "verdict",
+                                               verdict_names[p->verdict], "explanation", p->explanation, "witness", p->witness,
+                                               "milliseconds", p->milliseconds));
+    }
+    json_array_append_new(
+        list, json_pack("{s:s, s:b, s:o, s:b, s:s?, s:f, s:f, s:o, s:o, s:o}", "kernel", k->name, "held", held, "statics", statics,
+                        "statics_sampled", c.statics_sampled, "schedule", c.schedule.text, "proof_ms", c.proof.milliseconds, "total_ms",
+                        c.milliseconds, "properties", items, "launch_checks", checks_json(c.lowered.plan), "diagnostics",
+                        report_diagnostics(r, first)));
+    return held;
+}
+
+/* A program is its kernels in order: they are checked one by one; here it is only named. */
+static void print_program(const tile_program *p) {
+    printf("%-16s program:", p->name);
+    for (int i = 0; i < p->calls.count; i++)
+        printf("%s %s", i ? "," : "", p->calls.at[i]->kernel->name);
+    printf("\n");
+}
+
+static bool in_program(const tile_program *p, const tile_kernel *k) {
+    for (int i = 0; p && i < p->calls.count; i++)
+        if (p->calls.at[i]->kernel == k)
+            return true;
+    return false;
+}
+
+static bool check_file(report *r, const command_line *line, const char *path, const compile_options *o, json_t *list) {
+    const tile_module *m = compile_load(r->arena, path, NULL, &r->diags);
+    report_flush(r);
+    if (!m)
+        return false;
+    const char *wanted = option_value(line, "--kernel");
+    const tile_program *program = wanted ? tile_find_program(m, wanted) : NULL;
+    bool held = true, found = false;
+    for (int i = 0; i < m->kernels.count; i++) {
+        const tile_kernel *k = m->kernels.at[i];
+        if (wanted && strcmp(wanted, k->name) != 0 && !in_program(program, k))
+            continue;
+        found = true;
+        held = check_kernel(r, m, k, *o, option_given(line, "--explain"), list) && held;
+    }
+    for (int i = 0; i < m->programs.count && !r->json; i++)
+        if (!wanted || m->programs.at[i] == program)
+            print_program(m->programs.at[i]);
+    if (!found && wanted) {
+        diag_error(&r->diags, "E0646", (source_span){.file = path}, "no kernel `%s`", wanted);
+        held = false;
+    } else if (!found) {
+        diag_error(&r->diags, "E0646", (source_span){.file = path}, "the file has no kernel");
+        held = false;
+    }
+    return held;
+}
+
+int command_check(const command_line *line) {
+    report r;
+    report_begin(&r, line);
+    name_values statics, tiles;
+    compile_options o = {.target = command_target(line, &r.diags), .sample_statics = true, .dump_file = r.json ? stderr : stdout};
+    bool held = o.target && command_name_values(line, "--shape", r.arena, &statics, &r.diags) &&
+                command_name_values(line, "--set", r.arena, &tiles, &r.diags) && command_dump(line, &o.dump, &r.diags);
+    if (!line->positional_count) {
+        diag_error(&r.diags, "E0860", (source_span){0}, "check: which file?");
+        held = false;
+    }
+    if (!held)
+        return report_end(&r, false);
+    o.statics = statics.items.at;
+    o.static_count = statics.items.count;
+    o.tiles = tiles.items.at;
+    o.tile_count = tiles.items.count;
+    json_t *list = json_array();
+    for (int i = 0; i < line->positional_count; i++)
+        held = check_file(&r, line, line->positional[i], &o, list) && held;
+    if (r.json)
+        json_object_set(r.json, "kernels", list);
+    json_decref(list);
+    return report_end(&r, held);
+}

@@ -1,0 +1,288 @@
+/* tilec corpus: every kernel that comes with tilec, proved, run and checked, on every device found. */
+#define _XOPEN_SOURCE 700
+#include "command/corpus_table.h"
+#include "command/arguments.h"
+#include "run/judge.h"
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const double oracle_budget_ms = 500, timing_budget_ms = 150;
+
+/* A file of the kernels folder, loaded. */
+typedef struct corpus_file {
+    const char *path;
+    const tile_module *module;
+} corpus_file;
+
+typedef struct corpus {
+    report *report;
+    VEC(corpus_file) files;
+    bool progress;           /* stderr is a terminal */
+    uint64_t seed;
+    int rows, held, checks;
+    double longest_proof_ms, proof_ms;
+    json_t *list;
+    text_buffer checks_seen; /* "kernel: check" lines, once each */
+} corpus;
+
+static int by_name(const void *x, const void *y) {
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+static bool load_files(corpus *c, const char *folder) {
+    report *r = c->report;
+    DIR *d = opendir(folder);
+    if (!d) {
+        diag_error(&r->diags, "E0863", (source_span){0}, "%s cannot be read", folder);
+        return false;
+    }
+    VEC(const char *) names = {0};
+    for (struct dirent *e; (e = readdir(d));) {
+        size_t n = strlen(e->d_name);
+        if (n > 5 && strcmp(e->d_name + n - 5, ".tile") == 0)
+            VEC_PUSH(r->arena, names, arena_printf(r->arena, "%s/%s", folder, e->d_name));
+    }
+    closedir(d);
+    if (names.count)
+        qsort(names.at, (size_t)names.count, sizeof *names.at, by_name);
+    bool good = true;
+    for (int i = 0; i < names.count; i++) {
+        corpus_file f = {names.at[i], compile_load(r->arena, names.at[i], NULL, &r->diags)};
+        good = good && f.module;
+        if (f.module)
+            VEC_PUSH(r->arena, c->files, f);
+    }
+    return good;
+}
+
+static const tile_module *find_module(const corpus *c, const char *kernel) {
+    for (int i = 0; i < c->files.count; i++)
+        if (tile_find_program(c->files.at[i].module, kernel) || tile_find_kernel(c->files.at[i].module, kernel))
+            return c->files.at[i].module;
+    return NULL;
+}
+
+/* Calls `each` on every word of a text. */
+static bool each_word(arena *a, const char *text, bool (*each)(void *context, const char *word), void *context) {
+    for (;;) {
+        text += strspn(text, " ");
+        size_t n = strcspn(text, " ");
+        if (!n)
+            return true;
+        if (!each(context, arena_strndup(a, text, n)))
+            return false;
+        text += n;
+    }
+}
+
+static bool set_symbol(void *context, const char *word) {
+    argument_list *list = context;
+    const char *name, *value;
+    int64_t n;
+    return option_split(list->arena, "--shape", word, &name, &value, list->diags) && option_integer("--shape", value, &n, list->diags) &&
+           call_set_symbol(list->call, name, n, list->diags);
+}
+
+static bool set_argument(void *context, const char *word) {
+    return arguments_add(context, word);
+}
+
+/* Arrays the row does not mention are random, each with a seed of its own. */
+static bool add_random(corpus *c, argument_list *list) {
+    run_call *call = list->call;
+    for (int i = 0; i < call->binding.signature.array_count; i++) {
+        const tile_array *t = call->binding.signature.arrays[i];
+        bool mentioned = t->role == ARRAY_OUT;
+        for (int j = 0; j < list->items.count; j++)
+            mentioned = mentioned || strcmp(list->items.at[j].name, t->name) == 0;
+        if (!mentioned && !arguments_add(list, arena_printf(list->arena, "%s=random:%" PRIu64, t->name, c->seed)))
+            return false;
+    }
+    return true;
+}
+
+static int by_value(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* The median time of a launch: at least three, as many as fit the budget. Negative on failure. */
+static double time_call(run_call *call, diag_list *diags) {
+    enum { MOST = 101 };
+    double all[MOST], start = command_now_ms();
+    int done = 0;
+    while (done < 3 || (done < MOST && command_now_ms() - start < timing_budget_ms)) {
+        if (!call_run(call, diags))
+            return -1;
+        all[done] = 0;
+        for (int i = 0; i < call->steps.count; i++)
+            all[done] += call->steps.at[i].milliseconds;
+        done++;
+    }
+    qsort(all, (size_t)done, sizeof *all, by_value);
+    return all[done / 2];
+}
+
+static void note_checks(corpus *c, const run_call *call) {
+    for (int i = 0; i < call->steps.count; i++) {
+        const launch_plan *plan = proved_plan_get(call->steps.at[i].compiled->plan);
+        for (int n = 0; n < plan->checks.count; n++) {
+            char line[512];
+            snprintf(line, sizeof line, "  %s: %s\n", call->steps.at[i].kernel->name, plan->checks.at[n].text);
+            if (!strstr(text_get(&c->checks_seen), line)) {
+                text_add(&c->checks_seen, "%s", line);
+                c->checks++;
+            }
+        }
+    }
+}
+
+static void print_row(corpus *c, const corpus_row *row, const session *s, double proof_ms, const judgement *j, double ms, bool held) {
+    double share = j->cells ? 100.0 * (double)j->compared / (double)j->cells : 100;
+    double vacuous = j->compared ? 100.0 * (double)j->vacuous / (double)j->compared : 0;
+    if (c->report->json) {
+        json_array_append_new(c->list, json_pack("{s:s, s:s, s:s, s:b, s:f, s:f, s:f, s:f, s:f}", "kernel", row->kernel, "shape", row->shape,
+                                                 "device", session_device_name(s), "held", held, "proof_ms", proof_ms, "worst_ratio",
+                                                 isfinite(j->worst_ratio) ? j->worst_ratio : -1.0, "vacuous_percent", vacuous,
+                                                 "compared_percent", share, "milliseconds", ms));
+        return;
+    }
+    if (c->progress)
+        fprintf(stderr, "\r\033[K");
+    char shape[64];
+    const char *len = strstr(row->arguments, "len=");
+    snprintf(shape, sizeof shape, "%s%s%.*s", row->shape, len ? " " : "", len ? (int)strcspn(len, " ") : 0, len ? len : "");
+    printf("%-17s %-28s %-5s %7.0f   %8.3f  %6.2f%%  %6.1f%%  %9.3f  %s\n", row->kernel, shape, session_device_name(s), proof_ms,
+           j->worst_ratio, vacuous, share, ms, held ? "ok" : "FAILED");
+    fflush(stdout);
+}
+
+static bool run_row(corpus *c, const corpus_row *row, session *s) {
+    report *r = c->report;
+    if (c->progress) {
+        fprintf(stderr, "\r\033[K%d: %s %s", c->rows + 1, row->kernel, row->shape);
+        fflush(stderr);
+    }
+    c->rows++;
+    const tile_module *m = find_module(c, row->kernel);
+    judgement j = {0};
+    double proof_ms = 0, ms = 0;
+    bool held = false;
+    run_call *call = NULL;
+    argument_list list = {.arena = r->arena, .diags = &r->diags};
+    if (!m)
+        diag_error(&r->diags, "E0646", (source_span){0}, "no kernel `%s` in the kernels folder", row->kernel);
+    else if ((call = list.call = call_new(s, m, row->kernel, &r->diags))) {
+        judge_options o = {.budget_ms = oracle_budget_ms, .vacuous_share = 0.01, .seed = c->seed};
+        held = each_word(r->arena, row->shape, set_symbol, &list) && each_word(r->arena, row->arguments, set_argument, &list) &&
+               add_random(c, &list) && call_solve(call, &r->diags) && arguments_fill(&list) && judge_call(call, &o, &j, &r->diags) &&
+               j.passed;
+        for (int i = 0; i < call->steps.count; i++)
+            if (call->steps.at[i].compiled) {
+                double one = call->steps.at[i].compiled->proof.milliseconds;
+                proof_ms += one;
+                c->longest_proof_ms = one > c->longest_proof_ms ? one : c->longest_proof_ms;
+            }
+        if (held) {
+            note_checks(c, call);
+            ms = time_call(call, &r->diags);
+            held = ms >= 0;
+        }
+    }
+    c->held += held;
+    print_row(c, row, s, proof_ms, &j, ms, held);
+    report_flush(r);
+    arguments_free(&list);
+    call_free(call);
+    return held;
+}
+
+/* How long this program takes to start and end: the median of five runs of `tilec --version`. */
+static double start_up_ms(void) {
+    extern char **environ;
+    double all[5];
+    char *words[] = {"tilec", "--version", NULL};
+    posix_spawn_file_actions_t quiet;
+    if (posix_spawn_file_actions_init(&quiet))
+        return -1;
+    posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", 1 /* O_WRONLY */, 0);
+    bool good = true;
+    for (int i = 0; good && i < 5; i++) {
+        double start = command_now_ms();
+        pid_t child;
+        int status = 1;
+        good = posix_spawn(&child, "/proc/self/exe", &quiet, NULL, words, environ) == 0 && waitpid(child, &status, 0) == child && status == 0;
+        all[i] = command_now_ms() - start;
+    }
+    posix_spawn_file_actions_destroy(&quiet);
+    qsort(all, 5, sizeof *all, by_value);
+    return good ? all[2] : -1;
+}
+
+static bool run_device(corpus *c, const command_line *line, const char *device) {
+    report *r = c->report;
+    session *s = session_open(device, &r->diags);
+    if (!s)
+        return false;
+    const char *wanted = option_value(line, "--kernel");
+    bool full = option_given(line, "--full"), held = true;
+    int rows = c->rows;
+    for (int i = 0; i < corpus_count; i++)
+        if ((full || !corpus_table[i].full) && (!wanted || strcmp(wanted, corpus_table[i].kernel) == 0))
+            held = run_row(c, &corpus_table[i], s) && held;
+    if (rows == c->rows) {
+        diag_error(&r->diags, "E0646", (source_span){0}, "the corpus has no rows for `%s`", wanted ? wanted : "");
+        held = false;
+    }
+    session_close(s);
+    return held;
+}
+
+int command_corpus(const command_line *line) {
+    report r;
+    report_begin(&r, line);
+    corpus c = {.report = &r, .progress = !r.json && isatty(STDERR_FILENO), .seed = 1, .list = json_array()};
+    double start = command_now_ms();
+    int64_t seed = 1;
+    const char *folder = command_kernels_folder(r.arena, &r.diags);
+    bool held = folder && (!option_given(line, "--seed") || option_integer("--seed", option_value(line, "--seed"), &seed, &r.diags)) &&
+                load_files(&c, folder);
+    c.seed = (uint64_t)seed;
+    report_flush(&r);
+    double load_ms = command_now_ms() - start;
+    if (held && !r.json)
+        printf("kernel            shape                        device  proof ms  error/bound  vacuous  compared    run ms\n");
+    const char *device = option_value(line, "--device");
+    int devices = 0;
+    for (int i = 0; held && !device && i < runtime_count; i++)
+        for (int d = 0; d < runtime_table[i].count(); d++) {
+            char name[64];
+            snprintf(name, sizeof name, d ? "%s:%d" : "%s", runtime_table[i].name, d);
+            held = run_device(&c, line, name) && held;
+            devices++;
+        }
+    if (held && device)
+        held = run_device(&c, line, device);
+    double begin = start_up_ms(), seconds = (command_now_ms() - start) / 1e3;
+    if (r.json) {
+        json_object_set(r.json, "rows", c.list);
+        json_object_set_new(r.json, "start_up_ms", json_real(begin));
+        json_object_set_new(r.json, "longest_proof_ms", json_real(c.longest_proof_ms));
+        json_object_set_new(r.json, "seconds", json_real(seconds));
+    } else if (c.rows) {
+        if (c.progress)
+            fprintf(stderr, "\r\033[K");
+        printf("\n%d of %d rows held; longest proof %.0f ms; start-up %.1f ms, kernels loaded in %.1f ms; %.1f s in all\n", c.held, c.rows,
+               c.longest_proof_ms, begin, load_ms, seconds);
+        printf("everything else was proved; what is checked at launch:\n%s", c.checks ? text_get(&c.checks_seen) : "  nothing\n");
+    }
+    json_decref(c.list);
+    text_free(&c.checks_seen);
+    return report_end(&r, held);
+}

@@ -1,0 +1,4 @@
+#ifndef TILEC_COMMAND_VERSION_H
+#define TILEC_COMMAND_VERSION_H
+#define TILEC_VERSION "0.1.0"
+#endif
