@@ -2,8 +2,8 @@
 #define _XOPEN_SOURCE 700
 #include "command/corpus_table.h"
 #include "command/arguments.h"
+#include "command/library.h"
 #include "run/judge.h"
-#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <spawn.h>
@@ -14,15 +14,9 @@
 
 static const double oracle_budget_ms = 500, timing_budget_ms = 150;
 
-/* A file of the kernels folder, loaded. */
-typedef struct corpus_file {
-    const char *path;
-    const tile_module *module;
-} corpus_file;
-
 typedef struct corpus {
     report *report;
-    VEC(corpus_file) files;
+    kernel_library library;
     bool progress;           /* stderr is a terminal */
     uint64_t seed;
     int rows, held, checks;
@@ -30,43 +24,6 @@ typedef struct corpus {
     json_t *list;
     text_buffer checks_seen; /* "kernel: check" lines, once each */
 } corpus;
-
-static int by_name(const void *x, const void *y) {
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
-
-static bool load_files(corpus *c, const char *folder) {
-    report *r = c->report;
-    DIR *d = opendir(folder);
-    if (!d) {
-        diag_error(&r->diags, "E0863", (source_span){0}, "%s cannot be read", folder);
-        return false;
-    }
-    VEC(const char *) names = {0};
-    for (struct dirent *e; (e = readdir(d));) {
-        size_t n = strlen(e->d_name);
-        if (n > 5 && strcmp(e->d_name + n - 5, ".tile") == 0)
-            VEC_PUSH(r->arena, names, arena_printf(r->arena, "%s/%s", folder, e->d_name));
-    }
-    closedir(d);
-    if (names.count)
-        qsort(names.at, (size_t)names.count, sizeof *names.at, by_name);
-    bool good = true;
-    for (int i = 0; i < names.count; i++) {
-        corpus_file f = {names.at[i], compile_load(r->arena, names.at[i], NULL, &r->diags)};
-        good = good && f.module;
-        if (f.module)
-            VEC_PUSH(r->arena, c->files, f);
-    }
-    return good;
-}
-
-static const tile_module *find_module(const corpus *c, const char *kernel) {
-    for (int i = 0; i < c->files.count; i++)
-        if (tile_find_program(c->files.at[i].module, kernel) || tile_find_kernel(c->files.at[i].module, kernel))
-            return c->files.at[i].module;
-    return NULL;
-}
 
 /* Calls `each` on every word of a text. */
 static bool each_word(arena *a, const char *text, bool (*each)(void *context, const char *word), void *context) {
@@ -170,15 +127,13 @@ static bool run_row(corpus *c, const corpus_row *row, session *s) {
         fflush(stderr);
     }
     c->rows++;
-    const tile_module *m = find_module(c, row->kernel);
+    const tile_module *m = library_find(&c->library, row->kernel, &r->diags);
     judgement j = {0};
     double proof_ms = 0, ms = 0;
     bool held = false;
     run_call *call = NULL;
     argument_list list = {.arena = r->arena, .diags = &r->diags};
-    if (!m)
-        diag_error(&r->diags, "E0646", (source_span){0}, "no kernel `%s` in the kernels folder", row->kernel);
-    else if ((call = list.call = call_new(s, m, row->kernel, &r->diags))) {
+    if (m && (call = list.call = call_new(s, m, row->kernel, &r->diags))) {
         judge_options o = {.budget_ms = oracle_budget_ms, .vacuous_share = 0.01, .seed = c->seed};
         held = each_word(r->arena, row->shape, set_symbol, &list) && each_word(r->arena, row->arguments, set_argument, &list) &&
                add_random(c, &list) && call_solve(call, &r->diags) && arguments_fill(&list) && judge_call(call, &o, &j, &r->diags) &&
@@ -250,24 +205,22 @@ int command_corpus(const command_line *line) {
     corpus c = {.report = &r, .progress = !r.json && isatty(STDERR_FILENO), .seed = 1, .list = json_array()};
     double start = command_now_ms();
     int64_t seed = 1;
-    const char *folder = command_kernels_folder(r.arena, &r.diags);
-    bool held = folder && (!option_given(line, "--seed") || option_integer("--seed", option_value(line, "--seed"), &seed, &r.diags)) &&
-                load_files(&c, folder);
+    bool ready = (!option_given(line, "--seed") || option_integer("--seed", option_value(line, "--seed"), &seed, &r.diags)) &&
+                 library_load(&r, &c.library);
     c.seed = (uint64_t)seed;
     report_flush(&r);
     double load_ms = command_now_ms() - start;
-    if (held && !r.json)
+    if (ready && !r.json)
         printf("kernel            shape                        device  proof ms  error/bound  vacuous  compared    run ms\n");
     const char *device = option_value(line, "--device");
-    int devices = 0;
-    for (int i = 0; held && !device && i < runtime_count; i++)
+    bool held = ready;
+    for (int i = 0; ready && !device && i < runtime_count; i++)
         for (int d = 0; d < runtime_table[i].count(); d++) {
             char name[64];
             snprintf(name, sizeof name, d ? "%s:%d" : "%s", runtime_table[i].name, d);
             held = run_device(&c, line, name) && held;
-            devices++;
         }
-    if (held && device)
+    if (ready && device)
         held = run_device(&c, line, device);
     double begin = start_up_ms(), seconds = (command_now_ms() - start) / 1e3;
     if (r.json) {
