@@ -319,8 +319,14 @@ kernel_value *emit_value(point *p, tile_value *v)
     return result;
 }
 
-static bool all_axes_open(const point *p, const tile_value *v)
+/* Whether v can be computed at the point: its ranges are open, and no reduction in it is still to be done. */
+static bool ready(const point *p, tile_value *v)
 {
+    value_list heavy = {0};
+    find_heavy(p->l, v, &heavy);
+    for (int i = 0; i < heavy.count; i++)
+        if (!p->known[heavy.at[i]->id])
+            return false;
     for (int i = 0; i < v->axis_count; i++)
         if (!range_open(p, v->axes[i]))
             return false;
@@ -337,7 +343,7 @@ void emit_hoisted(point *p, tile_value *v)
         return;
     }
     if (!is_heavy(v) || l->held[v->id] || l->held_scalar[v->id]) {
-        if (all_axes_open(p, v)) {
+        if (ready(p, v)) {
             if (l->held_scalar[v->id])
                 return;
             bool was_simple = v->op == TILE_CONVERT && v->operands[0]->op == TILE_LOAD;
