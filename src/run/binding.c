@@ -118,27 +118,17 @@ bool binding_set_shape(binding *b, int array, int rank, const int64_t *dims, dia
     return true;
 }
 
-static bool lookup(void *context, const index_var *v, int64_t *value) {
-    const binding *b = context;
-    if (v->kind != INDEX_SYMBOL && v->kind != INDEX_STATIC)
-        return false;
-    int at = binding_find_symbol(b, v->name);
-    if (at < 0 || !b->known[at])
-        return false;
-    *value = b->values[at];
-    return true;
-}
-
-bool binding_evaluate(const binding *b, const index_expr *x, int64_t *value) {
-    return ix_eval(x, lookup, (void *)b, value);
-}
-
 /* x with every known symbol replaced by its value. */
-static index_expr *with_known(binding *b, index_expr *x) {
+static index_expr *with_known(const binding *b, index_expr *x) {
     for (int i = 0; i < b->signature.symbol_count; i++)
         if (b->known[i])
             x = ix_substitute(b->arena, x, b->signature.symbols[i], ix_const(b->arena, b->values[i]));
     return x;
+}
+
+/* A static's default counts only once it is known: ix_eval by itself would take it at once. */
+bool binding_evaluate(const binding *b, index_expr *x, int64_t *value) {
+    return ix_is_const(with_known(b, x), value);
 }
 
 /* x == value: when x is affine in the one unknown symbol left, that symbol follows. `origin` tells from where. */

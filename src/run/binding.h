@@ -51,7 +51,7 @@ bool binding_set_shape(binding *b, int array, int rank, const int64_t *dims, dia
 bool binding_solve(binding *b, bool all, diag_list *diags);
 /* The caller-visible extents of an array. False when a symbol is unknown. */
 bool binding_extents(const binding *b, const tile_array *array, int64_t *dims);
-bool binding_evaluate(const binding *b, const index_expr *x, int64_t *value);
+bool binding_evaluate(const binding *b, index_expr *x, int64_t *value);
 /* The symbols' values for people: "M = 64, N = 64". TILE names are left out. Arena text. */
 const char *binding_text(const binding *b);
 #endif
