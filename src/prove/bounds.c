@@ -1,0 +1,118 @@
+/* Bounds: no access meets a half-space outside its array; a let with a stated range stays in it. */
+#include "prove/model.h"
+#include <inttypes.h>
+
+/* The cells of p below dimension d's start, or at and past its end. */
+static int_set *outside(model *m, place *p, int d, bool high)
+{
+    int dims = p->scope->depth, all = dims + p->array->rank;
+    affine *cell = affine_dim(m, all, dims + d), *bad;
+    if (high) {
+        affine *extent = affine_of(m, all, p->array->dims[d]);
+        bad = extent ? affine_subtract(m, cell, extent) : NULL;
+    } else {
+        bad = affine_subtract(m, affine_constant(m, all, -1), cell);
+    }
+    return bad ? sets_intersect(m->sets, cells_of(m, p), affine_nonnegative(m, bad)) : NULL;
+}
+
+static void refute(prover *p, place *at, int d, const witness *w)
+{
+    model *m = p->m;
+    const int64_t *cell = w->dims + at->scope->depth;
+    int64_t extent;
+    const char *verb = at->use == ACCESS_READ ? "reads" : "writes", *text = witness_cell(m, at->array, cell);
+    const char *mend = NULL;
+    if (witness_eval(m, w, at->array->dims[d], &extent))
+        mend = model_text(m, "index %" PRId64 " of dimension %d, whose extent is %" PRId64, cell[d], d, extent);
+    prover_refuted(p, at->array->name, at->span, w->text, model_text(m, "this %s %s, outside `%s`", verb, text, at->array->name), mend);
+}
+
+/* True when p stays inside; otherwise an item tells. */
+static bool judge_place(prover *p, place *at)
+{
+    model *m = p->m;
+    for (int d = 0; d < at->array->rank; d++)
+        for (int high = 0; high < 2; high++) {
+            sets_question(m->sets);
+            m->why = NULL;
+            int_set *x = outside(m, at, d, high);
+            if (!x) {
+                prover_gave_up(p, at->array->name, at->span);
+                return false;
+            }
+            witness w = witness_of(m, x, scope_names(m, at->scope), at->scope->depth);
+            if (w.verdict == VERDICT_PROVED)
+                continue;
+            const char *why = place_imprecise(m, at, true);
+            if (w.verdict == VERDICT_REFUTED && !why)
+                refute(p, at, d, &w);
+            else if (why)
+                prover_unknown(p, at->array->name, at->span, NULL, why);
+            else
+                prover_gave_up(p, at->array->name, at->span);
+            return false;
+        }
+    return true;
+}
+
+/* `let v in lo .. hi = value`: the values outside the stated range. */
+static void judge_let(prover *p, let_place *l)
+{
+    model *m = p->m;
+    const index_var *v = l->let->var;
+    precision precision = PRECISE;
+    int dims = l->scope->depth;
+    sets_question(m->sets);
+    m->why = NULL;
+    int_set *points = value_points(m, l->scope, l->let->value, &precision);
+    points = sets_intersect(m->sets, points, sets_insert(m->sets, domain_of(m, l->scope), dims, 1));
+    for (int side = 0; side < 2; side++) {
+        const index_expr *bound = side ? v->hi : v->lo;
+        affine *b = bound && points ? affine_of(m, dims + 1, bound) : NULL, *x = affine_dim(m, dims + 1, dims);
+        if (!bound)
+            continue;
+        affine *gap = b ? (side ? affine_subtract(m, x, b) : affine_subtract(m, b, x)) : NULL;
+        gap = affine_add(m, gap, affine_constant(m, dims + 1, -1));
+        int_set *bad = sets_intersect(m->sets, points, affine_nonnegative(m, gap));
+        if (!bad) {
+            prover_gave_up(p, l->let->name, l->let->span);
+            return;
+        }
+        witness w = witness_of(m, bad, scope_names(m, l->scope), dims);
+        if (w.verdict == VERDICT_PROVED)
+            continue;
+        if (w.verdict == VERDICT_REFUTED && precision != LOOSE && l->scope->precision != LOOSE)
+            prover_refuted(p, l->let->name, l->let->span, w.text,
+                           model_text(m, "`%s` is %" PRId64 ", outside its stated range", l->let->name, w.dims[dims]), NULL);
+        else
+            prover_unknown(p, l->let->name, l->let->span, NULL, model_text(m, "the value of `%s`, which comes from data", l->let->name));
+        return;
+    }
+    prover_proved(p, l->let->name, l->let->span);
+}
+
+void judge_bounds(prover *p)
+{
+    model *m = p->m;
+    if (prover_beyond(p))
+        return;
+    for (int i = 0; i < p->kernel->arrays.count; i++) {
+        const kernel_array *a = p->kernel->arrays.at[i];
+        bool fine = true;
+        if (a->space == SPACE_GHOST || !model_touched(m, a, ACCESS_READ | ACCESS_WRITE))
+            continue;
+        prover_start(p);
+        for (int j = 0; j < m->places.count && fine; j++)
+            if (m->places.at[j]->array == a)
+                fine = judge_place(p, m->places.at[j]);
+        if (fine)
+            prover_proved(p, a->name, a->span);
+    }
+    for (int i = 0; i < m->lets.count; i++) {
+        const index_var *v = m->lets.at[i].let->var;
+        prover_start(p);
+        if (v && (v->lo || v->hi))
+            judge_let(p, &m->lets.at[i]);
+    }
+}

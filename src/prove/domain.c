@@ -1,0 +1,248 @@
+/* From scopes and places to sets. A constraint that is not affine is left out and said so: the set is then a superset. */
+#include "prove/model.h"
+
+static void lower_precision(scope *s, precision p, const char *why)
+{
+    if (p > s->precision) {
+        s->precision = p;
+        s->why = why;
+    }
+}
+
+/* Constrains, or notes why not. A set is never made wrong by a failure, only larger. */
+static int_set *constrain(model *m, scope *s, int_set *domain, int_set *by)
+{
+    if (by)
+        return sets_intersect(m->sets, domain, by);
+    s->own_loose = true;
+    lower_precision(s, LOOSE, m->why ? m->why : "a question that took too many steps");
+    return domain;
+}
+
+static int_set *at_least(model *m, int dims, int position, const index_expr *lo)
+{
+    affine *x = affine_of(m, dims, lo);
+    return x ? affine_nonnegative(m, affine_subtract(m, affine_dim(m, dims, position), x)) : NULL;
+}
+
+static int_set *below(model *m, int dims, int position, const index_expr *hi)
+{
+    affine *x = affine_of(m, dims, hi);
+    if (!x)
+        return NULL;
+    affine *gap = affine_subtract(m, x, affine_dim(m, dims, position));
+    return affine_nonnegative(m, affine_add(m, gap, affine_constant(m, dims, -1)));
+}
+
+static int_set *loop_domain(model *m, scope *s, int_set *domain)
+{
+    const kernel_stmt *f = s->stmt;
+    int64_t step;
+    domain = constrain(m, s, domain, at_least(m, s->depth, s->depth - 1, f->lo));
+    domain = constrain(m, s, domain, below(m, s->depth, s->depth - 1, f->hi));
+    if (!ix_is_const(f->step, &step) || step <= 0) {
+        m->why = "a loop step that is not a positive constant";
+        domain = constrain(m, s, domain, NULL);
+    } else if (step > 1) {
+        domain = constrain(m, s, domain, affine_stride(m, s->depth, s->var, f->lo, step));
+    }
+    if (s->may_stop)
+        lower_precision(s, LOOSE, model_text(m, "the loop over `%s`, which `break` may end early", s->var->name));
+    return domain;
+}
+
+/* Two values gathered from one array are related where they come from one cell; that relation is not kept. */
+static bool gathers_again(const scope *s)
+{
+    const kernel_value *v = s->stmt->value;
+    if (v->op != KERNEL_LOAD)
+        return true;
+    for (const scope *o = s->parent; o; o = o->parent)
+        if (o->kind == SCOPE_VALUE && (o->stmt->value->op != KERNEL_LOAD || o->stmt->value->access.array == v->access.array))
+            return true;
+    return false;
+}
+
+static int_set *value_domain(model *m, scope *s, int_set *domain)
+{
+    precision p = PRECISE;
+    const char *name = s->var->name;
+    m->why = NULL;
+    int_set *points = value_points(m, s->parent, s->stmt->value, &p);
+    if (p == DATA_CHOSEN && gathers_again(s))
+        p = LOOSE;
+    if (p != PRECISE)
+        lower_precision(s, p, model_text(m, "the value of `%s`, which comes from data", name));
+    if (!points)
+        m->why = m->why ? model_text(m, "the value of `%s`: %s", name, m->why) : model_text(m, "the value of `%s`", name);
+    return constrain(m, s, domain, points);
+}
+
+static int_set *root_domain(model *m, scope *s)
+{
+    sets *x = m->sets;
+    int_set *domain = sets_universe(x, 0);
+    for (int i = 0; i < m->parameters.count; i++) {
+        const index_var *v = m->parameters.at[i];
+        if (v->kind == INDEX_SYMBOL)
+            domain = sets_intersect(x, domain, sets_nonnegative(x, linear_parameter(x, 0, i)));
+        for (int side = 0; side < 2; side++) {
+            const index_expr *bound = side ? v->hi : v->lo;
+            affine *b = bound ? affine_of(m, 0, bound) : NULL, *own = b ? affine_of(m, 0, ix_var(m->arena, m->parameters.at[i])) : NULL;
+            if (b && own)
+                domain = constrain(m, s, domain, affine_nonnegative(m, side ? affine_subtract(m, b, own) : affine_subtract(m, own, b)));
+        }
+    }
+    /* What the launch guarantees narrows the parameters. */
+    for (int i = -1; i < m->kernel->assumptions.count; i++) {
+        const cond *c = i < 0 ? m->launch : m->kernel->assumptions.at[i];
+        if (c)
+            domain = constrain(m, s, domain, affine_condition(m, 0, c, false));
+    }
+    return domain;
+}
+
+int_set *domain_of(model *m, scope *s)
+{
+    if (s->done)
+        return s->domain;
+    if (s->computing) { /* a value that depends on itself through memory: unconstrained here, which is larger */
+        lower_precision(s, LOOSE, "a value that depends on itself");
+        return sets_insert(m->sets, s->parent ? domain_of(m, s->parent) : NULL, s->depth - 1, 1);
+    }
+    s->computing = true;
+    m->why = NULL;
+    int_set *domain;
+    if (!s->parent) {
+        domain = root_domain(m, s);
+    } else {
+        int_set *outer = domain_of(m, s->parent);
+        int added = s->depth - s->parent->depth;
+        domain = added ? sets_insert(m->sets, outer, s->depth - 1, 1) : outer;
+        s->precision = s->parent->precision;
+        s->why = s->parent->why;
+    }
+    switch (s->kind) {
+    case SCOPE_ROOT: break;
+    case SCOPE_ID:
+        domain = constrain(m, s, domain, at_least(m, s->depth, s->depth - 1, ix_const(m->arena, 0)));
+        domain = constrain(m, s, domain, below(m, s->depth, s->depth - 1, s->extent));
+        break;
+    case SCOPE_LOOP: domain = loop_domain(m, s, domain); break;
+    case SCOPE_TRIP:
+        domain = constrain(m, s, domain, at_least(m, s->depth, s->depth - 1, ix_const(m->arena, 0)));
+        lower_precision(s, LOOSE, "a loop whose trips are not known");
+        break;
+    case SCOPE_VALUE: domain = value_domain(m, s, domain); break;
+    case SCOPE_GUARD: domain = constrain(m, s, domain, affine_condition(m, s->depth, s->guard, s->negated)); break;
+    case SCOPE_DATA_GUARD:
+        lower_precision(s, LOOSE, model_text(m, "the condition at line %d, which depends on data", s->stmt->span.line));
+        break;
+    }
+    s->domain = sets_simplify(m->sets, domain);
+    s->done = true;
+    s->computing = false;
+    return s->domain;
+}
+
+/* cell dimension d of a place, in a space of `dims` + rank dimensions */
+static int_set *place_dimension(model *m, const place *p, int d, int dims)
+{
+    int all = dims + p->array->rank;
+    affine *start = affine_of(m, all, p->indices[d]);
+    if (!start)
+        return NULL;
+    affine *cell = affine_dim(m, all, dims + d), *after = affine_subtract(m, cell, start), *before = affine_subtract(m, start, cell);
+    bool vector = p->lanes > 1 && d == p->vector_dim;
+    if (!p->extents && !vector)
+        return affine_zero(m, after);
+    affine *extent = p->extents ? affine_of(m, all, p->extents[d]) : affine_constant(m, all, p->lanes);
+    if (!extent)
+        return NULL;
+    affine *last = affine_add(m, before, affine_constant(m, all, -1));
+    int_set *box = sets_intersect(m->sets, affine_nonnegative(m, after), affine_nonnegative(m, affine_add(m, last, extent)));
+    return box;
+}
+
+int_set *cells_of(model *m, place *p)
+{
+    if (p->tried)
+        return p->cells;
+    p->tried = true;
+    int dims = p->scope->depth, all = dims + p->array->rank;
+    int_set *x = sets_insert(m->sets, domain_of(m, p->scope), dims, p->array->rank);
+    for (int d = 0; d < p->array->rank; d++) {
+        m->why = NULL;
+        int_set *by = place_dimension(m, p, d, dims);
+        if (by)
+            x = sets_intersect(m->sets, x, by);
+        else
+            p->not_affine = m->why ? m->why : "a question that took too many steps";
+    }
+    if (p->active) { /* lane l takes part if l < active */
+        affine *active = affine_of(m, all, p->active), *room = affine_add(m, active, affine_constant(m, all, -1));
+        if (room && p->lanes > 1 && p->vector_dim >= 0) {
+            affine *start = affine_of(m, all, p->indices[p->vector_dim]);
+            affine *lane = affine_subtract(m, affine_dim(m, all, dims + p->vector_dim), start);
+            room = affine_subtract(m, room, lane);
+        }
+        int_set *by = affine_nonnegative(m, room);
+        if (by)
+            x = sets_intersect(m->sets, x, by);
+        else
+            p->not_affine = p->not_affine ? p->not_affine : m->why;
+    }
+    p->cells = sets_simplify(m->sets, x);
+    return p->cells;
+}
+
+const char *place_imprecise(model *m, place *p, bool data_counts)
+{
+    cells_of(m, p);
+    if (p->not_affine)
+        return p->not_affine;
+    if (p->scope->precision > (data_counts ? DATA_CHOSEN : PRECISE))
+        return p->scope->why;
+    return NULL;
+}
+
+int_set *array_box(model *m, const kernel_array *a, int dims)
+{
+    int all = dims + a->rank;
+    int_set *box = sets_universe(m->sets, all);
+    for (int d = 0; d < a->rank; d++) {
+        int_set *low = at_least(m, all, dims + d, ix_const(m->arena, 0)), *high = below(m, all, dims + d, a->dims[d]);
+        box = sets_intersect(m->sets, box, sets_intersect(m->sets, low, high));
+    }
+    return box;
+}
+
+int_set *promised_cells(model *m, const kernel_array *a)
+{
+    scope *root = m->scopes.at[0];
+    int_set *cells = sets_intersect(m->sets, sets_insert(m->sets, domain_of(m, root), 0, a->rank), array_box(m, a, 0));
+    if (!a->cells)
+        return cells;
+    for (int d = 0; d < a->rank; d++) {
+        index_var *v = a->cell_vars[d];
+        if (v->id >= 0 && v->id < m->kernel->var_count) {
+            m->known[v->id] = v;
+            m->position[v->id] = d;
+        }
+    }
+    return sets_intersect(m->sets, cells, affine_condition(m, a->rank, a->cells, false));
+}
+
+int_set *parameter_limit(model *m, int dims)
+{
+    int_set *x = sets_universe(m->sets, dims);
+    for (int i = 0; i < m->parameters.count; i++) {
+        bool symbol = m->parameters.at[i]->kind == INDEX_SYMBOL;
+        int64_t high = symbol ? m->limits->largest_extent : INT32_MAX;
+        linear *p = linear_parameter(m->sets, dims, i), *room = linear_add(m->sets, linear_scale(m->sets, p, -1), linear_constant(m->sets, dims, high));
+        x = sets_intersect(m->sets, x, sets_nonnegative(m->sets, room));
+        if (!symbol)
+            x = sets_intersect(m->sets, x, sets_nonnegative(m->sets, linear_add(m->sets, p, linear_constant(m->sets, dims, -(int64_t)INT32_MIN))));
+    }
+    return x;
+}

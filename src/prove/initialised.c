@@ -1,0 +1,99 @@
+/* Initialised: every cell read was surely written before, by the same task. From a read outwards, what earlier statements and earlier
+ * trips must have written is taken away; what remains at the task's start was never written. */
+#include "prove/model.h"
+
+static int_set *written_by(model *m, region *earlier, const kernel_array *a, int dims)
+{
+    int_set *x = summary_of(m, earlier, a, SUMMARY_MUST_WRITE);
+    return sets_insert(m->sets, x, earlier->depth, dims - earlier->depth);
+}
+
+/* Cells that trips x' < x of the loop have written, over [.., x, cell]. */
+static int_set *written_by_earlier_trips(model *m, region *loop, const kernel_array *a)
+{
+    sets *z = m->sets;
+    int d = loop->depth;
+    int_set *body = summary_of(m, loop->children.at[0], a, SUMMARY_MUST_WRITE);
+    int_set *both = sets_insert(z, body, d, 1); /* [.., x, x', cell] */
+    return sets_simplify(z, sets_project(z, sets_less(z, both, d + 1, d), d + 1, 1));
+}
+
+/* Most reads are covered by one earlier statement: try each alone before doing sums. */
+static bool one_covers(model *m, place *p, int_set *cells)
+{
+    for (region *r = p->region; r->parent && !r->tasks; r = r->parent)
+        for (int i = r->index - 1; r->parent->kind == REGION_SEQUENCE && i >= 0; i--) {
+            region *earlier = r->parent->children.at[i];
+            if (!(earlier->touches[p->array->id] & ACCESS_WRITE))
+                continue;
+            sets_question(m->sets);
+            if (sets_is_subset(m->sets, cells, written_by(m, earlier, p->array, p->scope->depth)) == TRI_YES)
+                return true;
+        }
+    return false;
+}
+
+static int_set *never_written(model *m, place *p, int_set *cells)
+{
+    sets *z = m->sets;
+    int dims = p->scope->depth;
+    for (region *r = p->region; r->parent && !r->tasks; r = r->parent) {
+        region *outer = r->parent;
+        for (int i = r->index - 1; outer->kind == REGION_SEQUENCE && i >= 0; i--)
+            if (outer->children.at[i]->touches[p->array->id] & ACCESS_WRITE)
+                cells = sets_subtract(z, cells, written_by(m, outer->children.at[i], p->array, dims));
+        if (outer->kind == REGION_LOOP && !outer->tasks && (outer->touches[p->array->id] & ACCESS_WRITE)) {
+            int_set *x = written_by_earlier_trips(m, outer, p->array);
+            cells = sets_subtract(z, cells, sets_insert(z, x, outer->depth + 1, dims - outer->depth - 1));
+        }
+        if (sets_is_empty(z, cells) == TRI_YES)
+            break;
+    }
+    return cells;
+}
+
+static bool judge_read(prover *p, place *at)
+{
+    model *m = p->m;
+    const kernel_array *a = at->array;
+    sets_question(m->sets);
+    int_set *cells = cells_of(m, at);
+    if (one_covers(m, at, cells))
+        return true;
+    sets_question(m->sets);
+    witness w = witness_of(m, never_written(m, at, cells), scope_names(m, at->scope), at->scope->depth);
+    if (w.verdict == VERDICT_PROVED)
+        return true;
+    const char *why = place_imprecise(m, at, false);
+    if (!why)
+        why = array_inexact(m, a, ACCESS_WRITE);
+    if (!why && a->use == USE_WORKSPACE)
+        why = "a workspace that another kernel may have written";
+    if (why)
+        prover_unknown(p, a->name, at->span, w.text, why);
+    else if (w.verdict == VERDICT_REFUTED)
+        prover_refuted(p, a->name, at->span, w.text,
+                       model_text(m, "this reads %s, which nothing has written yet", witness_cell(m, a, w.dims + at->scope->depth)), NULL);
+    else
+        prover_gave_up(p, a->name, at->span);
+    return false;
+}
+
+void judge_initialised(prover *p)
+{
+    model *m = p->m;
+    if (prover_beyond(p))
+        return;
+    for (int i = 0; i < p->kernel->arrays.count; i++) {
+        const kernel_array *a = p->kernel->arrays.at[i];
+        bool argument = a->space == SPACE_GLOBAL && (a->use == USE_IN || a->use == USE_UPDATE), fine = true;
+        if (argument || a->space == SPACE_GHOST || !model_touched(m, a, ACCESS_READ))
+            continue;
+        prover_start(p);
+        for (int j = 0; j < m->places.count && fine; j++)
+            if (m->places.at[j]->array == a && m->places.at[j]->use == ACCESS_READ)
+                fine = judge_read(p, m->places.at[j]);
+        if (fine)
+            prover_proved(p, a->name, a->span);
+    }
+}

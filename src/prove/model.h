@@ -1,0 +1,219 @@
+/* Private to prove/: a kernel as the prover sees it. The program is walked once into a tree of regions; each array access becomes
+ * a set [parameters] -> { [ids, loop variables, ..., cell] }. doc/proof.md describes the encoding. */
+#ifndef TILEC_PROVE_MODEL_H
+#define TILEC_PROVE_MODEL_H
+#include "prove/prove.h"
+#include "prove/sets.h"
+
+/* What encloses a place in the program; each adds a dimension or a condition to its parent. */
+typedef enum scope_kind { SCOPE_ROOT, SCOPE_ID, SCOPE_LOOP, SCOPE_TRIP, SCOPE_VALUE, SCOPE_GUARD, SCOPE_DATA_GUARD } scope_kind;
+
+/* How a scope's domain relates to what really runs: its points exactly; those that some data would bring about; a superset. */
+typedef enum precision { PRECISE, DATA_CHOSEN, LOOSE } precision;
+
+typedef struct scope {
+    struct scope *parent;
+    scope_kind kind;
+    int depth;          /* dimensions, its own included */
+    index_var *var;     /* ID, LOOP, VALUE */
+    index_expr *extent; /* ID */
+    kernel_stmt *stmt;  /* LOOP, TRIP, VALUE (the let), guards */
+    cond *guard;        /* GUARD: holds here */
+    bool negated;       /* GUARD: does not hold here */
+    bool may_stop;      /* LOOP: holds a break, so later trips may not happen */
+    bool own_loose;     /* its own constraint could not be expressed, so it adds none */
+    bool done, computing;
+    int_set *domain;
+    precision precision;
+    const char *why;    /* what made it less than precise */
+} scope;
+
+typedef enum access_use { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_CONSUME = 4 } access_use;
+
+typedef struct region region;
+typedef struct place {
+    kernel_array *array;
+    access_use use;
+    index_expr **indices;
+    index_expr **extents;  /* a box of cells from `indices`; NULL: one cell or a vector */
+    int lanes, vector_dim; /* vector_dim -1: a whole cell */
+    index_expr *active;
+    scope *scope;
+    region *region;
+    kernel_stmt *stmt;
+    source_span span;
+    bool tried;
+    int_set *cells;          /* [scope's dimensions, cell] */
+    const char *not_affine;  /* the term that cells ignores; NULL: none */
+} place;
+
+typedef enum region_kind {
+    REGION_SEQUENCE, /* children one after another */
+    REGION_STEP,     /* one statement: its reads, then its writes */
+    REGION_LOOP,     /* one child, repeated along the last dimension of `scope`, in order (task ids: in no order) */
+    REGION_VALUE,    /* one child, below a let whose value is unknown: one value per instance */
+    REGION_CHOICE,   /* children exclude one another by conditions that are in their domains */
+    REGION_MAYBE     /* children exclude one another; which one runs is not known */
+} region_kind;
+
+typedef struct summary { int_set *set; bool done; } summary;
+enum { SUMMARY_MAY_READ, SUMMARY_MAY_WRITE, SUMMARY_MUST_WRITE, SUMMARY_MAY_CONSUME, SUMMARY_MUST_CONSUME, SUMMARY_KINDS };
+
+struct region {
+    region_kind kind;
+    region *parent;
+    int index;              /* among the parent's children */
+    scope *scope;           /* LOOP, VALUE: the inner one, with the own dimension; STEP, SEQUENCE: where they stand */
+    int depth;              /* dimensions outside */
+    bool tasks;             /* LOOP over a task id */
+    kernel_stmt *stmt;
+    VEC(region *) children;
+    VEC(place *) places;    /* STEP */
+    unsigned char *touches; /* by array id: access_use bits of everything inside */
+    summary **summaries;    /* by array id, each [SUMMARY_KINDS]; made when first asked for */
+};
+
+typedef struct let_place { kernel_stmt *let; scope *scope; } let_place;
+
+typedef struct model {
+    arena *arena;
+    sets *sets;
+    const kernel_ir *kernel;
+    const target_limits *limits;
+    cond *launch;               /* what the plan guarantees: predicate and checks; NULL: nothing */
+    VEC(index_var *) parameters; /* symbols, then integer scalars */
+    index_var **known;          /* by variable id: the variable itself (a table entry is valid only for it) */
+    index_expr **definition;    /* by variable id: an integer let that is an expression */
+    int *position;              /* by variable id: its dimension, or -1 */
+    kernel_stmt **loop;         /* by variable id: its FOR */
+    bool *wanted;               /* by variable id: an integer let that index expressions use */
+    region *root;
+    int task_dims;
+    VEC(place *) places;        /* all, in program order */
+    VEC(let_place) lets;
+    VEC(scope *) scopes;
+    const char *beyond;         /* what of this kernel is not judged yet; NULL: all is */
+    source_span beyond_span;
+    bool *visiting;             /* by array id, while stored values are collected */
+    bool met_visiting;
+    int arithmetic;             /* nesting of arithmetic around a value being collected */
+    int steps;                  /* of the expression being translated: definitions can make a short text long */
+    const char *why;            /* the term that last could not be expressed */
+} model;
+
+/* ---- model.c ---- */
+/* Walks the kernel. Never NULL; what it can't judge is in `beyond`. */
+model *model_new(arena *a, sets *s, const kernel_ir *k, const target_limits *limits, cond *launch);
+const char *model_name(const scope *s, int dim); /* the name of a dimension */
+bool model_touched(const model *m, const kernel_array *a, unsigned uses);
+bool model_knows(const model *m, const index_var *v);
+/* printf into the model's arena */
+const char *model_text(model *m, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* ---- domain.c ---- */
+int_set *domain_of(model *m, scope *s);
+int_set *cells_of(model *m, place *p);
+/* Why the place's set may hold accesses that never happen; NULL: it is precise (or, with `data_counts`, some data makes it so). */
+const char *place_imprecise(model *m, place *p, bool data_counts);
+/* The cells that must be written or consumed, over [cells]; NULL when not affine (m->why). */
+int_set *promised_cells(model *m, const kernel_array *a);
+int_set *array_box(model *m, const kernel_array *a, int dims); /* over [dims, cells] */
+int_set *parameter_limit(model *m, int dims); /* parameters at most largest_extent, scalars within 32 bits */
+
+/* ---- affine.c ---- */
+typedef struct affine affine; /* nested min and max over linear expressions */
+affine *affine_of(model *m, int dims, const index_expr *x); /* NULL and m->why when it is not affine */
+affine *affine_dim(model *m, int dims, int position);
+affine *affine_constant(model *m, int dims, int64_t value);
+affine *affine_add(model *m, affine *x, affine *y);
+affine *affine_scale(model *m, affine *x, int64_t factor);
+affine *affine_subtract(model *m, affine *x, affine *y);
+int_set *affine_nonnegative(model *m, affine *x);
+int_set *affine_zero(model *m, affine *x);
+/* v - lo is a multiple of step. */
+int_set *affine_stride(model *m, int dims, const index_var *v, const index_expr *lo, int64_t step);
+int_set *affine_condition(model *m, int dims, const cond *c, bool negated);
+
+/* ---- values.c ---- */
+/* The values that v may take, over [s's dimensions, value]; NULL and m->why. *precision is lowered as needed. */
+int_set *value_points(model *m, scope *s, const kernel_value *v, precision *precision);
+/* The condition, when it depends on no data; NULL otherwise. */
+cond *value_condition(model *m, const kernel_value *v);
+
+/* ---- summary.c ---- */
+/* Cells touched inside r over [r->depth dimensions, cell]; MAY is a superset, MUST a subset of what happens. NULL when not expressible. */
+int_set *summary_of(model *m, region *r, const kernel_array *a, int kind);
+/* Two accesses of one cell: the set over [prefix, (x, x' of the loop,) cell]. */
+typedef struct conflict {
+    int_set *set;
+    region *where;          /* LOOP: two trips x < x'; SEQUENCE: two children */
+    int first, second;      /* SEQUENCE: the children */
+    bool first_later;       /* LOOP over tasks: the pair is (first use at x', second use at x) */
+} conflict;
+typedef enum conflict_scope { CONFLICT_TASKS, CONFLICT_WITHIN_TASK } conflict_scope;
+/* Looks for a cell that is touched by `first` and later by `second` (SUMMARY_MAY_*). TRI_NO: none, TRI_YES: *out says where. */
+tri conflict_find(model *m, const kernel_array *a, int first, int second, conflict_scope in, conflict *out);
+
+/* Why a write (or consume) of the array may not happen, or happens at an unknown place; NULL: all are known exactly. */
+const char *array_inexact(model *m, const kernel_array *a, unsigned uses);
+
+/* ---- witness.c ---- */
+typedef struct witness {
+    verdict verdict;     /* PROVED: the set is empty; REFUTED: values and text are set; UNKNOWN */
+    int64_t *values;     /* parameters, then dimensions */
+    const int64_t *dims; /* values after the parameters */
+    const char *text;    /* "M = 1, N = 33, i0 = 0" over parameters and the named dimensions */
+} witness;
+/* The least point of `violations` within the target's limits; `named` dimensions are printed, under these names. */
+witness witness_of(model *m, int_set *violations, const char *const *names, int named);
+/* The names of a scope's dimensions. */
+const char **scope_names(model *m, const scope *s);
+/* Evaluates at a witness whose dimensions begin with those of a scope. */
+bool witness_eval(model *m, const witness *w, const index_expr *x, int64_t *value);
+/* The first place inside r that touches this cell, the first `prefix_count` dimensions being as given; NULL: none found. */
+place *witness_place(model *m, region *r, const kernel_array *a, unsigned use, const int64_t *parameters, const int64_t *prefix,
+                     int prefix_count, const int64_t *cell);
+const char *witness_cell(model *m, const kernel_array *a, const int64_t *cell); /* "y[3, 4]" */
+
+/* ---- the properties: one a file ---- */
+typedef struct prover {
+    arena *arena;
+    model *m;
+    const kernel_ir *kernel;
+    const target_limits *limits;
+    const launch_plan *plan; /* NULL: a kernel by itself */
+    proof *proof;
+    diag_list *diags;
+    const char *property, *code;
+    diag *last;              /* of the last item; NULL: proved */
+    double item_start;
+} prover;
+void prover_start(prover *p);
+double prover_clock(void); /* milliseconds */
+void prover_proved(prover *p, const char *subject, source_span span);
+void prover_refuted(prover *p, const char *subject, source_span span, const char *witness, const char *explanation, const char *mend);
+void prover_unknown(prover *p, const char *subject, source_span span, const char *witness, const char *explanation);
+/* Unknown because a question failed: too many steps, or a term that is not affine. */
+void prover_gave_up(prover *p, const char *subject, source_span span);
+/* Adds a line to the last item's diagnostic. */
+void prover_note(prover *p, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Looks for two accesses of one cell (conflict_find). True when there is none; otherwise an item says so: `first_verb` "writes",
+ * `second_verb` "reads". */
+bool prover_no_conflict(prover *p, const kernel_array *a, int first, int second, conflict_scope in, const char *first_verb,
+                        const char *second_verb);
+/* True, and an unknown item, when order is needed that is not judged yet. */
+bool prover_beyond(prover *p);
+
+void judge_bounds(prover *p);
+void judge_race(prover *p);
+void judge_initialised(prover *p);
+void judge_coverage(prover *p);
+void judge_update_order(prover *p);
+void judge_contribution(prover *p);
+void judge_overflow(prover *p);
+void judge_capacity(prover *p);
+void judge_layout(prover *p);
+void judge_order(prover *p);
+/* The plan as a whole; p->m is a model of no kernel, made for the plan's launch values. */
+void judge_plan(prover *p);
+#endif

@@ -1,0 +1,275 @@
+/* The list of properties, and the door: only a plan whose every item is proved becomes a proved_plan. */
+#include "prove/prove.h"
+#include "prove/model.h"
+#include <string.h>
+#include <time.h>
+
+struct proved_plan {
+    const launch_plan *plan;
+};
+
+const launch_plan *proved_plan_get(const proved_plan *p) { return p->plan; }
+
+const char *const verdict_names[] = {"proved", "refuted", "not proved"};
+
+enum { QUESTION_OPERATIONS = 400000 };
+
+/* The properties of one kernel, in the order in which they are judged. */
+static const struct {
+    const char *name, *code;
+    void (*judge)(prover *p);
+} properties[] = {
+    {"order", "E0410", judge_order},
+    {"bounds", "E0401", judge_bounds},
+    {"initialised", "E0403", judge_initialised},
+    {"race", "E0402", judge_race},
+    {"coverage", "E0404", judge_coverage},
+    {"update order", "E0411", judge_update_order},
+    {"contribution", "E0405", judge_contribution},
+    {"index overflow", "E0406", judge_overflow},
+    {"capacity", "E0407", judge_capacity},
+    {"layout", "E0409", judge_layout},
+};
+
+/* ---- items ---- */
+
+double prover_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+void prover_start(prover *p) { p->item_start = prover_clock(); }
+
+static void add_item(prover *p, verdict v, const char *subject, source_span span, const char *witness, const char *explanation)
+{
+    double now = prover_clock();
+    proof_item item = {p->property, subject, v, span, explanation, witness && *witness ? witness : NULL, now - p->item_start};
+    VEC_PUSH(p->arena, p->proof->items, item);
+    p->item_start = now;
+    p->last = NULL;
+    if (v == VERDICT_PROVED)
+        p->proof->proved++;
+    else if (v == VERDICT_REFUTED)
+        p->proof->refuted++;
+    else
+        p->proof->unknown++;
+}
+
+void prover_proved(prover *p, const char *subject, source_span span) { add_item(p, VERDICT_PROVED, subject, span, NULL, NULL); }
+
+void prover_refuted(prover *p, const char *subject, source_span span, const char *witness, const char *explanation, const char *mend)
+{
+    if (!span.line)
+        span = p->kernel ? p->kernel->span : span;
+    add_item(p, VERDICT_REFUTED, subject, span, witness, explanation);
+    bool when = witness && *witness;
+    p->last = diag_error(p->diags, p->code, span, "%s%s%s", explanation, when ? ", when " : "", when ? witness : "");
+    if (mend)
+        diag_caret(p->diags, p->last, "%s", mend);
+}
+
+void prover_unknown(prover *p, const char *subject, source_span span, const char *witness, const char *explanation)
+{
+    if (!span.line)
+        span = p->kernel ? p->kernel->span : span;
+    add_item(p, VERDICT_UNKNOWN, subject, span, witness, explanation);
+    p->last = diag_error(p->diags, "E0420", span, "%s of `%s` is not proved: %s", p->property, subject, explanation);
+    if (witness && *witness)
+        diag_note(p->diags, p->last, "it would break when %s", witness);
+}
+
+void prover_gave_up(prover *p, const char *subject, source_span span)
+{
+    bool tired = !p->m->why || sets_gave_up(p->m->sets);
+    prover_unknown(p, subject, span, NULL, tired ? "the question took too many steps" : p->m->why);
+}
+
+void prover_note(prover *p, const char *format, ...)
+{
+    text_buffer b = {0};
+    va_list args;
+    va_start(args, format);
+    text_add_va(&b, format, args);
+    va_end(args);
+    diag_note(p->diags, p->last, "%s", text_get(&b));
+    text_free(&b);
+}
+
+bool prover_beyond(prover *p)
+{
+    if (!p->m->beyond)
+        return false;
+    prover_start(p);
+    const char *why = model_text(p->m, "%s, which %s not judged yet", p->m->beyond,
+                                 p->m->beyond[strlen(p->m->beyond) - 1] == 's' ? "are" : "is");
+    add_item(p, VERDICT_UNKNOWN, p->kernel->name, p->m->beyond_span, NULL, why);
+    if (!strcmp(p->property, "order")) /* one message is enough */
+        p->last = diag_error(p->diags, "E0420", p->m->beyond_span.line ? p->m->beyond_span : p->kernel->span,
+                             "order in `%s` is not proved: %s", p->kernel->name, why);
+    return true;
+}
+
+/* ---- two accesses of one cell ---- */
+
+static const unsigned summary_uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME};
+
+static void tell_conflict(prover *p, const kernel_array *a, const conflict *c, const witness *w, int first, int second,
+                          const char *first_verb, const char *second_verb)
+{
+    model *m = p->m;
+    bool trips = c->where->kind == REGION_LOOP;
+    int d = c->where->depth;
+    const int64_t *cell = w->dims + d + (trips ? 2 : 0);
+    int64_t *prefix = NEW_ARRAY(p->arena, int64_t, d + 2);
+    memcpy(prefix, w->dims, (size_t)(d + 1) * sizeof *prefix);
+    region *inside[2] = {c->where, c->where};
+    if (c->where->kind == REGION_SEQUENCE) {
+        inside[0] = c->where->children.at[c->first];
+        inside[1] = c->where->children.at[c->second];
+    }
+    if (c->first_later)
+        prefix[d] = w->dims[d + 1];
+    place *one = witness_place(m, inside[0], a, summary_uses[first], w->values, prefix, d + trips, cell);
+    if (trips)
+        prefix[d] = c->first_later ? w->dims[d] : w->dims[d + 1];
+    place *two = witness_place(m, inside[1], a, summary_uses[second], w->values, prefix, d + trips, cell);
+    const char *why = one ? place_imprecise(m, one, false) : array_inexact(m, a, summary_uses[first]);
+    if (!why)
+        why = two ? place_imprecise(m, two, false) : array_inexact(m, a, summary_uses[second]);
+    source_span span = two ? two->span : one ? one->span : a->span;
+    if (why) {
+        prover_unknown(p, a->name, span, w->text, why);
+        return;
+    }
+    const char *name = witness_cell(m, a, cell), *text;
+    if (c->where->tasks && !strcmp(first_verb, second_verb))
+        text = model_text(m, "two tasks: each %s %s", first_verb, name);
+    else if (c->where->tasks)
+        text = model_text(m, "race on %s: one task %s it, another %s it", name, first_verb, second_verb);
+    else if (!strcmp(first_verb, second_verb))
+        text = model_text(m, "this %s %s a second time", second_verb, name);
+    else
+        text = model_text(m, "this %s %s after it was written", second_verb, name);
+    prover_refuted(p, a->name, span, w->text, text, NULL);
+    if (one && two && one->span.line && (one->span.line != two->span.line))
+        prover_note(p, "line %d %s it; line %d %s it", one->span.line, first_verb, two->span.line, second_verb);
+}
+
+bool prover_no_conflict(prover *p, const kernel_array *a, int first, int second, conflict_scope in, const char *first_verb,
+                        const char *second_verb)
+{
+    model *m = p->m;
+    conflict c = {0};
+    m->why = NULL;
+    tri found = conflict_find(m, a, first, second, in, &c);
+    if (found == TRI_NO)
+        return true;
+    if (found == TRI_UNKNOWN) {
+        prover_gave_up(p, a->name, a->span);
+        return false;
+    }
+    bool trips = c.where->kind == REGION_LOOP;
+    int named = c.where->depth + (trips ? 2 : 0);
+    const char **names = NEW_ARRAY(p->arena, const char *, named + 1);
+    for (int i = 0; i < c.where->depth + trips; i++)
+        names[i] = model_name(c.where->scope, i);
+    if (trips)
+        names[named - 1] = model_text(m, "%s'", names[named - 2]);
+    witness w = witness_of(m, c.set, names, named);
+    if (w.verdict == VERDICT_PROVED)
+        return true;
+    if (w.verdict == VERDICT_UNKNOWN)
+        prover_gave_up(p, a->name, a->span);
+    else
+        tell_conflict(p, a, &c, &w, first, second, first_verb, second_verb);
+    return false;
+}
+
+/* ---- kernels and plans ---- */
+
+static cond *launch_guarantees(arena *a, const launch_plan *plan, const plan_variant *v)
+{
+    cond *c = v->predicate;
+    for (int i = 0; i < plan->checks.count; i++)
+        if (plan->checks.at[i].kind == CHECK_WHERE)
+            c = cond_and(a, c, plan->checks.at[i].condition);
+    return c;
+}
+
+static void judge_kernel(prover *p, const kernel_ir *k, cond *launch)
+{
+    p->kernel = k;
+    sets *s = sets_new(QUESTION_OPERATIONS);
+    if (!s) {
+        p->property = "order";
+        add_item(p, VERDICT_UNKNOWN, k->name, k->span, NULL, "not enough memory");
+        return;
+    }
+    p->m = model_new(p->arena, s, k, p->limits, launch);
+    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
+        p->property = properties[i].name;
+        p->code = properties[i].code;
+        properties[i].judge(p);
+    }
+    sets_free(s);
+}
+
+static void judge_whole_plan(prover *p)
+{
+    if (!p->plan->variants.count) {
+        p->property = "launch plan";
+        add_item(p, VERDICT_UNKNOWN, p->plan->name, (source_span){0}, NULL, "the plan has no variant");
+        return;
+    }
+    /* Launch values have the same names in every variant; a kernel with an empty body stands for them. */
+    kernel_ir *values = NEW(p->arena, kernel_ir);
+    *values = *p->plan->variants.at[0].kernel;
+    values->body = (kernel_block){0};
+    values->assumptions.count = 0;
+    sets *s = sets_new(QUESTION_OPERATIONS);
+    if (!s)
+        return;
+    p->kernel = p->plan->variants.at[0].kernel;
+    p->property = "launch plan";
+    p->code = "E0408";
+    p->m = model_new(p->arena, s, values, p->limits, NULL);
+    judge_plan(p);
+    sets_free(s);
+}
+
+static bool all_proved(const proof *p) { return p->items.count > 0 && p->proved == p->items.count; }
+
+const proved_plan *prove_plan(arena *a, const launch_plan *plan, const target_limits *limits, proof *out, diag_list *diags)
+{
+    double start = prover_clock();
+    bool well_formed = true;
+    prover p = {.arena = a, .limits = limits, .plan = plan, .proof = out, .diags = diags};
+    memset(out, 0, sizeof *out);
+    for (int i = 0; i < plan->variants.count; i++)
+        well_formed = kernel_check(plan->variants.at[i].kernel, diags) && well_formed;
+    if (well_formed) {
+        judge_whole_plan(&p);
+        for (int i = 0; i < plan->variants.count; i++)
+            judge_kernel(&p, plan->variants.at[i].kernel, launch_guarantees(a, plan, &plan->variants.at[i]));
+    }
+    out->milliseconds = prover_clock() - start;
+    if (!well_formed || !all_proved(out))
+        return NULL;
+    proved_plan *proved = NEW(a, proved_plan);
+    proved->plan = plan;
+    return proved;
+}
+
+bool prove_kernel(arena *a, const kernel_ir *k, const target_limits *limits, proof *out, diag_list *diags)
+{
+    double start = prover_clock();
+    prover p = {.arena = a, .limits = limits, .proof = out, .diags = diags};
+    memset(out, 0, sizeof *out);
+    bool well_formed = kernel_check(k, diags);
+    if (well_formed)
+        judge_kernel(&p, k, NULL);
+    out->milliseconds = prover_clock() - start;
+    return well_formed && all_proved(out);
+}

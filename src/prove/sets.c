@@ -1,0 +1,444 @@
+/* The only file that talks to isl. One __isl_take argument a statement: the order of evaluation of arguments is not fixed. */
+#include "prove/sets.h"
+#include <isl/aff.h>
+#include <isl/constraint.h>
+#include <isl/ctx.h>
+#include <isl/id.h>
+#include <isl/local_space.h>
+#include <isl/options.h>
+#include <isl/point.h>
+#include <isl/set.h>
+#include <isl/space.h>
+#include <isl/val.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One thing made: a set or an expression. */
+typedef struct made {
+    isl_set *set;
+    isl_aff *aff;
+} made;
+
+struct sets {
+    isl_ctx *ctx;
+    unsigned long operations;
+    char **names;
+    int parameters;
+    made *made;
+    int count, capacity;
+};
+
+sets *sets_new(unsigned long operations)
+{
+    sets *s = calloc(1, sizeof *s);
+    isl_ctx *ctx = isl_ctx_alloc();
+    if (!s || !ctx) {
+        free(s);
+        if (ctx)
+            isl_ctx_free(ctx);
+        return NULL;
+    }
+    s->ctx = ctx;
+    s->operations = operations;
+    isl_options_set_on_error(ctx, ISL_ON_ERROR_CONTINUE);
+    isl_ctx_set_max_operations(ctx, operations);
+    return s;
+}
+
+void sets_free(sets *s)
+{
+    if (!s)
+        return;
+    sets_release(s, 0, NULL);
+    for (int i = 0; i < s->parameters; i++)
+        free(s->names[i]);
+    free(s->names);
+    free(s->made);
+    isl_ctx_free(s->ctx);
+    free(s);
+}
+
+int sets_declare(sets *s, const char *name)
+{
+    char **names = realloc(s->names, ((size_t)s->parameters + 1) * sizeof *names);
+    if (!names)
+        abort();
+    s->names = names;
+    size_t length = strlen(name) + 1;
+    names[s->parameters] = malloc(length);
+    if (!names[s->parameters])
+        abort();
+    memcpy(names[s->parameters], name, length);
+    return s->parameters++;
+}
+
+int sets_parameters(const sets *s) { return s->parameters; }
+
+void sets_question(sets *s)
+{
+    isl_ctx_reset_error(s->ctx);
+    isl_ctx_reset_operations(s->ctx);
+    isl_ctx_set_max_operations(s->ctx, s->operations);
+}
+
+bool sets_gave_up(sets *s) { return isl_ctx_last_error(s->ctx) != isl_error_none; }
+
+int sets_mark(const sets *s) { return s->count; }
+
+static bool remember(sets *s, isl_set *set, isl_aff *aff)
+{
+    if (s->count == s->capacity) {
+        int capacity = s->capacity ? 2 * s->capacity : 256;
+        made *larger = realloc(s->made, (size_t)capacity * sizeof *larger);
+        if (!larger)
+            abort();
+        s->made = larger;
+        s->capacity = capacity;
+    }
+    s->made[s->count++] = (made){set, aff};
+    return true;
+}
+
+static int_set *own(sets *s, isl_set *x)
+{
+    if (x)
+        remember(s, x, NULL);
+    return (int_set *)x;
+}
+
+static linear *own_linear(sets *s, isl_aff *x)
+{
+    if (x)
+        remember(s, NULL, x);
+    return (linear *)x;
+}
+
+int_set *sets_release(sets *s, int mark, int_set *keep)
+{
+    isl_set *kept = keep ? isl_set_copy((isl_set *)keep) : NULL;
+    for (int i = mark; i < s->count; i++) {
+        isl_set_free(s->made[i].set);
+        isl_aff_free(s->made[i].aff);
+    }
+    s->count = mark;
+    return own(s, kept);
+}
+
+static isl_set *borrow(int_set *x) { return x ? isl_set_copy((isl_set *)x) : NULL; }
+static isl_aff *borrow_linear(linear *x) { return x ? isl_aff_copy((isl_aff *)x) : NULL; }
+
+static isl_space *space(sets *s, int dims)
+{
+    isl_space *p = isl_space_set_alloc(s->ctx, (unsigned)s->parameters, (unsigned)dims);
+    for (int i = 0; i < s->parameters; i++) {
+        isl_id *id = isl_id_alloc(s->ctx, s->names[i], NULL);
+        p = isl_space_set_dim_id(p, isl_dim_param, (unsigned)i, id);
+    }
+    return p;
+}
+
+static isl_local_space *local_space(sets *s, int dims)
+{
+    isl_space *p = space(s, dims);
+    return isl_local_space_from_space(p);
+}
+
+linear *linear_constant(sets *s, int dims, int64_t value)
+{
+    isl_local_space *l = local_space(s, dims);
+    isl_val *v = isl_val_int_from_si(s->ctx, (long)value);
+    return own_linear(s, isl_aff_val_on_domain(l, v));
+}
+
+linear *linear_dim(sets *s, int dims, int position)
+{
+    isl_local_space *l = local_space(s, dims);
+    return own_linear(s, isl_aff_var_on_domain(l, isl_dim_set, (unsigned)position));
+}
+
+linear *linear_parameter(sets *s, int dims, int index)
+{
+    isl_local_space *l = local_space(s, dims);
+    return own_linear(s, isl_aff_var_on_domain(l, isl_dim_param, (unsigned)index));
+}
+
+linear *linear_add(sets *s, linear *x, linear *y)
+{
+    isl_aff *a = borrow_linear(x);
+    isl_aff *b = borrow_linear(y);
+    return own_linear(s, isl_aff_add(a, b));
+}
+
+linear *linear_scale(sets *s, linear *x, int64_t factor)
+{
+    isl_aff *a = borrow_linear(x);
+    isl_val *v = isl_val_int_from_si(s->ctx, (long)factor);
+    return own_linear(s, isl_aff_scale_val(a, v));
+}
+
+linear *linear_floor(sets *s, linear *x, int64_t divisor)
+{
+    isl_aff *a = borrow_linear(x);
+    isl_val *v = isl_val_int_from_si(s->ctx, (long)divisor);
+    a = isl_aff_scale_down_val(a, v);
+    return own_linear(s, isl_aff_floor(a));
+}
+
+linear *linear_mod(sets *s, linear *x, int64_t divisor)
+{
+    isl_aff *a = borrow_linear(x);
+    isl_val *v = isl_val_int_from_si(s->ctx, (long)divisor);
+    return own_linear(s, isl_aff_mod_val(a, v));
+}
+
+int_set *sets_universe(sets *s, int dims)
+{
+    isl_space *p = space(s, dims);
+    return own(s, isl_set_universe(p));
+}
+
+int_set *sets_empty(sets *s, int dims)
+{
+    isl_space *p = space(s, dims);
+    return own(s, isl_set_empty(p));
+}
+
+/* Takes a: the points where a >= 0. */
+static isl_basic_set *half_space(isl_aff *a)
+{
+    isl_constraint *c = isl_inequality_from_aff(a);
+    return isl_basic_set_from_constraint(c);
+}
+
+int_set *sets_nonnegative(sets *s, linear *x)
+{
+    isl_aff *a = borrow_linear(x);
+    isl_basic_set *b = half_space(a);
+    return own(s, isl_set_from_basic_set(b));
+}
+
+int_set *sets_zero(sets *s, linear *x)
+{
+    isl_aff *a = borrow_linear(x);
+    isl_basic_set *b = isl_aff_zero_basic_set(a);
+    return own(s, isl_set_from_basic_set(b));
+}
+
+int_set *sets_intersect(sets *s, int_set *x, int_set *y)
+{
+    isl_set *a = borrow(x);
+    isl_set *b = borrow(y);
+    return own(s, isl_set_intersect(a, b));
+}
+
+int_set *sets_union(sets *s, int_set *x, int_set *y)
+{
+    isl_set *a = borrow(x);
+    isl_set *b = borrow(y);
+    return own(s, isl_set_union(a, b));
+}
+
+int_set *sets_subtract(sets *s, int_set *x, int_set *y)
+{
+    isl_set *a = borrow(x);
+    isl_set *b = borrow(y);
+    return own(s, isl_set_subtract(a, b));
+}
+
+int_set *sets_project(sets *s, int_set *x, int first, int count)
+{
+    isl_set *a = borrow(x);
+    a = isl_set_project_out(a, isl_dim_set, (unsigned)first, (unsigned)count);
+    return own(s, isl_set_compute_divs(a));
+}
+
+int_set *sets_insert(sets *s, int_set *x, int first, int count)
+{
+    isl_set *a = borrow(x);
+    return own(s, isl_set_insert_dims(a, isl_dim_set, (unsigned)first, (unsigned)count));
+}
+
+int_set *sets_fix(sets *s, int_set *x, int position, int64_t value)
+{
+    isl_set *a = borrow(x);
+    isl_val *v = isl_val_int_from_si(s->ctx, (long)value);
+    return own(s, isl_set_fix_val(a, isl_dim_set, (unsigned)position, v));
+}
+
+int_set *sets_fix_parameter(sets *s, int_set *x, int index, int64_t value)
+{
+    isl_set *a = borrow(x);
+    isl_val *v = isl_val_int_from_si(s->ctx, (long)value);
+    return own(s, isl_set_fix_val(a, isl_dim_param, (unsigned)index, v));
+}
+
+int_set *sets_less(sets *s, int_set *x, int first, int second)
+{
+    int dims = sets_dims(x);
+    if (dims < 0)
+        return NULL;
+    linear *gap = linear_add(s, linear_dim(s, dims, second), linear_scale(s, linear_dim(s, dims, first), -1));
+    return sets_intersect(s, x, sets_nonnegative(s, linear_add(s, gap, linear_constant(s, dims, -1))));
+}
+
+int sets_dims(int_set *x) { return x ? (int)isl_set_dim((isl_set *)x, isl_dim_set) : -1; }
+int sets_pieces(int_set *x) { return x ? (int)isl_set_n_basic_set((isl_set *)x) : -1; }
+
+/* ---- fewer pieces: a conjunction of constraints that hold for every piece, if it is the whole set ---- */
+
+enum { MOST_PIECES = 12, MOST_CONSTRAINTS = 96 };
+
+typedef struct hull {
+    isl_set *of;
+    isl_basic_set *found;
+    isl_constraint *tried[MOST_CONSTRAINTS];
+    int count;
+    bool failed;
+} hull;
+
+/* Adds one side (c >= 0) if it holds in the whole set: as integers, which a hull of rationals would not notice. */
+static void add_if_valid(hull *h, isl_constraint *c, bool negate)
+{
+    isl_aff *holds = isl_constraint_get_aff(c);
+    if (negate)
+        holds = isl_aff_neg(holds);
+    isl_aff *broken = isl_aff_neg(isl_aff_copy(holds));
+    broken = isl_aff_add_constant_si(broken, -1);
+    isl_set *outside = isl_set_from_basic_set(half_space(broken));
+    outside = isl_set_intersect(outside, isl_set_copy(h->of));
+    isl_bool empty = isl_set_is_empty(outside);
+    isl_set_free(outside);
+    if (empty == isl_bool_true) {
+        isl_basic_set *half = half_space(holds);
+        h->found = isl_basic_set_intersect(h->found, half);
+    } else {
+        isl_aff_free(holds);
+        h->failed = h->failed || empty == isl_bool_error;
+    }
+}
+
+static isl_stat try_constraint(isl_constraint *c, void *user)
+{
+    hull *h = user;
+    isl_size divisions = isl_constraint_dim(c, isl_dim_div);
+    isl_bool floors = divisions > 0 ? isl_constraint_involves_dims(c, isl_dim_div, 0, (unsigned)divisions) : isl_bool_false;
+    if (divisions < 0 || floors != isl_bool_false || h->count == MOST_CONSTRAINTS) {
+        isl_constraint_free(c);
+        return isl_stat_ok;
+    }
+    for (int i = 0; i < h->count; i++)
+        if (isl_constraint_is_equal(h->tried[i], c) == isl_bool_true) {
+            isl_constraint_free(c);
+            return isl_stat_ok;
+        }
+    h->tried[h->count++] = c;
+    add_if_valid(h, c, false);
+    if (isl_constraint_is_equality(c) == isl_bool_true)
+        add_if_valid(h, c, true);
+    return isl_stat_ok;
+}
+
+static isl_stat try_piece(isl_basic_set *b, void *user)
+{
+    isl_basic_set_foreach_constraint(b, try_constraint, user);
+    isl_basic_set_free(b);
+    return isl_stat_ok;
+}
+
+int_set *sets_simplify(sets *s, int_set *x)
+{
+    if (sets_pieces(x) == 1)
+        return x;
+    isl_set *a = borrow(x);
+    a = isl_set_coalesce(a);
+    int pieces = a ? (int)isl_set_n_basic_set(a) : 0;
+    if (pieces < 2 || pieces > MOST_PIECES)
+        return own(s, a);
+    hull h = {.of = a};
+    h.found = isl_basic_set_universe(isl_set_get_space(a));
+    isl_set_foreach_basic_set(a, try_piece, &h);
+    for (int i = 0; i < h.count; i++)
+        isl_constraint_free(h.tried[i]);
+    isl_set *whole = isl_set_from_basic_set(h.found);
+    if (!h.failed && isl_set_is_subset(whole, a) == isl_bool_true) {
+        isl_set_free(a);
+        return own(s, whole);
+    }
+    isl_set_free(whole);
+    return own(s, a);
+}
+
+static tri answer(isl_bool b) { return b == isl_bool_true ? TRI_YES : b == isl_bool_false ? TRI_NO : TRI_UNKNOWN; }
+
+tri sets_is_empty(sets *s, int_set *x)
+{
+    (void)s;
+    return x ? answer(isl_set_is_empty((isl_set *)x)) : TRI_UNKNOWN;
+}
+
+tri sets_is_subset(sets *s, int_set *x, int_set *y)
+{
+    (void)s;
+    return x && y ? answer(isl_set_is_subset((isl_set *)x, (isl_set *)y)) : TRI_UNKNOWN;
+}
+
+/* ---- the least point ---- */
+
+typedef struct least {
+    int count;
+    int64_t *best, *now;
+    bool found, failed;
+} least;
+
+static isl_stat least_of_piece(isl_basic_set *b, void *user)
+{
+    least *l = user;
+    isl_set *smallest = isl_basic_set_lexmin(b);
+    isl_bool empty = smallest ? isl_set_is_empty(smallest) : isl_bool_error;
+    if (empty != isl_bool_false) {
+        l->failed = l->failed || empty == isl_bool_error;
+        isl_set_free(smallest);
+        return isl_stat_ok;
+    }
+    isl_point *p = isl_set_sample_point(smallest);
+    bool whole = p && isl_point_is_void(p) == isl_bool_false;
+    for (int i = 0; whole && i < l->count; i++) {
+        isl_val *v = isl_point_get_coordinate_val(p, isl_dim_set, i);
+        whole = v && isl_val_is_int(v) == isl_bool_true && isl_val_n_abs_num_chunks(v, sizeof(int64_t)) <= 1;
+        l->now[i] = whole ? (int64_t)isl_val_get_num_si(v) : 0;
+        isl_val_free(v);
+    }
+    isl_point_free(p);
+    if (!whole) {
+        l->failed = true;
+        return isl_stat_ok;
+    }
+    int order = 0;
+    for (int i = 0; l->found && !order && i < l->count; i++)
+        order = l->now[i] < l->best[i] ? -1 : l->now[i] > l->best[i];
+    if (!l->found || order < 0)
+        memcpy(l->best, l->now, (size_t)l->count * sizeof *l->best);
+    l->found = true;
+    return isl_stat_ok;
+}
+
+bool sets_least(sets *s, int_set *x, int64_t *values)
+{
+    if (!x)
+        return false;
+    sets_question(s);
+    isl_ctx_set_max_operations(s->ctx, 10 * s->operations);
+    int dims = sets_dims(x), count = dims + s->parameters;
+    isl_set *a = borrow(x);
+    a = isl_set_move_dims(a, isl_dim_set, 0, isl_dim_param, 0, (unsigned)s->parameters);
+    int64_t *now = calloc((size_t)count + 1, sizeof *now);
+    least l = {.count = count, .best = values, .now = now};
+    if (a && now)
+        isl_set_foreach_basic_set(a, least_of_piece, &l);
+    isl_set_free(a);
+    free(now);
+    sets_question(s);
+    return l.found && !l.failed;
+}
+
+char *sets_text(int_set *x) { return x ? isl_set_to_str((isl_set *)x) : NULL; }

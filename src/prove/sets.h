@@ -1,0 +1,61 @@
+/* Sets of integer points [parameters] -> { [dimensions] } bounded by affine constraints with floors: the prover's only view of isl.
+ *
+ * Everything made belongs to the session and lives until sets_free or sets_release; operations borrow their arguments. Every
+ * operation may fail (a question took too many steps, memory): it then returns NULL, NULL arguments give NULL, and questions
+ * answer TRI_UNKNOWN. Nothing is ever taken for true because it failed. */
+#ifndef TILEC_PROVE_SETS_H
+#define TILEC_PROVE_SETS_H
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct sets sets;       /* a session: parameters, the budget, what was made */
+typedef struct int_set int_set; /* a set of points */
+typedef struct linear linear;   /* an affine expression with floors, on a space of so many dimensions */
+typedef enum tri { TRI_NO, TRI_YES, TRI_UNKNOWN } tri;
+
+/* `operations` bounds the steps of one question (100,000 take about half a second). NULL when out of memory. */
+sets *sets_new(unsigned long operations);
+void sets_free(sets *s);
+/* Adds a parameter; all must be declared before the first set or expression is made. Returns its index. */
+int sets_declare(sets *s, const char *name);
+int sets_parameters(const sets *s);
+/* Begins a question: its budget is full, and an earlier failure is forgotten. */
+void sets_question(sets *s);
+/* Whether something failed since the question began. */
+bool sets_gave_up(sets *s);
+/* Frees all made since the mark, but not `keep` (may be NULL), which is returned. */
+int sets_mark(const sets *s);
+int_set *sets_release(sets *s, int mark, int_set *keep);
+
+linear *linear_constant(sets *s, int dims, int64_t value);
+linear *linear_dim(sets *s, int dims, int position);
+linear *linear_parameter(sets *s, int dims, int index);
+linear *linear_add(sets *s, linear *x, linear *y);
+linear *linear_scale(sets *s, linear *x, int64_t factor);
+linear *linear_floor(sets *s, linear *x, int64_t divisor); /* floor(x / divisor), divisor > 0 */
+linear *linear_mod(sets *s, linear *x, int64_t divisor);   /* in 0..divisor-1 */
+
+int_set *sets_universe(sets *s, int dims);
+int_set *sets_empty(sets *s, int dims);
+int_set *sets_nonnegative(sets *s, linear *x); /* the points where x >= 0 */
+int_set *sets_zero(sets *s, linear *x);        /* the points where x == 0 */
+int_set *sets_intersect(sets *s, int_set *x, int_set *y);
+int_set *sets_union(sets *s, int_set *x, int_set *y);
+int_set *sets_subtract(sets *s, int_set *x, int_set *y);
+int_set *sets_project(sets *s, int_set *x, int first, int count); /* forgets dimensions: there is some value */
+int_set *sets_insert(sets *s, int_set *x, int first, int count);  /* new dimensions of any value */
+int_set *sets_fix(sets *s, int_set *x, int position, int64_t value);
+int_set *sets_fix_parameter(sets *s, int_set *x, int index, int64_t value);
+int_set *sets_less(sets *s, int_set *x, int first, int second); /* keeps the points whose dimension `first` is below `second` */
+/* The same set, with fewer pieces where that is possible. */
+int_set *sets_simplify(sets *s, int_set *x);
+int sets_dims(int_set *x);
+int sets_pieces(int_set *x);
+
+tri sets_is_empty(sets *s, int_set *x);
+tri sets_is_subset(sets *s, int_set *x, int_set *y);
+/* The lexicographically least point, parameters first: values[parameters + dims]. False when there is none or it was not found. */
+bool sets_least(sets *s, int_set *x, int64_t *values);
+/* For debugging: heap text, or NULL. */
+char *sets_text(int_set *x);
+#endif

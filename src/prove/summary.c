@@ -1,0 +1,204 @@
+/* What a region does to an array, from the inside out, and where two accesses of one cell meet. Each loop is projected out as soon as
+ * it is summed up, so that questions stay small: n statements and loops make n questions, not n squared. */
+#include "prove/model.h"
+
+static int_set *place_sum(model *m, region *r, const kernel_array *a, unsigned use, bool must)
+{
+    int_set *all = sets_empty(m->sets, r->depth + a->rank);
+    for (int i = 0; i < r->places.count; i++) {
+        place *p = r->places.at[i];
+        if (p->array != a || p->use != use)
+            continue;
+        int_set *x = cells_of(m, p);
+        if (!must || !p->not_affine)
+            all = sets_union(m->sets, all, x);
+    }
+    return all;
+}
+
+/* Cells that are in x whatever the value of dimension `dim`, among the values that the scope allows. */
+static int_set *for_every_value(model *m, scope *s, int_set *x, int dim, int rank)
+{
+    sets *z = m->sets;
+    int_set *some = sets_project(z, x, dim, 1);
+    int_set *everywhere = sets_intersect(z, sets_insert(z, some, dim, 1), sets_insert(z, domain_of(m, s), dim + 1, rank));
+    int_set *missing = sets_project(z, sets_subtract(z, everywhere, x), dim, 1);
+    return sets_subtract(z, some, missing);
+}
+
+static int_set *compute(model *m, region *r, const kernel_array *a, int kind)
+{
+    static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME};
+    sets *z = m->sets;
+    bool must = kind == SUMMARY_MUST_WRITE || kind == SUMMARY_MUST_CONSUME;
+    if (!(r->touches[a->id] & uses[kind]))
+        return sets_empty(z, r->depth + a->rank);
+    if (r->kind == REGION_STEP)
+        return place_sum(m, r, a, uses[kind], must);
+    int_set *all = NULL;
+    bool first = true, both = r->kind == REGION_MAYBE;
+    for (int i = 0; i < r->children.count; i++)
+        if (r->kind == REGION_CHOICE) {
+            domain_of(m, r->children.at[i]->scope);
+            both = both || r->children.at[i]->scope->own_loose;
+        }
+    for (int i = 0; i < r->children.count; i++) {
+        region *child = r->children.at[i];
+        if (!(child->touches[a->id] & uses[kind]) && !(both && must))
+            continue;
+        int_set *x = summary_of(m, child, a, kind);
+        all = first ? x : both && must ? sets_intersect(z, all, x) : sets_union(z, all, x);
+        first = false;
+    }
+    if (r->kind != REGION_LOOP && r->kind != REGION_VALUE)
+        return sets_simplify(z, all);
+    domain_of(m, r->scope);
+    if (must && r->kind == REGION_LOOP && (r->scope->kind == SCOPE_TRIP || r->scope->may_stop || r->scope->own_loose))
+        return sets_empty(z, r->depth + a->rank);
+    if (must && r->kind == REGION_VALUE)
+        return sets_simplify(z, for_every_value(m, r->scope, all, r->depth, a->rank));
+    return sets_simplify(z, sets_project(z, all, r->depth, 1));
+}
+
+int_set *summary_of(model *m, region *r, const kernel_array *a, int kind)
+{
+    summary *memo = r->summaries[a->id];
+    if (!memo)
+        memo = r->summaries[a->id] = NEW_ARRAY(m->arena, summary, SUMMARY_KINDS);
+    if (!memo[kind].done) {
+        memo[kind].set = compute(m, r, a, kind);
+        memo[kind].done = true;
+    }
+    return memo[kind].set;
+}
+
+/* ---- conflicts ---- */
+
+typedef struct search {
+    model *m;
+    const kernel_array *array;
+    int first, second;
+    conflict_scope in;
+    conflict *out;
+} search;
+
+static bool inside(const search *q, const region *r, int kind)
+{
+    static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME};
+    return r->touches[q->array->id] & uses[kind];
+}
+
+static tri meet(search *q, region *r, int_set *set, int first, int second, bool later)
+{
+    tri empty = sets_is_empty(q->m->sets, set);
+    if (empty == TRI_NO)
+        *q->out = (conflict){set, r, first, second, later};
+    return empty == TRI_NO ? TRI_YES : empty == TRI_YES ? TRI_NO : TRI_UNKNOWN;
+}
+
+static tri among_children(search *q, region *r)
+{
+    sets *z = q->m->sets;
+    int_set *before = NULL;
+    tri result = TRI_NO;
+    for (int i = 0; i < r->children.count; i++) {
+        region *child = r->children.at[i];
+        if (before && inside(q, child, q->second)) {
+            sets_question(z);
+            int_set *now = summary_of(q->m, child, q->array, q->second);
+            tri any = sets_is_empty(z, sets_intersect(z, before, now));
+            for (int j = 0; j < i && any != TRI_YES; j++) {
+                region *earlier = r->children.at[j];
+                if (!inside(q, earlier, q->first))
+                    continue;
+                tri t = meet(q, r, sets_intersect(z, summary_of(q->m, earlier, q->array, q->first), now), j, i, false);
+                if (t == TRI_YES)
+                    return t;
+                result = t == TRI_UNKNOWN ? t : result;
+            }
+        }
+        if (inside(q, child, q->first)) {
+            int_set *x = summary_of(q->m, child, q->array, q->first);
+            before = before ? sets_union(z, before, x) : x;
+        }
+    }
+    return result;
+}
+
+static tri among_places(search *q, region *r)
+{
+    if (q->first != q->second)
+        return TRI_NO; /* a statement reads before it writes */
+    sets *z = q->m->sets;
+    unsigned use = q->first == SUMMARY_MAY_WRITE ? ACCESS_WRITE : ACCESS_CONSUME;
+    for (int i = 0; i < r->places.count; i++)
+        for (int j = 0; j < i; j++) {
+            place *a = r->places.at[j], *b = r->places.at[i];
+            if (a->array != q->array || b->array != q->array || a->use != use || b->use != use)
+                continue;
+            sets_question(z);
+            tri t = meet(q, r, sets_intersect(z, cells_of(q->m, a), cells_of(q->m, b)), j, i, false);
+            if (t != TRI_NO)
+                return t;
+        }
+    return TRI_NO;
+}
+
+static tri among_trips(search *q, region *r)
+{
+    sets *z = q->m->sets;
+    region *body = r->children.at[0];
+    int d = r->depth;
+    tri result = TRI_NO;
+    sets_question(z);
+    for (int swapped = 0; swapped < (r->tasks && q->first != q->second ? 2 : 1); swapped++) {
+        int_set *a = summary_of(q->m, body, q->array, swapped ? q->second : q->first);
+        int_set *b = summary_of(q->m, body, q->array, swapped ? q->first : q->second);
+        a = sets_insert(z, a, d + 1, 1); /* [.., x, x', cell] */
+        b = sets_insert(z, b, d, 1);
+        tri t = meet(q, r, sets_less(z, sets_intersect(z, a, b), d, d + 1), 0, 0, swapped);
+        if (t == TRI_YES)
+            return t;
+        result = t == TRI_UNKNOWN ? t : result;
+    }
+    return result;
+}
+
+static tri find(search *q, region *r)
+{
+    if (!inside(q, r, q->first) || !inside(q, r, q->second))
+        return TRI_NO;
+    tri result = TRI_NO;
+    bool descend = q->in == CONFLICT_WITHIN_TASK || r->tasks;
+    for (int i = 0; descend && i < r->children.count; i++) {
+        tri t = find(q, r->children.at[i]);
+        if (t == TRI_YES)
+            return t;
+        result = t == TRI_UNKNOWN ? t : result;
+    }
+    tri own = TRI_NO;
+    if (r->kind == REGION_LOOP && r->tasks == (q->in == CONFLICT_TASKS))
+        own = among_trips(q, r);
+    else if (q->in == CONFLICT_WITHIN_TASK && r->kind == REGION_SEQUENCE)
+        own = among_children(q, r);
+    else if (q->in == CONFLICT_WITHIN_TASK && r->kind == REGION_STEP)
+        own = among_places(q, r);
+    return own == TRI_NO ? result : own;
+}
+
+tri conflict_find(model *m, const kernel_array *a, int first, int second, conflict_scope in, conflict *out)
+{
+    search q = {m, a, first, second, in, out};
+    return find(&q, m->root);
+}
+
+const char *array_inexact(model *m, const kernel_array *a, unsigned uses)
+{
+    for (int i = 0; i < m->places.count; i++) {
+        place *p = m->places.at[i];
+        const char *why = p->array == a && (p->use & uses) ? place_imprecise(m, p, false) : NULL;
+        if (why)
+            return why;
+    }
+    return NULL;
+}
