@@ -554,8 +554,8 @@ static void read_plain(reader *r, kernel_stmt *s) {
         s->opaque = true;
         read_braces(r, &s->body);
         break;
-    case KSTMT_BREAK:
-        if (reader_accept(r, "if"))
+    case KSTMT_BREAK: /* `when`, not `if`: an `if` may be the next statement */
+        if (reader_accept(r, "when"))
             s->condition = read_condition(r);
         break;
     case KSTMT_IF:
@@ -571,7 +571,7 @@ static void read_plain(reader *r, kernel_stmt *s) {
         s->scope = read_level_name(r);
         s->spaces = read_spaces(r);
         s->proxy = s->kind == KSTMT_FENCE && reader_accept(r, "proxy");
-        if (s->kind == KSTMT_BARRIER && reader_accept(r, "for"))
+        if (s->kind == KSTMT_BARRIER && reader_accept(r, "by"))
             s->participants = read_condition(r);
         break;
     case KSTMT_COPY: read_copy(r, s); break;
@@ -582,7 +582,7 @@ static void read_plain(reader *r, kernel_stmt *s) {
         break;
     case KSTMT_MBARRIER_ARRIVE:
         read_slot(r, s);
-        if (reader_accept(r, "for"))
+        if (reader_accept(r, "by"))
             s->participants = read_condition(r);
         break;
     case KSTMT_MBARRIER_WAIT:

@@ -264,7 +264,7 @@ void kernel_print_stmt_head(text_buffer *out, const kernel_stmt *s) {
     case KSTMT_LOOP: text_add(out, "loop"); break;
     case KSTMT_BREAK:
     case KSTMT_IF:
-        text_add(out, s->kind == KSTMT_IF ? "if " : s->condition ? "break if " : "break");
+        text_add(out, s->kind == KSTMT_IF ? "if " : s->condition ? "break when " : "break");
         if (s->condition)
             cond_print(out, s->condition);
         break;
@@ -282,7 +282,7 @@ void kernel_print_stmt_head(text_buffer *out, const kernel_stmt *s) {
         print_spaces(out, s->spaces);
         text_add(out, s->proxy ? " proxy" : "");
         if (s->participants) {
-            text_add(out, " for ");
+            text_add(out, " by ");
             cond_print(out, s->participants);
         }
         break;
@@ -308,7 +308,7 @@ void kernel_print_stmt_head(text_buffer *out, const kernel_stmt *s) {
             ix_print(out, s->phase);
         }
         if (s->participants) {
-            text_add(out, " for ");
+            text_add(out, " by ");
             cond_print(out, s->participants);
         }
         break;

@@ -242,6 +242,8 @@ typedef struct mixed {
     cond *c;
 } mixed;
 
+enum { CHAIN_LENGTH = 500 };
+
 static mixed read_or(reader *r);
 
 static mixed of_index(index_expr *x) {
@@ -320,9 +322,18 @@ static mixed read_primary(reader *r) {
     return result;
 }
 
+/* One more operator of a chain; passes follow chains as deep as they are long, so that a text may not make them endless. */
+static bool chain(reader *r, int *length) {
+    if (++*length <= CHAIN_LENGTH)
+        return true;
+    reader_fail(r, "E0163", r->now.span, "more than %d operators in a row", CHAIN_LENGTH);
+    return false;
+}
+
 static mixed read_product(reader *r) {
     mixed m = read_primary(r);
-    while (reader_accept(r, "*")) {
+    int length = 0;
+    while (reader_accept(r, "*") && chain(r, &length)) {
         index_expr *x = as_index(r, m);
         m = of_index(ix_mul(r->arena, x, as_index(r, read_primary(r))));
     }
@@ -331,7 +342,8 @@ static mixed read_product(reader *r) {
 
 static mixed read_sum(reader *r) {
     mixed m = read_product(r);
-    while (reader_at(r, "+") || reader_at(r, "-")) {
+    int length = 0;
+    while ((reader_at(r, "+") || reader_at(r, "-")) && chain(r, &length)) {
         bool plus = reader_at(r, "+");
         reader_next(r);
         index_expr *x = as_index(r, m), *y = as_index(r, read_product(r));
@@ -365,7 +377,8 @@ static mixed read_comparison(reader *r) {
 
 static mixed read_and(reader *r) {
     mixed m = read_comparison(r);
-    while (reader_accept(r, "and")) {
+    int length = 0;
+    while (reader_accept(r, "and") && chain(r, &length)) {
         cond *c = as_cond(r, m);
         m = of_cond(cond_and(r->arena, c, as_cond(r, read_comparison(r))));
     }
@@ -374,7 +387,8 @@ static mixed read_and(reader *r) {
 
 static mixed read_or(reader *r) {
     mixed m = read_and(r);
-    while (reader_accept(r, "or")) {
+    int length = 0;
+    while (reader_accept(r, "or") && chain(r, &length)) {
         cond *c = as_cond(r, m);
         m = of_cond(cond_or(r->arena, c, as_cond(r, read_and(r))));
     }
