@@ -36,7 +36,7 @@ program := $(if $(wildcard src/main.c),$(BUILD)/tilec)
 # A sub-make uses every core, unless this make was given a number of its own.
 parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: all compile unit run test asan asan-unit fuzz fuzz-programs bench install check-format clean force
+.PHONY: all compile unit values run test asan asan-unit fuzz fuzz-programs bench install check-format clean force
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
@@ -70,6 +70,13 @@ compile: $(objects) $(if $(program),$(BUILD)/src/main.o) $(unit_sources:%.c=$(BU
 
 unit: $(unit_programs)
 
+# Value suites: test/run/X.c, each a program, with what they share in test/run/trial.
+trial_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/run/trial/*.c))
+values: $(patsubst test/run/%.c,$(BUILD)/values/%,$(wildcard test/run/*.c))
+$(BUILD)/values/%: $(BUILD)/test/run/%.o $(trial_objects) $(BUILD)/libtilec.a
+	@mkdir -p $(@D)
+	$(CC) $(link) $(LDFLAGS) -o $@ $^ $(libraries)
+
 $(BUILD)/unit/%: $(BUILD)/test/unit/%.o $(BUILD)/libtilec.a
 	@mkdir -p $(@D)
 	$(CC) $(link) $(LDFLAGS) -o $@ $^ -lcmocka $(libraries)
@@ -81,7 +88,7 @@ run:
 
 test:
 	@scripts/setup.sh test
-	@$(MAKE) --no-print-directory -s $(parallel) all unit
+	@$(MAKE) --no-print-directory -s $(parallel) all unit values
 	@$(MAKE) --no-print-directory -s $(parallel) asan-unit
 	@BUILD='$(BUILD)' scripts/test.sh $(SUITES)
 

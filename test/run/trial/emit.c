@@ -1,0 +1,124 @@
+#include "emit.h"
+#include "run/run.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef VEC(const char *) text_set;
+
+/* Copies the top-level pieces of a C text that were not copied before: kernels share types and helper functions by name. A piece ends
+ * where neither braces nor preprocessor conditions are open, at a line's end after `;`, `}` or a directive. */
+static void add_new_pieces(arena *a, text_buffer *out, text_set *seen, const char *text) {
+    const char *from = text, *at = text;
+    int braces = 0, conditions = 0;
+    while (*at) {
+        const char *end = strchr(at, '\n');
+        end = end ? end : at + strlen(at);
+        const char *first = at;
+        while (first < end && (*first == ' ' || *first == '\t'))
+            first++;
+        bool directive = *first == '#';
+        if (directive && (!strncmp(first, "#if", 3)))
+            conditions++;
+        else if (directive && !strncmp(first, "#endif", 6))
+            conditions--;
+        for (const char *c = at; !directive && c < end; c++)
+            braces += *c == '{' ? 1 : *c == '}' ? -1 : 0;
+        const char *last = end;
+        while (last > at && (last[-1] == ' ' || last[-1] == '\r'))
+            last--;
+        bool closes = last > at && (last[-1] == ';' || last[-1] == '}' || directive);
+        at = *end ? end + 1 : end;
+        if (braces || conditions || !closes)
+            continue;
+        size_t length = (size_t)(at - from);
+        bool known = false;
+        for (int i = 0; i < seen->count && !known; i++)
+            known = !strncmp(seen->at[i], from, length) && !seen->at[i][length];
+        if (!known) {
+            VEC_PUSH(a, *seen, arena_strndup(a, from, length));
+            text_add_bytes(out, from, length);
+        }
+        from = at;
+    }
+    text_add(out, "%s\n", from);
+}
+
+void *trial_build(const char *const *texts, const char *const *names, int count, char *why, size_t size) {
+    (void)names;
+    arena *a = arena_new();
+    text_buffer unit = {0};
+    text_set seen = {0};
+    for (int i = 0; i < count; i++)
+        add_new_pieces(a, &unit, &seen, texts[i]);
+    const char *folder = getenv("TMPDIR");
+    char *path = arena_printf(a, "%s/tilec-trial-XXXXXX", folder ? folder : "/tmp");
+    void *handle = NULL;
+    if (!mkdtemp(path)) {
+        snprintf(why, size, "no temporary folder %s", path);
+    } else {
+        const char *c = arena_printf(a, "%s/unit.c", path), *so = arena_printf(a, "%s/unit.so", path),
+                   *log = arena_printf(a, "%s/log", path);
+        FILE *f = fopen(c, "wb");
+        bool good = f && fwrite(text_get(&unit), 1, unit.length, f) == unit.length;
+        if (f && fclose(f) != 0)
+            good = false;
+        const char *compiler = getenv("TILEC_CC");
+        const char *command = arena_printf(a,
+                                           "%s -std=gnu11 -O1 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math "
+                                           "-shared -fPIC -o %s %s > %s 2>&1",
+                                           compiler ? compiler : "cc", so, c, log);
+        if (good && system(command) == 0) {
+            handle = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+            if (!handle)
+                snprintf(why, size, "%s", dlerror());
+        } else {
+            char *said = trial_read_file(log);
+            snprintf(why, size, "%.*s", (int)size - 1, said && *said ? said : "the compiler could not be run");
+            free(said);
+        }
+        unlink(c);
+        unlink(so);
+        unlink(log);
+        rmdir(path);
+    }
+    text_free(&unit);
+    arena_free(a);
+    return handle;
+}
+
+bool trial_execute(const launch_plan *plan, void *handle, const trial_case *c, const trial_memory *m, diag_list *diags) {
+    typedef void entry(void *const *arrays, const int64_t *integers, const float *floats, int64_t first, int64_t last,
+                       void *scratch);
+    trial_launch l;
+    bool good = trial_launch_new(c, m, plan->variants.at[0].kernel, &l);
+    if (!good)
+        diag_error(diags, "E0900", (source_span){0}, "a launch value has no source among the arguments");
+    int variant =
+        good && launch_checks(plan, l.arrays, l.integers, l.floats, diags) ? launch_variant(plan, l.integers, diags) : -1;
+    if (variant >= 0 && variant != 0) {
+        trial_launch_free(&l);
+        good = trial_launch_new(c, m, plan->variants.at[variant].kernel, &l);
+    }
+    if (good && variant >= 0) {
+        const kernel_ir *k = plan->variants.at[variant].kernel;
+        char name[256];
+        snprintf(name, sizeof name, "%s_variant_%d", plan->name, variant);
+        entry *run = NULL;
+        *(void **)&run = dlsym(handle, name);
+        if (run) {
+            size_t bytes = ((size_t)kernel_private_bytes(k) + 127) / 64 * 64;
+            void *scratch = aligned_alloc(64, bytes);
+            memset(scratch, 0xFF, bytes); /* NaNs: what is read before it is written shows */
+            run(l.arrays, l.integers, l.floats, 0, l.tasks, scratch);
+            free(scratch);
+        } else {
+            diag_error(diags, "E0900", (source_span){0}, "the compiled text has no function %s", name);
+            good = false;
+        }
+    }
+    trial_launch_free(&l);
+    return good && variant >= 0;
+}
