@@ -187,6 +187,9 @@ typedef struct prover {
     const char *property, *code;
     diag *last;              /* of the last item; NULL: proved */
     double item_start;
+    cond *launch;            /* what the plan guarantees for this kernel */
+    void (*judge)(struct prover *p); /* the property being judged */
+    bool small;              /* a launch of small constants is being tried */
 } prover;
 void prover_start(prover *p);
 double prover_clock(void); /* milliseconds */

@@ -12,7 +12,7 @@ const launch_plan *proved_plan_get(const proved_plan *p) { return p->plan; }
 
 const char *const verdict_names[] = {"proved", "refuted", "not proved"};
 
-enum { QUESTION_OPERATIONS = 400000 };
+enum { QUESTION_OPERATIONS = 200000 };
 
 /* The properties of one kernel, in the order in which they are judged. */
 static const struct {
@@ -80,9 +80,51 @@ void prover_unknown(prover *p, const char *subject, source_span span, const char
         diag_note(p->diags, p->last, "it would break when %s", witness);
 }
 
+/* A question was too large for all launches at once: small launches, one by one, may still refute it. Parameters count up from 0,
+ * the first one slowest, so that the witness stays small. */
+static bool refuted_when_small(prover *p, const char *subject)
+{
+    enum { LONGEST_MILLISECONDS = 1500, MOST_TRIALS = 150 };
+    int n = p->m->parameters.count, largest = n < 3 ? 8 : n < 4 ? 3 : 2;
+    double start = prover_clock();
+    int64_t *at = NEW_ARRAY(p->arena, int64_t, n + 1);
+    for (int trial = 0; trial < MOST_TRIALS && prover_clock() - start < LONGEST_MILLISECONDS; trial++) {
+        cond *c = p->launch;
+        for (int i = 0; i < n; i++)
+            c = cond_and(p->arena, c, cond_compare(p->arena, COND_EQ, ix_var(p->arena, p->m->parameters.at[i]), ix_const(p->arena, at[i])));
+        diag_list diags;
+        proof result = {0};
+        diag_init(&diags, p->arena);
+        prover small = {.arena = p->arena, .limits = p->limits, .proof = &result, .diags = &diags, .kernel = p->kernel, .small = true,
+                        .property = p->property, .code = p->code, .judge = p->judge};
+        sets *s = sets_new(QUESTION_OPERATIONS / 10);
+        if (!s)
+            return false;
+        small.m = model_new(p->arena, s, p->kernel, p->limits, c);
+        p->judge(&small);
+        sets_free(s);
+        for (int i = 0; i < result.items.count; i++) {
+            const proof_item *t = &result.items.at[i];
+            if (t->verdict == VERDICT_REFUTED && !strcmp(t->subject, subject)) {
+                prover_refuted(p, subject, t->span, t->witness, t->explanation, NULL);
+                return true;
+            }
+        }
+        int i = n - 1;
+        while (i >= 0 && at[i] == largest)
+            at[i--] = 0;
+        if (i < 0)
+            return false;
+        at[i]++;
+    }
+    return false;
+}
+
 void prover_gave_up(prover *p, const char *subject, source_span span)
 {
     bool tired = !p->m->why || sets_gave_up(p->m->sets);
+    if (tired && !p->small && p->judge && refuted_when_small(p, subject))
+        return;
     prover_unknown(p, subject, span, NULL, tired ? "the question took too many steps" : p->m->why);
 }
 
@@ -102,8 +144,7 @@ bool prover_beyond(prover *p)
     if (!p->m->beyond)
         return false;
     prover_start(p);
-    const char *why = model_text(p->m, "%s, which %s not judged yet", p->m->beyond,
-                                 p->m->beyond[strlen(p->m->beyond) - 1] == 's' ? "are" : "is");
+    const char *why = model_text(p->m, "%s (not judged yet)", p->m->beyond);
     add_item(p, VERDICT_UNKNOWN, p->kernel->name, p->m->beyond_span, NULL, why);
     if (!strcmp(p->property, "order")) /* one message is enough */
         p->last = diag_error(p->diags, "E0420", p->m->beyond_span.line ? p->m->beyond_span : p->kernel->span,
@@ -201,6 +242,7 @@ static cond *launch_guarantees(arena *a, const launch_plan *plan, const plan_var
 static void judge_kernel(prover *p, const kernel_ir *k, cond *launch)
 {
     p->kernel = k;
+    p->launch = launch;
     sets *s = sets_new(QUESTION_OPERATIONS);
     if (!s) {
         p->property = "order";
@@ -211,6 +253,7 @@ static void judge_kernel(prover *p, const kernel_ir *k, cond *launch)
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
         p->property = properties[i].name;
         p->code = properties[i].code;
+        p->judge = properties[i].judge;
         properties[i].judge(p);
     }
     sets_free(s);
@@ -232,6 +275,7 @@ static void judge_whole_plan(prover *p)
     if (!s)
         return;
     p->kernel = p->plan->variants.at[0].kernel;
+    p->judge = NULL;
     p->property = "launch plan";
     p->code = "E0408";
     p->m = model_new(p->arena, s, values, p->limits, NULL);

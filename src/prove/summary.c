@@ -16,14 +16,16 @@ static int_set *place_sum(model *m, region *r, const kernel_array *a, unsigned u
     return all;
 }
 
-/* Cells that are in x whatever the value of dimension `dim`, among the values that the scope allows. */
+/* Cells that are in x whatever the value of dimension `dim`, among the values that the scope allows. Where it allows none (an index
+ * array whose bound is 0 passes the launch check only when empty), that point of the program is never reached: every cell counts. */
 static int_set *for_every_value(model *m, scope *s, int_set *x, int dim, int rank)
 {
     sets *z = m->sets;
-    int_set *some = sets_project(z, x, dim, 1);
-    int_set *everywhere = sets_intersect(z, sets_insert(z, some, dim, 1), sets_insert(z, domain_of(m, s), dim + 1, rank));
+    int_set *some = sets_project(z, x, dim, 1), *domain = domain_of(m, s);
+    int_set *everywhere = sets_intersect(z, sets_insert(z, some, dim, 1), sets_insert(z, domain, dim + 1, rank));
     int_set *missing = sets_project(z, sets_subtract(z, everywhere, x), dim, 1);
-    return sets_subtract(z, some, missing);
+    int_set *never = sets_subtract(z, domain_of(m, s->parent), sets_project(z, domain, dim, 1));
+    return sets_union(z, sets_subtract(z, some, missing), sets_insert(z, never, dim, rank));
 }
 
 static int_set *compute(model *m, region *r, const kernel_array *a, int kind)
