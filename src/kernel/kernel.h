@@ -186,6 +186,7 @@ struct kernel_stmt {
     bool proxy;                  /* FENCE: makes ordinary writes visible to asynchronous units */
     int contract_count;
     contract_operand *contract;  /* INTRINSIC */
+    int uses;                    /* LET, ATOMIC: scratch of kernel_simplify */
 };
 
 /* An integer or float launch scalar. */

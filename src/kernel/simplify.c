@@ -1,0 +1,420 @@
+/* Makes Kernel IR shorter without changing what it does, so that what is proved and printed is what a person would write: index
+ * expressions folded by the ranges of their variables, loops of no or one trip, decided ifs, empty blocks, names for constants
+ * and unused lets go. Statements keep their order; memory accesses only go with values that nobody uses. */
+#include "kernel/kernel.h"
+#include <limits.h>
+#include <string.h>
+
+/* ---- ranges, both ends included. UNBOUNDED and -UNBOUNDED stand for "no end"; a finite end never takes those values. ---- */
+#define UNBOUNDED (INT64_MAX / 4)
+typedef struct range {
+    int64_t lo, hi;
+} range;
+enum { RANGE_DEPTH = 24, BLOCK_DEPTH = 1000, ROUNDS = 8 };
+
+static const range everything = {-UNBOUNDED, UNBOUNDED};
+
+/* The ends as they may be stored: a low end too high is lowered, a high end too low raised, which only widens the range. */
+static range bounded(int64_t lo, int64_t hi) {
+    lo = lo <= -UNBOUNDED ? -UNBOUNDED : lo >= UNBOUNDED ? UNBOUNDED - 1 : lo;
+    hi = hi >= UNBOUNDED ? UNBOUNDED : hi <= -UNBOUNDED ? -UNBOUNDED + 1 : hi;
+    return (range){lo, hi};
+}
+
+static bool is_unbounded(int64_t end) {
+    return end <= -UNBOUNDED || end >= UNBOUNDED;
+}
+
+static range range_of(const index_expr *x, int depth);
+
+static range range_of_var(const index_var *v, int depth) {
+    range r = everything;
+    const kernel_stmt *owner = v->owner;
+    if (v->has_value && (v->kind == INDEX_STATIC || v->kind == INDEX_TILE))
+        return bounded(v->value, v->value);
+    if (v->kind == INDEX_SYMBOL || v->kind == INDEX_ID)
+        r.lo = 0;
+    if (v->kind == INDEX_LOOP && owner && owner->kind == KSTMT_FOR) {
+        r.lo = range_of(owner->lo, depth + 1).lo;
+        int64_t end = range_of(owner->hi, depth + 1).hi;
+        return bounded(r.lo, is_unbounded(end) ? end : end - 1);
+    }
+    if (v->kind == INDEX_VALUE && owner && owner->kind == KSTMT_LET && owner->value->op == KERNEL_INDEX)
+        return range_of(owner->value->index, depth + 1);
+    if (v->kind == INDEX_VALUE) /* a declared range is a claim until the prover has shown it */
+        return everything;
+    if (v->lo) {
+        int64_t lo = range_of(v->lo, depth + 1).lo;
+        r.lo = lo > r.lo ? lo : r.lo;
+    }
+    if (v->hi)
+        r.hi = range_of(v->hi, depth + 1).hi;
+    return r;
+}
+
+static range sum_range(range x, range y) {
+    return bounded(is_unbounded(x.lo) || is_unbounded(y.lo) ? -UNBOUNDED : x.lo + y.lo,
+                   is_unbounded(x.hi) || is_unbounded(y.hi) ? UNBOUNDED : x.hi + y.hi);
+}
+
+static range negated(range x) {
+    return bounded(-x.hi, -x.lo);
+}
+
+static int64_t times(int64_t x, int64_t y) {
+    int64_t product;
+    if (x == 0 || y == 0)
+        return 0;
+    if (is_unbounded(x) || is_unbounded(y) || __builtin_mul_overflow(x, y, &product))
+        return (x < 0) == (y < 0) ? UNBOUNDED : -UNBOUNDED;
+    return product;
+}
+
+static range product_range(range x, range y) {
+    int64_t corners[] = {times(x.lo, y.lo), times(x.lo, y.hi), times(x.hi, y.lo), times(x.hi, y.hi)};
+    int64_t lo = corners[0], hi = corners[0];
+    for (int i = 1; i < 4; i++) {
+        lo = corners[i] < lo ? corners[i] : lo;
+        hi = corners[i] > hi ? corners[i] : hi;
+    }
+    return bounded(lo, hi);
+}
+
+static int64_t floor_div(int64_t x, int64_t y) {
+    return is_unbounded(x) ? x : x / y - (x % y < 0);
+}
+
+static range range_of(const index_expr *x, int depth) {
+    if (x->op == IX_CONST)
+        return bounded(x->value, x->value);
+    if (depth > RANGE_DEPTH)
+        return everything;
+    if (x->op == IX_VAR)
+        return range_of_var(x->var, depth);
+    range a = range_of(x->a, depth + 1), b = range_of(x->b, depth + 1);
+    switch (x->op) {
+    case IX_ADD: return sum_range(a, b);
+    case IX_SUB: return sum_range(a, negated(b));
+    case IX_MUL: return product_range(a, b);
+    case IX_MIN: return (range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
+    case IX_MAX: return (range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+    case IX_FLOORDIV:
+        if (b.lo == b.hi && b.lo > 0)
+            return (range){floor_div(a.lo, b.lo), floor_div(a.hi, b.lo)};
+        return everything;
+    case IX_MOD:
+        if (b.lo != b.hi || b.lo <= 0)
+            return everything;
+        return a.lo >= 0 && a.hi < b.lo ? a : (range){0, b.lo - 1};
+    default: return everything;
+    }
+}
+
+/* ---- folding ---- */
+static index_expr *fold_index(arena *a, index_expr *x, int depth) {
+    if (x->op == IX_CONST || x->op == IX_VAR || depth > BLOCK_DEPTH)
+        return x;
+    index_expr *left = fold_index(a, x->a, depth + 1), *right = fold_index(a, x->b, depth + 1);
+    if (left != x->a || right != x->b)
+        x = ix_op2(a, x->op, left, right);
+    if (x->op != IX_MIN && x->op != IX_MAX && x->op != IX_MOD && x->op != IX_FLOORDIV)
+        return x;
+    range l = range_of(x->a, 0), r = range_of(x->b, 0), all = range_of(x, 0);
+    if (all.lo == all.hi)
+        return ix_const(a, all.lo);
+    if (x->op == IX_MIN)
+        return l.hi <= r.lo ? x->a : r.hi <= l.lo ? x->b : x;
+    if (x->op == IX_MAX)
+        return l.lo >= r.hi ? x->a : r.lo >= l.hi ? x->b : x;
+    if (x->op == IX_MOD && r.lo == r.hi && l.lo >= 0 && l.hi < r.lo)
+        return x->a;
+    return x;
+}
+
+static cond *truth(arena *a, bool value) {
+    return cond_compare(a, COND_EQ, ix_const(a, 0), ix_const(a, value ? 0 : 1));
+}
+
+static cond *fold_condition(arena *a, cond *c, int depth) {
+    if (c->op == COND_TRUE || depth > BLOCK_DEPTH)
+        return c;
+    if (c->op == COND_NOT || c->op == COND_AND || c->op == COND_OR) {
+        cond *x = fold_condition(a, c->a, depth + 1), *y = c->b ? fold_condition(a, c->b, depth + 1) : NULL;
+        if (x == c->a && y == c->b)
+            return c;
+        return c->op == COND_NOT ? cond_not(a, x) : c->op == COND_AND ? cond_and(a, x, y) : cond_or(a, x, y);
+    }
+    index_expr *x = fold_index(a, c->x, depth + 1), *y = fold_index(a, c->y, depth + 1);
+    range d = range_of(ix_sub(a, x, y), 0); /* the difference first: equal parts cancel */
+    if (c->op == COND_LE ? d.hi <= 0 : c->op == COND_LT ? d.hi < 0 : c->op == COND_EQ ? d.lo == 0 && d.hi == 0 : d.hi < 0 || d.lo > 0)
+        return truth(a, true);
+    if (c->op == COND_LE ? d.lo > 0 : c->op == COND_LT ? d.lo >= 0 : c->op == COND_EQ ? d.hi < 0 || d.lo > 0 : d.lo == 0 && d.hi == 0)
+        return truth(a, false);
+    if (x == c->x && y == c->y)
+        return c;
+    cond *folded = cond_compare(a, c->op, x, y);
+    folded->span = c->span;
+    return folded;
+}
+
+static bool decided(const cond *c, bool *value) {
+    *value = c->op == COND_TRUE;
+    return c->op == COND_TRUE || (c->op == COND_NOT && c->a->op == COND_TRUE);
+}
+
+static void fold_in_place(void *context, index_expr **x) {
+    *x = fold_index(context, *x, 0);
+}
+static void fold_condition_in_place(void *context, cond **c) {
+    *c = fold_condition(context, *c, 0);
+}
+
+/* ---- replacing a variable throughout a block ---- */
+typedef struct replacement {
+    arena *arena;
+    const index_var *var;
+    const kernel_stmt *let; /* its values too; NULL for a loop variable */
+    index_expr *by;
+} replacement;
+
+static void replace_index(void *context, index_expr **x) {
+    const replacement *r = context;
+    *x = ix_substitute(r->arena, *x, r->var, r->by);
+}
+static void replace_condition(void *context, cond **c) {
+    const replacement *r = context;
+    *c = cond_substitute(r->arena, *c, r->var, r->by);
+}
+static void replace_value(void *context, kernel_value *v) {
+    const replacement *r = context;
+    if (v->op != KERNEL_REF || !r->let || v->let != r->let)
+        return;
+    v->op = KERNEL_INDEX;
+    v->let = NULL;
+    v->index = r->by;
+}
+
+static void visit_block(kernel_block *b, int from, const kernel_visitor *visitor, int depth) {
+    if (depth > BLOCK_DEPTH)
+        return;
+    for (int i = from; i < b->items.count; i++) {
+        kernel_stmt *s = b->items.at[i];
+        kernel_visit_stmt(s, visitor);
+        if (s->kind == KSTMT_LET && s->var && visitor->index) {
+            if (s->var->lo)
+                visitor->index(visitor->context, &s->var->lo);
+            if (s->var->hi)
+                visitor->index(visitor->context, &s->var->hi);
+        }
+        visit_block(&s->body, 0, visitor, depth + 1);
+        visit_block(&s->otherwise, 0, visitor, depth + 1);
+    }
+}
+
+static void replace(arena *a, kernel_block *b, int from, const index_var *var, const kernel_stmt *let, index_expr *by) {
+    replacement r = {a, var, let, by};
+    kernel_visitor visitor = {.context = &r, .index = replace_index, .condition = replace_condition, .value = replace_value};
+    visit_block(b, from, &visitor, 0);
+}
+
+/* ---- blocks ---- */
+static bool is_empty(const kernel_block *b) {
+    for (int i = 0; i < b->items.count; i++)
+        if (b->items.at[i]->kind != KSTMT_COMMENT)
+            return false;
+    return true;
+}
+
+/* A break that would leave the loop whose body `b` is. */
+static bool breaks(const kernel_block *b, int depth) {
+    if (depth > BLOCK_DEPTH)
+        return true;
+    for (int i = 0; i < b->items.count; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        if (s->kind == KSTMT_BREAK)
+            return true;
+        if (s->kind != KSTMT_FOR && s->kind != KSTMT_LOOP && (breaks(&s->body, depth + 1) || breaks(&s->otherwise, depth + 1)))
+            return true;
+    }
+    return false;
+}
+
+static void append_all(arena *a, kernel_block *to, const kernel_block *from) {
+    for (int i = 0; i < from->items.count; i++)
+        VEC_PUSH(a, to->items, from->items.at[i]);
+}
+
+/* Where a statement goes: into `out` as it is, as the statements it comes down to, or nowhere. */
+static void settle_loop(arena *a, kernel_block *out, kernel_stmt *s) {
+    int64_t step;
+    range trip = range_of(ix_sub(a, s->hi, s->lo), 0);
+    if (trip.hi <= 0 || is_empty(&s->body))
+        return;
+    if (ix_is_const(s->step, &step) && trip.lo >= 1 && trip.hi <= step && !breaks(&s->body, 0)) {
+        replace(a, &s->body, 0, s->var, NULL, s->lo);
+        append_all(a, out, &s->body);
+        return;
+    }
+    VEC_PUSH(a, out->items, s);
+}
+
+static void settle_if(arena *a, kernel_block *out, kernel_stmt *s) {
+    bool value;
+    if (is_empty(&s->body) && is_empty(&s->otherwise))
+        return;
+    if (s->kind == KSTMT_IF && decided(s->condition, &value)) {
+        append_all(a, out, value ? &s->body : &s->otherwise);
+        return;
+    }
+    if (s->kind == KSTMT_IF && is_empty(&s->body)) {
+        s->condition = cond_not(a, s->condition);
+        s->body = s->otherwise;
+        memset(&s->otherwise, 0, sizeof s->otherwise);
+    }
+    VEC_PUSH(a, out->items, s);
+}
+
+static void simplify_block(kernel_ir *k, kernel_block *b, int depth) {
+    arena *a = k->arena;
+    kernel_block out = {0};
+    kernel_visitor fold = {.context = a, .index = fold_in_place, .condition = fold_condition_in_place};
+    if (depth > BLOCK_DEPTH)
+        return;
+    for (int i = 0; i < b->items.count; i++) {
+        kernel_stmt *s = b->items.at[i];
+        kernel_visit_stmt(s, &fold);
+        if (s->kind == KSTMT_LET && s->var && s->value->op == KERNEL_INDEX &&
+            (s->value->index->op == IX_CONST || s->value->index->op == IX_VAR)) {
+            replace(a, b, i + 1, s->var, s, s->value->index); /* a second name for a constant or a variable */
+            continue;
+        }
+        simplify_block(k, &s->body, depth + 1);
+        simplify_block(k, &s->otherwise, depth + 1);
+        switch (s->kind) {
+        case KSTMT_FOR: settle_loop(a, &out, s); break;
+        case KSTMT_IF:
+        case KSTMT_IF_VALUE: settle_if(a, &out, s); break;
+        case KSTMT_ROLE:
+            if (!is_empty(&s->body))
+                VEC_PUSH(a, out.items, s);
+            break;
+        case KSTMT_BREAK: {
+            bool value;
+            if (s->condition && decided(s->condition, &value)) {
+                if (!value)
+                    break;
+                s->condition = NULL;
+            }
+            VEC_PUSH(a, out.items, s);
+            break;
+        }
+        default: VEC_PUSH(a, out.items, s); break;
+        }
+    }
+    *b = out;
+}
+
+/* ---- dead lets ---- */
+static void count_in_index(const index_expr *x, int depth) {
+    if (x->op == IX_CONST || depth > BLOCK_DEPTH)
+        return;
+    if (x->op == IX_VAR) {
+        if (x->var->kind == INDEX_VALUE && x->var->owner)
+            ((kernel_stmt *)x->var->owner)->uses++;
+        return;
+    }
+    count_in_index(x->a, depth + 1);
+    count_in_index(x->b, depth + 1);
+}
+
+static void count_index(void *context, index_expr **x) {
+    (void)context;
+    count_in_index(*x, 0);
+}
+
+static void count_in_condition(const cond *c, int depth) {
+    if (!c || depth > BLOCK_DEPTH)
+        return;
+    if (c->x) {
+        count_in_index(c->x, 0);
+        count_in_index(c->y, 0);
+    }
+    count_in_condition(c->a, depth + 1);
+    count_in_condition(c->b, depth + 1);
+}
+
+static void count_condition(void *context, cond **c) {
+    (void)context;
+    count_in_condition(*c, 0);
+}
+
+static void count_value(void *context, kernel_value *v) {
+    (void)context;
+    if (v->op == KERNEL_REF && v->let)
+        v->let->uses++;
+}
+
+static void clear_uses(kernel_block *b, int depth) {
+    if (depth > BLOCK_DEPTH)
+        return;
+    for (int i = 0; i < b->items.count; i++) {
+        kernel_stmt *s = b->items.at[i];
+        s->uses = 0;
+        clear_uses(&s->body, depth + 1);
+        clear_uses(&s->otherwise, depth + 1);
+    }
+}
+
+/* A subgroup operation is reached by all lanes together or not at all: dropping it is fine, since every lane drops it. */
+static bool drop_unused(kernel_block *b, int depth) {
+    bool dropped = false;
+    int kept = 0;
+    if (depth > BLOCK_DEPTH)
+        return false;
+    for (int i = 0; i < b->items.count; i++) {
+        kernel_stmt *s = b->items.at[i];
+        if (s->kind == KSTMT_LET && !s->uses) {
+            dropped = true;
+            continue;
+        }
+        dropped = drop_unused(&s->body, depth + 1) || dropped;
+        dropped = drop_unused(&s->otherwise, depth + 1) || dropped;
+        b->items.at[kept++] = s;
+    }
+    b->items.count = kept;
+    return dropped;
+}
+
+static void drop_dead_lets(kernel_ir *k) {
+    kernel_visitor count = {.index = count_index, .condition = count_condition, .value = count_value};
+    bool again = true;
+    for (int round = 0; again && round < ROUNDS; round++) {
+        clear_uses(&k->body, 0);
+        visit_block(&k->body, 0, &count, 0);
+        again = drop_unused(&k->body, 0);
+    }
+}
+
+/* A loop variable's declared range follows its loop. */
+static void refresh_ranges(kernel_ir *k, kernel_block *b, int depth) {
+    if (depth > BLOCK_DEPTH)
+        return;
+    for (int i = 0; i < b->items.count; i++) {
+        kernel_stmt *s = b->items.at[i];
+        if (s->kind == KSTMT_FOR) {
+            s->var->lo = s->lo;
+            s->var->hi = ix_sub(k->arena, s->hi, ix_const(k->arena, 1));
+        }
+        refresh_ranges(k, &s->body, depth + 1);
+        refresh_ranges(k, &s->otherwise, depth + 1);
+    }
+}
+
+void kernel_simplify(kernel_ir *k) {
+    for (int round = 0; round < 2; round++) { /* what one round inlines, the next folds */
+        simplify_block(k, &k->body, 0);
+        drop_dead_lets(k);
+    }
+    refresh_ranges(k, &k->body, 0);
+    kernel_settle_names(k);
+}
