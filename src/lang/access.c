@@ -1,0 +1,240 @@
+/* Reading arrays: ranges against dimensions, bounds, gathers, and what lies outside. */
+#include "lang/build.h"
+#include <string.h>
+
+static const char *dimension_words(builder *b, const tile_array *array, int group, int factor) {
+    if (array->groups[group] > 1)
+        return arena_printf(b->arena, "factor %d of dimension %d of `%s`", factor, group, array->name);
+    return arena_printf(b->arena, "dimension %d of `%s`", group, array->name);
+}
+
+static void report_range(builder *b, const tile_array *array, int group, int factor, index_expr *dim, const tile_range *r,
+                         source_span span) {
+    const char *extent = index_text(b->arena, r->extent), *wanted = index_text(b->arena, dim);
+    diag *g = lang_error(b, "E0214", span, "`%s` spans %s, but %s is %s", r->name, extent,
+                         dimension_words(b, array, group, factor), wanted);
+    if (ix_is_const(dim, NULL) && ix_is_const(r->extent, NULL))
+        diag_caret(b->diags, g, "use a range over %s", wanted);
+    else
+        diag_caret(b->diags, g, "use a range over %s, or add `where %s == %s`", wanted, extent, wanted);
+}
+
+/* "column -1", "row 3", "element 7", "index 2 of dimension 1" */
+static const char *place_words(builder *b, const tile_array *array, int group, int64_t value) {
+    if (array->rank == 1)
+        return arena_printf(b->arena, "element %lld", (long long)value);
+    if (array->rank == 2 && array->group_count == 2)
+        return arena_printf(b->arena, "%s %lld", group ? "column" : "row", (long long)value);
+    return arena_printf(b->arena, "index %lld of dimension %d", (long long)value, group);
+}
+
+/* " when c = 0": the unknowns of the index, and of the extent when the upper end is overrun. */
+static const char *witness_words(builder *b, const linear_witness *w, const index_expr *index, const index_expr *dim,
+                                 bool above) {
+    text_buffer t = {0};
+    int count = 0;
+    for (int i = 0; i < w->vars.count; i++) {
+        const index_var *v = w->vars.at[i];
+        if (!ix_mentions(index, v) && !(above && ix_mentions(dim, v)))
+            continue;
+        const char *name = v->name ? v->name : "the index";
+        text_add(&t, "%s%s = %lld", count++ ? ", " : " when ", name, (long long)w->values.at[i]);
+    }
+    const char *copy = arena_strdup(b->arena, text_get(&t));
+    text_free(&t);
+    return copy;
+}
+
+/* 0 <= x < dim for everything that exists here. */
+static bool check_bounds(builder *b, const tile_array *array, int group, index_expr *dim, index_expr *x, const expr *access,
+                         const expr *index) {
+    linear_facts facts = facts_here(b);
+    index_expr *room = ix_sub(b->arena, ix_sub(b->arena, dim, x), ix_const(b->arena, 1));
+    bool low = linear_prove_nonnegative(&facts, x), high = linear_prove_nonnegative(&facts, room);
+    if (low && high)
+        return true;
+    const char *text = source_text_of(b->arena, access);
+    for (int side = 0; side < 2; side++) {
+        linear_witness w = {0};
+        if ((side ? high : low) || !linear_find_negative(b->arena, &facts, side ? room : x, x, &w))
+            continue;
+        diag *g = lang_error(b, "E0301", index->span, "%s reads %s%s", text, place_words(b, array, group, w.value),
+                             witness_words(b, &w, x, dim, side == 1));
+        diag_caret(b->diags, g, "say what lies outside: `%s else 0`", text);
+        return false;
+    }
+    diag *g = lang_error(b, "E0302", index->span, "%s is not shown to stay %s `%s`", text,
+                         low ? "below the end of" : "at or above the beginning of", array->name);
+    diag_caret(b->diags, g, "add a `where` that says so, or say what lies outside: `%s else 0`", text);
+    return false;
+}
+
+static const char *tuple_example(builder *b, const tile_array *array) {
+    static const char *const letters[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    text_buffer t = {0};
+    int letter = 0;
+    text_add(&t, "%s[", array->name);
+    for (int g = 0; g < array->group_count; g++) {
+        text_add(&t, "%s%s", g ? ", " : "", array->groups[g] > 1 ? "(" : "");
+        for (int f = 0; f < array->groups[g]; f++)
+            text_add(&t, "%s%s", f ? ", " : "", letters[letter++ % 8]);
+        text_add(&t, "%s", array->groups[g] > 1 ? ")" : "");
+    }
+    text_add(&t, "]");
+    const char *copy = arena_strdup(b->arena, text_get(&t));
+    text_free(&t);
+    return copy;
+}
+
+bool array_indices(builder *b, tile_array *array, const expr *e, bool has_outside, index_expr **out) {
+    if (e->args.count != array->group_count) {
+        diag *g = lang_error(b, "E0213", e->span, "`%s` has %d dimension%s, and %d ind%s given", array->name, array->group_count,
+                             array->group_count == 1 ? "" : "s", e->args.count, e->args.count == 1 ? "ex is" : "ices are");
+        diag_caret(b->diags, g, "write `%s`", tuple_example(b, array));
+        return false;
+    }
+    bool ok = true;
+    int flat = 0;
+    for (int g = 0; g < array->group_count; g++) {
+        const expr *item = e->args.at[g];
+        int factors = array->groups[g];
+        if (item->kind == EXPR_ERROR)
+            return false;
+        bool tuple = item->kind == EXPR_TUPLE;
+        if (tuple != (factors > 1) || (tuple && item->args.count != factors)) {
+            diag *d;
+            if (factors > 1)
+                d = lang_error(b, "E0216", item->span,
+                               "dimension %d of `%s` is a product of %d factors and takes a tuple of %d indices", g, array->name,
+                               factors, factors);
+            else
+                d = lang_error(b, "E0216", item->span, "dimension %d of `%s` is no product and takes one index", g, array->name);
+            diag_caret(b->diags, d, "write `%s`", tuple_example(b, array));
+            ok = false;
+            flat += factors;
+            continue;
+        }
+        for (int f = 0; f < factors; f++, flat++) {
+            const expr *index = tuple ? item->args.at[f] : item;
+            if (index->kind == EXPR_ALL) {
+                lang_error(b, "E0104", index->span, "`..` stands in a `for tile` list only");
+                ok = false;
+                continue;
+            }
+            index_expr *x = integer_expression(b, index, PLACE_INDEX);
+            out[flat] = x;
+            if (!x) {
+                ok = false;
+                continue;
+            }
+            const tile_range *r = only_range(x);
+            if (has_outside)
+                continue;
+            if (r && !extents_equal(b, r->extent, array->dims[flat])) {
+                report_range(b, array, g, f, array->dims[flat], r, index->span);
+                ok = false;
+            } else if (!r) {
+                ok &= check_bounds(b, array, g, array->dims[flat], x, e, index);
+            }
+        }
+    }
+    return ok;
+}
+
+operand evaluate_load(builder *b, const expr *e, const expr *outside) {
+    name_entry *n = b->frame ? NULL : name_find(b, e->name);
+    if (b->frame) {
+        diag *g = lang_error(b, "E0201", e->span, "unknown array `%s`", e->name);
+        diag_caret(b->diags, g, "a function or join sees its parameters only; pass `%s[...]` as an argument", e->name);
+        return operand_error();
+    }
+    if (!n) {
+        static const char *const reductions[] = {"sum", "max", "min", "argmax", "argmin"};
+        for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
+            if (!strcmp(e->name, reductions[i])) {
+                diag *g = lang_error(b, "E0104", e->span, "`%s[...]` reduces a value, and none follows", e->name);
+                diag_caret(b->diags, g, "write `%s[k](x[i, k])`", e->name);
+                return operand_error();
+            }
+        name_unknown(b, e->name, e->span);
+        return operand_error();
+    }
+    if (n->kind != NAME_ARRAY) {
+        if (n->kind == NAME_OPERAND && n->operand.kind == OPERAND_ERROR)
+            return operand_error();
+        diag *g = lang_error(b, "E0207", e->span, "`%s` is %s, not an array", e->name, name_describe(n));
+        diag_caret(b->diags, g,
+                   n->kind == NAME_OPERAND || n->kind == NAME_VARIABLE ? "write `%s`: it varies over its ranges by itself"
+                                                                       : "only array arguments are indexed",
+                   e->name);
+        return operand_error();
+    }
+    tile_array *array = n->array;
+    index_expr **indices = NEW_ARRAY(b->arena, index_expr *, array->rank);
+    if (array->role == ARRAY_OUT) {
+        diag *g = lang_error(b, "E0308", e->span, "`%s` is an output and cannot be read", e->name);
+        diag_caret(b->diags, g, "keep the value in a name, or declare `update %s: ...` to read what the caller gave", e->name);
+        return operand_error();
+    }
+    element_type want = b->want;
+    b->want = ELEMENT_COUNT;
+    bool ok = array_indices(b, array, e, outside != NULL, indices);
+    b->want = want;
+    if (!ok)
+        return operand_error();
+    tile_value *v = tile_new_value(b->k, TILE_LOAD, array->type, e->span);
+    v->array = array;
+    v->indices = indices;
+    tile_value *otherwise = NULL;
+    if (outside) {
+        if (array->type == ELEMENT_INDEX || element_table[array->type].block_elements > 1) {
+            diag *g = lang_error(b, "E0229", e->span, "`%s` holds %s; `else` does not work on it", e->name,
+                                 element_table[array->type].name);
+            diag_caret(b->diags, g, "index it only where it has elements");
+            return operand_error();
+        }
+        otherwise =
+            as_type(b, evaluate(b, outside), array->type, arena_printf(b->arena, "an element of `%s`", e->name), outside->span);
+        if (!otherwise)
+            return operand_error();
+        v->has_outside = true;
+    }
+    tile_set_operands(b->k, v, otherwise ? 1 : 0, &otherwise);
+    value_done(b, v);
+    if (array->role == ARRAY_UPDATE)
+        check_read(b, v, e);
+    return operand_of_value(v, e);
+}
+
+index_var *index_of_value(builder *b, const expr *e, tile_value *v) {
+    if (v->value_var)
+        return v->value_var;
+    index_expr *hi = NULL;
+    const char *name = NULL;
+    if (v->op == TILE_LOAD && v->type == ELEMENT_INDEX) {
+        hi = v->array->index_bound;
+        name = arena_printf(b->arena, "%s_entry", v->array->name);
+    } else if (v->op == TILE_ARGMAX || v->op == TILE_ARGMIN) {
+        hi = v->range->extent;
+        name = arena_printf(b->arena, "%s_%s", v->op == TILE_ARGMAX ? "argmax" : "argmin", v->range->name);
+    } else {
+        operand x = operand_of_value(v, e);
+        diag *g = lang_error(b, "E0221", e->span, "`%s` is %s; its bounds are not known, so it cannot index",
+                             source_text_of(b->arena, e), operand_describe(b, &x));
+        if (v->op == TILE_LOAD)
+            diag_caret(b->diags, g, "declare `%s: index(V)[...]`, whose data is checked at launch", v->array->name);
+        else
+            diag_caret(b->diags, g, "an index is made of ranges, integer scalars, data of type index(V), argmax and argmin");
+        return NULL;
+    }
+    /* Computed once and named, where it can be held. */
+    bool held = true;
+    for (int i = 0; i < v->axis_count; i++)
+        held &= index_is_constant_size(v->axes[i]->size);
+    if (held)
+        bind_value(b, v, name, false);
+    index_var *var = tile_index_of(b->k, v, ix_const(b->arena, 0), ix_sub(b->arena, hi, ix_const(b->arena, 1)));
+    if (!var->name)
+        var->name = source_text_of(b->arena, e);
+    return var;
+}

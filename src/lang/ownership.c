@@ -1,0 +1,526 @@
+/* Rules 1 and 5: what `for tile` owns, that stores stay within it, cover it and happen once, and when outputs may be read. */
+#include "lang/build.h"
+#include <string.h>
+
+/* A range's tile size, as written behind `i:`. */
+index_expr *range_size(builder *b, const expr *e, index_expr *extent, bool *whole, bool *scheduled) {
+    *whole = *scheduled = false;
+    if (!e || e->kind == EXPR_ERROR)
+        return NULL;
+    index_expr *size = NULL;
+    if (e->kind == EXPR_NAME) {
+        name_entry *n = name_find(b, e->name);
+        if (!n) {
+            index_var *v = tile_new_var(b->k, e->name, INDEX_TILE, e->span);
+            n = name_add(b, e->name, NAME_SYMBOL, e->span);
+            n->symbol = v;
+            n->used = true;
+        }
+        if (n->kind == NAME_SYMBOL) {
+            size = ix_var(b->arena, n->symbol);
+            *scheduled = n->symbol->kind == INDEX_TILE;
+        }
+    }
+    if (!size)
+        size = integer_expression(b, e, PLACE_SIZE);
+    if (!size)
+        return NULL;
+    if (!*scheduled) {
+        int64_t s, x;
+        bool fixed = ix_is_const(size, &s);
+        if (fixed && s < 1) {
+            diag *g = lang_error(b, "E0228", e->span, "a tile of %lld elements", (long long)s);
+            diag_caret(b->diags, g, "a tile holds at least 1");
+            return NULL;
+        }
+        *whole = ix_equal(size, extent) || (fixed && ix_is_const(extent, &x) && s >= x);
+        bool constant = index_is_constant_size(size);
+        for (int i = 0; i < b->k->symbols.count; i++)
+            constant &= b->k->symbols.at[i]->kind != INDEX_TILE || !ix_mentions(size, b->k->symbols.at[i]);
+        if (!*whole && !constant) {
+            diag *g = lang_error(b, "E0228", e->span, "`%s` is no tile size for a range over %s", source_text_of(b->arena, e),
+                                 index_text(b->arena, extent));
+            diag_caret(b->diags, g,
+                       "a size is a constant, a static name, the extent itself, or a new name that the schedule sets");
+            return NULL;
+        }
+    }
+    return *whole ? extent : size;
+}
+
+typedef struct owner {
+    builder *b;
+    tile_owned *owned;
+    const tile_array *array;
+    int first_task; /* task ranges made for this output begin here */
+    bool failed;
+} owner;
+
+static void own_dimension(owner *o, const expr *e, int group, int flat) {
+    builder *b = o->b;
+    index_expr *dim = o->array->dims[flat];
+    if (e->kind == EXPR_ERROR) {
+        o->failed = true;
+        return;
+    }
+    if (e->kind == EXPR_ALL) {
+        tile_range *r = tile_new_range(b->k, "all", dim, dim, e->span);
+        r->whole = r->is_task = true;
+        VEC_PUSH(b->arena, b->k->task, r);
+        o->owned->ranges[flat] = r;
+        return;
+    }
+    if (e->kind == EXPR_RANGE) {
+        bool whole, scheduled;
+        index_expr *size = range_size(b, e->a, dim, &whole, &scheduled);
+        name_entry *n = name_add(b, e->name, NAME_RANGE, e->span);
+        if (!size || !n) {
+            o->failed = true;
+            if (n)
+                n->kind = NAME_OPERAND;
+            return;
+        }
+        tile_range *r = tile_new_range(b->k, e->name, dim, size, e->span);
+        r->whole = whole;
+        r->scheduled = scheduled;
+        r->is_task = true;
+        n->range = r;
+        VEC_PUSH(b->arena, b->k->task, r);
+        VEC_PUSH(b->arena, b->task_ranges, r);
+        o->owned->ranges[flat] = r;
+        return;
+    }
+    if (e->kind == EXPR_TUPLE) {
+        lang_error(b, "E0216", e->span, "dimension %d of `%s` is no product and takes one range", group, o->array->name);
+        o->failed = true;
+        return;
+    }
+    if (e->kind == EXPR_NAME) {
+        name_entry *n = name_find(b, e->name);
+        if (n && n->kind == NAME_RANGE) {
+            if (!extents_equal(b, n->range->extent, dim)) {
+                const char *extent = index_text(b->arena, n->range->extent), *wanted = index_text(b->arena, dim);
+                diag *g = lang_error(b, "E0214", e->span, "`%s` spans %s, but dimension %d of `%s` is %s", e->name, extent, group,
+                                     o->array->name, wanted);
+                diag_caret(b->diags, g, "use a range over %s, or add `where %s == %s`", wanted, extent, wanted);
+                o->failed = true;
+            }
+            o->owned->ranges[flat] = n->range;
+            return;
+        }
+        if (!n) {
+            diag *g = lang_error(b, "E0303", e->span, "range `%s` has no tile size", e->name);
+            diag_caret(b->diags, g, "write `%s: B`, where the schedule sets B, or `..` for the whole dimension", e->name);
+            o->failed = true;
+            return;
+        }
+    }
+    if (o->array->role != ARRAY_UPDATE) {
+        diag *g = lang_error(b, "E0318", e->span, "`%s` is a new output and is owned as a whole, not at `%s`", o->array->name,
+                             source_text_of(b->arena, e));
+        diag_caret(b->diags, g, "give a range (`i: B`); slices are for `update` arrays");
+        o->failed = true;
+        return;
+    }
+    if (e->kind == EXPR_INDEX || e->kind == EXPR_REDUCE) {
+        diag *g = lang_error(b, "E0319", e->span, "tiles at indices read from an array (scatters) are not built yet");
+        diag_caret(b->diags, g, "own a slice at an integer argument, as in `for tile %s[pos, ...]`", o->array->name);
+        o->failed = true;
+        return;
+    }
+    index_expr *x = integer_expression(b, e, PLACE_INDEX);
+    bool varies = false;
+    for (int i = 0; x && i < b->k->ranges.count; i++)
+        varies |= ix_mentions(x, b->k->ranges.at[i]->var);
+    if (varies) {
+        diag *g = lang_error(b, "E0303", e->span, "the slice `%s` moves with a range, so tiles may overlap",
+                             source_text_of(b->arena, e));
+        diag_caret(b->diags, g, "a slice is fixed by integer arguments, extents and constants");
+        x = NULL;
+    }
+    if (!x) {
+        o->failed = true;
+        return;
+    }
+    linear_facts facts = facts_here(b);
+    index_expr *room = ix_sub(b->arena, ix_sub(b->arena, dim, x), ix_const(b->arena, 1));
+    if (!linear_prove_nonnegative(&facts, x) || !linear_prove_nonnegative(&facts, room)) {
+        diag *g = lang_error(b, "E0302", e->span, "the slice `%s` is not shown to lie within dimension %d of `%s`, which is %s",
+                             source_text_of(b->arena, e), group, o->array->name, index_text(b->arena, dim));
+        diag_caret(b->diags, g, "declare its bounds: `%s: 0..%s-1`", source_text_of(b->arena, e), index_text(b->arena, dim));
+        o->failed = true;
+        return;
+    }
+    o->owned->fixed[flat] = x;
+}
+
+static tile_owned *own_output(builder *b, const expr *target) {
+    name_entry *n = name_find(b, target->name);
+    if (!n) {
+        name_unknown(b, target->name, target->span);
+        return NULL;
+    }
+    if (n->kind != NAME_ARRAY || n->array->role == ARRAY_IN) {
+        diag *g =
+            lang_error(b, "E0303", target->span, "`%s` is %s; `for tile` goes over outputs", target->name, name_describe(n));
+        diag_caret(b->diags, g, "name an output of the kernel");
+        return NULL;
+    }
+    tile_array *array = n->array;
+    for (int i = 0; i < b->k->owned.count; i++)
+        if (b->k->owned.at[i]->array == array) {
+            lang_error(b, "E0303", target->span, "`%s` is named twice; its tiles would overlap", target->name);
+            return NULL;
+        }
+    if (target->args.count != array->group_count) {
+        lang_error(b, "E0213", target->span, "`%s` has %d dimension%s, and %d range%s given", target->name, array->group_count,
+                   array->group_count == 1 ? "" : "s", target->args.count, target->args.count == 1 ? " is" : "s are");
+        return NULL;
+    }
+    owner o = {.b = b, .array = array};
+    o.owned = NEW(b->arena, tile_owned);
+    o.owned->array = array;
+    o.owned->ranges = NEW_ARRAY(b->arena, tile_range *, array->rank);
+    o.owned->fixed = NEW_ARRAY(b->arena, index_expr *, array->rank);
+    o.owned->span = target->span;
+    int flat = 0;
+    for (int g = 0; g < array->group_count; g++) {
+        const expr *e = target->args.at[g];
+        int factors = array->groups[g];
+        if (factors > 1 && e->kind != EXPR_ALL && (e->kind != EXPR_TUPLE || e->args.count != factors)) {
+            if (e->kind != EXPR_ERROR) {
+                diag *d = lang_error(b, "E0216", e->span,
+                                     "dimension %d of `%s` is a product of %d factors and takes a tuple of %d ranges", g,
+                                     array->name, factors, factors);
+                diag_caret(b->diags, d, "write `(h: 1, g: G)`, a range for each factor");
+            }
+            o.failed = true;
+            flat += factors;
+            continue;
+        }
+        for (int f = 0; f < factors; f++, flat++)
+            own_dimension(&o, factors > 1 && e->kind == EXPR_TUPLE ? e->args.at[f] : e, g, flat);
+    }
+    return o.failed ? NULL : o.owned;
+}
+
+/* Every output's tiles are disjoint and cover it: it names every task range that has several tiles, and each once. */
+static void check_tiles(builder *b, const tile_owned *o) {
+    for (int i = 0; i < o->array->rank; i++)
+        for (int j = 0; j < i; j++)
+            if (o->ranges[i] && o->ranges[i] == o->ranges[j]) {
+                diag *g = lang_error(b, "E0303", o->span, "`%s` names the range `%s` twice, so its tiles cover a diagonal only",
+                                     o->array->name, o->ranges[i]->name);
+                diag_caret(b->diags, g, "give each dimension a range of its own");
+                return;
+            }
+    for (int t = 0; t < b->k->task.count; t++) {
+        const tile_range *r = b->k->task.at[t];
+        bool named = r->whole;
+        for (int i = 0; i < o->array->rank; i++)
+            named |= o->ranges[i] == r;
+        if (named)
+            continue;
+        diag *g = lang_error(b, "E0303", o->span, "every tile of `%s` would own the same part of `%s`", r->name, o->array->name);
+        diag_caret(b->diags, g, "give `%s` a dimension for `%s`, or let `%s` be the whole dimension", o->array->name, r->name,
+                   r->name);
+        return;
+    }
+}
+
+void own_tile(builder *b, const stmt *s) {
+    int errors = b->diags->errors;
+    for (int i = 0; i < s->targets.count; i++) {
+        tile_owned *o = own_output(b, s->targets.at[i]);
+        if (o)
+            VEC_PUSH(b->arena, b->k->owned, o);
+    }
+    if (b->diags->errors != errors)
+        return;
+    for (int i = 0; i < b->k->owned.count; i++)
+        check_tiles(b, b->k->owned.at[i]);
+    for (int i = 0; i < b->k->arrays.count; i++) {
+        const tile_array *x = b->k->arrays.at[i];
+        bool owned = x->role == ARRAY_IN;
+        for (int j = 0; j < b->k->owned.count; j++)
+            owned |= b->k->owned.at[j]->array == x;
+        if (!owned) {
+            diag *g = lang_error(b, "E0307", s->span, "no task owns the output `%s`, so it is never written", x->name);
+            diag_caret(b->diags, g, "name it in `for tile`: `for tile ..., %s[...]`", x->name);
+        }
+    }
+}
+
+static const tile_owned *owned_of(builder *b, const tile_array *array) {
+    for (int i = 0; i < b->k->owned.count; i++)
+        if (b->k->owned.at[i]->array == array)
+            return b->k->owned.at[i];
+    return NULL;
+}
+
+/* How an index relates to what is owned in that dimension. */
+typedef enum cover { COVER_NONE, COVER_TILE, COVER_LOOP, COVER_POINT } cover;
+
+static cover cover_of(builder *b, const tile_owned *o, int i, index_expr *index, int64_t *point) {
+    if (!o->ranges[i])
+        return ix_equal(o->fixed[i], index) ? COVER_TILE : COVER_NONE;
+    tile_range *owned = o->ranges[i], *r = only_range(index);
+    if (r == owned)
+        return COVER_TILE;
+    if (!owned->whole)
+        return COVER_NONE;
+    if (r && !r->is_task && extents_equal(b, r->extent, o->array->dims[i]))
+        return COVER_LOOP;
+    int64_t extent;
+    if (ix_is_const(index, point) && ix_is_const(o->array->dims[i], &extent) && *point >= 0 && *point < extent)
+        return COVER_POINT;
+    return COVER_NONE;
+}
+
+static void record(builder *b, access *a, const char *text, source_span span) {
+    a->statement = b->statement;
+    a->span = span;
+    a->text = text;
+    for (int i = 0; i < b->loops.count; i++)
+        VEC_PUSH(b->arena, a->loops, b->loops.at[i]);
+}
+
+static diag *report_outside(builder *b, const char *code, const char *verb, const tile_owned *o, int i, const char *text,
+                            source_span span) {
+    const tile_range *r = o->ranges[i];
+    diag *g = lang_error(b, code, span, "`%s` %s elements that this task does not own", text, verb);
+    if (!r)
+        diag_caret(b->diags, g, "it owns the slice at `%s`", index_text(b->arena, o->fixed[i]));
+    else if (r->whole && !strcmp(r->name, "all"))
+        diag_caret(b->diags, g, "it owns the whole dimension of %s: use a loop over it, or a constant below a constant extent",
+                   index_text(b->arena, r->extent));
+    else
+        diag_caret(b->diags, g, "it owns the tile of `%s`: index by `%s`", r->name, r->name);
+    return g;
+}
+
+/* Two accesses touch a common cell unless constants keep them apart. */
+static bool overlap(const access *x, const access *y) {
+    for (int i = 0; i < x->array->rank; i++) {
+        int64_t p, q;
+        if (ix_is_const(x->indices[i], &p) && ix_is_const(y->indices[i], &q) && p != q)
+            return false;
+    }
+    return true;
+}
+
+void check_read(builder *b, tile_value *load, const expr *e) {
+    const tile_owned *o = owned_of(b, load->array);
+    if (!o)
+        return;
+    const char *text = source_text_of(b->arena, e);
+    for (int i = 0; i < load->array->rank; i++) {
+        int64_t point;
+        if (cover_of(b, o, i, load->indices[i], &point) == COVER_NONE) {
+            report_outside(b, "E0309", "reads", o, i, text, e->span);
+            return;
+        }
+    }
+    access a = {.array = load->array, .indices = load->indices, .value = load};
+    record(b, &a, text, e->span);
+    for (int i = 0; i < b->reducing.count; i++)
+        for (int j = 0; j < load->array->rank; j++)
+            a.in_reduction |= ix_mentions(load->indices[j], b->reducing.at[i]->var);
+    for (int i = 0; i < b->stores.count; i++)
+        if (b->stores.at[i].array == a.array && overlap(&a, &b->stores.at[i])) {
+            diag *g =
+                lang_error(b, "E0309", e->span, "`%s` is read after it was written in line %d", text, b->stores.at[i].span.line);
+            diag_caret(b->diags, g, "bind what it held to a name before the store");
+            return;
+        }
+    VEC_PUSH(b->arena, b->reads, a);
+}
+
+void record_store(builder *b, tile_array *array, index_expr **indices, const tile_value *v, const expr *target) {
+    const tile_owned *o = owned_of(b, array);
+    const char *text = source_text_of(b->arena, target);
+    (void)v;
+    for (int i = 0; i < array->rank; i++) {
+        int64_t point;
+        if (cover_of(b, o, i, indices[i], &point) == COVER_NONE) {
+            const tile_range *r = only_range(indices[i]);
+            if (r && !extents_equal(b, r->extent, array->dims[i])) {
+                const char *extent = index_text(b->arena, r->extent), *wanted = index_text(b->arena, array->dims[i]);
+                diag *g = lang_error(b, "E0214", target->span, "`%s` spans %s, but that dimension of `%s` is %s", r->name, extent,
+                                     array->name, wanted);
+                diag_caret(b->diags, g, "use a range over %s, or add `where %s == %s`", wanted, extent, wanted);
+            } else {
+                report_outside(b, "E0304", "are", o, i, text, target->span)->message =
+                    arena_printf(b->arena, "`%s` stores to elements that this task does not own", text);
+            }
+            return;
+        }
+    }
+    access a = {.array = array, .indices = indices};
+    record(b, &a, text, target->span);
+    VEC_PUSH(b->arena, b->stores, a);
+}
+
+/* --- at the end of `for tile` --- */
+
+/* Every loop around a store must move it, or it would be written again; false when reported. */
+static bool check_repetition(builder *b, const tile_owned *o, const access *s) {
+    for (int i = 0; i < o->array->rank; i++)
+        for (int j = 0; j < i; j++) {
+            const tile_range *r = only_range(s->indices[i]);
+            if (r && r == only_range(s->indices[j])) {
+                diag *g = lang_error(b, "E0307", s->span, "`%s` writes the diagonal only", s->text);
+                diag_caret(b->diags, g, "give each dimension a range of its own");
+                return false;
+            }
+        }
+    for (int l = 0; l < s->loops.count; l++) {
+        const loop_scope *loop = &s->loops.at[l];
+        bool moves = false;
+        for (int i = 0; i < o->array->rank; i++)
+            moves |= only_range(s->indices[i]) == loop->range;
+        if (!moves) {
+            diag *g = lang_error(b, "E0306", s->span, "`%s` is written again for every tile of `%s`", s->text, loop->range->name);
+            diag_caret(b->diags, g, "store after the loop over `%s`", loop->range->name);
+            return false;
+        }
+        if (loop->predicate) {
+            diag *g = lang_error(b, "E0307", s->span, "`%s` is not written where the loop's `where` fails", s->text);
+            diag_caret(b->diags, g, "loop over all of `%s`, and choose the value: `select(condition, x, 0)`", loop->range->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+enum { MAX_POINTS = 4096 };
+
+/* Constant indices split dimensions; each combination must be written once. */
+static void check_coverage(builder *b, const tile_owned *o) {
+    const tile_array *array = o->array;
+    int64_t extents[64];
+    bool split[64] = {false};
+    int64_t total = 1;
+    int stores = 0;
+    const access *last = NULL;
+    for (int s = 0; s < b->stores.count; s++) {
+        const access *x = &b->stores.at[s];
+        if (x->array != array)
+            continue;
+        stores++;
+        last = x;
+        for (int i = 0; i < array->rank && i < 64; i++) {
+            int64_t point;
+            split[i] |= cover_of(b, o, i, x->indices[i], &point) == COVER_POINT;
+        }
+    }
+    if (!stores) {
+        diag *g = lang_error(b, "E0307", o->span, "`%s` is never written", array->name);
+        diag_caret(b->diags, g, "store to it: `%s[...] = ...`", array->name);
+        return;
+    }
+    for (int i = 0; i < array->rank && i < 64; i++)
+        if (split[i]) {
+            ix_is_const(array->dims[i], &extents[i]);
+            if (extents[i] > MAX_POINTS || (total *= extents[i]) > MAX_POINTS) {
+                diag *g = lang_error(b, "E0307", o->span, "`%s` is written element by element, more than %d of them", array->name,
+                                     MAX_POINTS);
+                diag_caret(b->diags, g, "use a loop");
+                return;
+            }
+        }
+    for (int64_t cell = 0; cell < total; cell++) {
+        int64_t at[64], rest = cell;
+        for (int i = array->rank - 1; i >= 0; i--)
+            if (i < 64 && split[i]) {
+                at[i] = rest % extents[i];
+                rest /= extents[i];
+            }
+        const access *first = NULL, *second = NULL;
+        for (int s = 0; s < b->stores.count && !second; s++) {
+            const access *x = &b->stores.at[s];
+            bool hits = x->array == array;
+            for (int i = 0; hits && i < array->rank && i < 64; i++) {
+                int64_t point;
+                if (split[i] && ix_is_const(x->indices[i], &point) && point != at[i])
+                    hits = false;
+            }
+            if (hits && first)
+                second = x;
+            else if (hits)
+                first = x;
+        }
+        if (first && !second)
+            continue;
+        text_buffer t = {0};
+        int flat = 0;
+        text_add(&t, "%s[", array->name);
+        for (int g = 0; g < array->group_count; g++) {
+            text_add(&t, "%s%s", g ? ", " : "", array->groups[g] > 1 ? "(" : "");
+            for (int f = 0; f < array->groups[g]; f++, flat++) {
+                text_add(&t, f ? ", " : "");
+                if (flat < 64 && split[flat])
+                    text_add(&t, "%lld", (long long)at[flat]);
+                else
+                    text_add(&t, "%s", index_text(b->arena, (first ? first : last)->indices[flat]));
+            }
+            text_add(&t, "%s", array->groups[g] > 1 ? ")" : "");
+        }
+        text_add(&t, "]");
+        if (second) {
+            diag *g = lang_error(b, "E0306", second->span, "`%s` is written again; line %d has written it", text_get(&t),
+                                 first->span.line);
+            diag_caret(b->diags, g, "write each element once");
+        } else {
+            diag *g = lang_error(b, "E0307", last->span, "`%s` is never written", text_get(&t));
+            diag_caret(b->diags, g, "store to it too");
+        }
+        text_free(&t);
+        return;
+    }
+}
+
+/* An `update` cell may be read only before its own write: also in earlier trips of a common loop, and within one statement. */
+static void check_order(builder *b, const access *r, const access *s) {
+    if (r->array != s->array || !overlap(r, s))
+        return;
+    for (int l = 0; l < r->loops.count && l < s->loops.count; l++) {
+        if (r->loops.at[l].serial != s->loops.at[l].serial)
+            break;
+        tile_range *q = s->loops.at[l].range;
+        for (int i = 0; i < s->array->rank; i++)
+            if (only_range(s->indices[i]) == q && only_range(r->indices[i]) != q) {
+                diag *g =
+                    lang_error(b, "E0309", r->span, "`%s` may have been written by an earlier tile of `%s`", r->text, q->name);
+                diag_caret(b->diags, g, "read `%s`'s own elements, index by `%s`, or read in a loop before", s->array->name,
+                           q->name);
+                return;
+            }
+    }
+    if (r->statement != s->statement)
+        return;
+    bool same = !r->in_reduction;
+    for (int i = 0; i < s->array->rank; i++)
+        same &= ix_equal(r->indices[i], s->indices[i]);
+    if (!same) {
+        diag *g = lang_error(b, "E0309", r->span, "`%s` is read for other elements while they are written", r->text);
+        diag_caret(b->diags, g, "bind it to a name before the store");
+    }
+}
+
+void check_ownership(builder *b) {
+    for (int i = 0; i < b->k->owned.count; i++) {
+        const tile_owned *o = b->k->owned.at[i];
+        bool ok = true;
+        for (int s = 0; s < b->stores.count; s++)
+            if (b->stores.at[s].array == o->array)
+                ok &= check_repetition(b, o, &b->stores.at[s]);
+        if (ok)
+            check_coverage(b, o);
+    }
+    for (int r = 0; r < b->reads.count; r++) {
+        int errors = b->diags->errors;
+        for (int s = 0; s < b->stores.count && b->diags->errors == errors; s++)
+            check_order(b, &b->reads.at[r], &b->stores.at[s]);
+    }
+}
