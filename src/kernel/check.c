@@ -25,13 +25,13 @@ void check_fail(checker *c, const char *code, source_span span, const char *mess
 }
 
 void check_declare(checker *c, const char *name, name_kind kind, void *object, index_var *var, source_span span) {
-    if (!names_is_identifier(name)) {
+    if (!kernel_is_identifier(name)) {
         check_fail(c, "E0930", span, "`%s` is no name that the text form can spell", name ? name : "(none)");
         return;
     }
-    if (names_find(&c->names, name))
+    if (kernel_scope_find(&c->names, name))
         check_fail(c, "E0930", span, "`%s` hides another name in scope", name);
-    names_add(&c->names, name, kind, object, var);
+    kernel_scope_add(&c->names, name, kind, object, var);
 }
 
 bool check_has_level(const checker *c, level_kind kind) {
@@ -52,7 +52,7 @@ static level_kind level_of(const checker *c, const index_var *v) {
 
 static void check_var(checker *c, const index_var *v, index_scope scope, level_kind level, const char *what) {
     source_span none = {0};
-    const name_entry *e = v && v->name ? names_find(&c->names, v->name) : NULL;
+    const kernel_scope_entry *e = v && v->name ? kernel_scope_find(&c->names, v->name) : NULL;
     if (!v || !v->name) {
         check_fail(c, "E0935", none, "%s mentions a variable without a name", what);
     } else if (v->kind == INDEX_STATIC || v->kind == INDEX_TILE || v->kind == INDEX_RANGE) {
@@ -137,7 +137,7 @@ bool check_is_settled(checker *c, const index_expr *x, int depth) {
         return true;
     if (x->op != IX_VAR)
         return check_is_settled(c, x->a, depth + 1) && check_is_settled(c, x->b, depth + 1);
-    const name_entry *e = x->var->name ? names_find(&c->names, x->var->name) : NULL;
+    const kernel_scope_entry *e = x->var->name ? kernel_scope_find(&c->names, x->var->name) : NULL;
     if (!e || e->var != x->var || !e->object)
         return false;
     const kernel_stmt *owner = e->object;
@@ -159,8 +159,8 @@ static void check_scalars(checker *c) {
     for (int i = 0; i < k->scalars.count; i++) {
         kernel_scalar *s = &k->scalars.at[i];
         bool integer = s->type == ELEMENT_I32 || s->type == ELEMENT_U32 || s->type == ELEMENT_INDEX;
-        if (!integer && s->type != ELEMENT_F32)
-            check_fail(c, "E0947", k->span, "scalar `%s` is %s; launch scalars are f32, i32, u32 or index", s->name,
+        if (!integer && s->type != ELEMENT_F32 && s->type != ELEMENT_BOOL)
+            check_fail(c, "E0947", k->span, "scalar `%s` is %s; launch scalars are f32, i32, u32, index or bool", s->name,
                        element_table[s->type].name);
         if (integer != (s->var != NULL))
             check_fail(c, "E0947", k->span, "scalar `%s`: %s", s->name, integer ? "an integer without a variable" : "a float with a variable");
@@ -254,11 +254,11 @@ static void check_cells(checker *c, const kernel_array *a) {
         check_fail(c, "E0932", a->span, "`%s`: only outputs, updates and ghosts say which cells they must have", a->name);
         return;
     }
-    int mark = names_mark(&c->names);
+    int mark = kernel_scope_mark(&c->names);
     for (int i = 0; i < a->rank; i++)
         check_declare(c, a->cell_vars[i]->name, NAME_VAR, NULL, a->cell_vars[i], a->span);
     check_condition(c, a->cells, INDEX_ANYWHERE, LEVEL_TASK, "a condition on cells");
-    names_undo(&c->names, mark);
+    kernel_scope_undo(&c->names, mark);
 }
 
 static void check_array(checker *c, kernel_array *a, int position) {
@@ -319,22 +319,22 @@ void check_block(checker *c, const kernel_block *b) {
         return;
     }
     c->depth++;
-    int mark = names_mark(&c->names);
+    int mark = kernel_scope_mark(&c->names);
     for (int i = 0; i < b->items.count && c->errors <= CHECK_MOST_ERRORS; i++) {
         const kernel_stmt *outer = c->stmt;
         c->stmt = b->items.at[i];
         check_stmt(c, c->stmt);
         c->stmt = outer;
     }
-    names_undo(&c->names, mark);
+    kernel_scope_undo(&c->names, mark);
     c->depth--;
 }
 
 bool kernel_check(const kernel_ir *k, diag_list *diags) {
     arena *scratch = arena_new();
     checker c = {.k = k, .diags = diags};
-    names_init(&c.names, scratch);
-    if (!names_is_identifier(k->name))
+    kernel_scope_init(&c.names, scratch);
+    if (!kernel_is_identifier(k->name))
         check_fail(&c, "E0930", k->span, "`%s` is no name", k->name);
     for (int i = 0; i < k->symbols.count; i++) {
         index_var *v = k->symbols.at[i];

@@ -25,7 +25,7 @@ static void check_barrier(checker *c, const kernel_stmt *s) {
 }
 
 static void check_mbarrier(checker *c, const kernel_stmt *s) {
-    const name_entry *e = s->name ? names_find(&c->names, s->name) : NULL;
+    const kernel_scope_entry *e = s->name ? kernel_scope_find(&c->names, s->name) : NULL;
     int64_t slot;
     if (!e || e->kind != NAME_MBARRIER) {
         check_fail(c, "E0956", here, "there is no mbarrier `%s`", s->name ? s->name : "(none)");
@@ -238,13 +238,13 @@ void check_fragment_stmt(checker *c, const kernel_stmt *s) {
             check_fail(c, "E0959", here, "a fragment_map without its position");
             return;
         }
-        int mark = names_mark(&c->names);
+        int mark = kernel_scope_mark(&c->names);
         check_declare(c, s->row->name, NAME_VAR, NULL, s->row, s->span);
         check_declare(c, s->column->name, NAME_VAR, NULL, s->column, s->span);
         c->map = s;
         check_value_is(c, s->value, d->element, 1, "the fragment");
         c->map = NULL;
-        names_undo(&c->names, mark);
+        kernel_scope_undo(&c->names, mark);
         break;
     }
     case KSTMT_FRAGMENT_REDUCE: check_reduce(c, s, d, f[1].fragment); break;

@@ -9,7 +9,7 @@ enum { CHECK_BLOCK_DEPTH = 100, CHECK_VALUE_DEPTH = 200, CHECK_INDEX_DEPTH = 100
 typedef struct checker {
     const kernel_ir *k;
     diag_list *diags;
-    name_scope names;
+    kernel_scope names;
     int errors;
     int depth;                   /* of blocks */
     int loops;                   /* enclosing loops that a break may leave */

@@ -58,12 +58,12 @@ static void check_for(checker *c, const kernel_stmt *s) {
     if (s->var->kind != INDEX_LOOP)
         check_fail(c, "E0935", here, "`%s` is no loop variable", s->var->name);
     no_else(c, s);
-    int mark = names_mark(&c->names);
+    int mark = kernel_scope_mark(&c->names);
     check_declare(c, s->var->name, NAME_VAR, (void *)s, s->var, s->span);
     c->loops++;
     check_block(c, &s->body);
     c->loops--;
-    names_undo(&c->names, mark);
+    kernel_scope_undo(&c->names, mark);
 }
 
 static void check_tasks(checker *c, const kernel_stmt *s) {
@@ -74,7 +74,7 @@ static void check_tasks(checker *c, const kernel_stmt *s) {
         return;
     }
     no_else(c, s);
-    int mark = names_mark(&c->names);
+    int mark = kernel_scope_mark(&c->names);
     const kernel_level *l = &k->levels.at[0];
     for (int d = 0; d < l->rank; d++)
         check_declare(c, l->ids[d]->name, NAME_VAR, NULL, l->ids[d], s->span);
@@ -83,7 +83,7 @@ static void check_tasks(checker *c, const kernel_stmt *s) {
     c->loops = 0; /* a break cannot leave the tasks */
     check_block(c, &s->body);
     c->loops = loops;
-    names_undo(&c->names, mark);
+    kernel_scope_undo(&c->names, mark);
 }
 
 static void check_role(checker *c, const kernel_stmt *s) {
@@ -93,7 +93,7 @@ static void check_role(checker *c, const kernel_stmt *s) {
         check_fail(c, "E0953", here, "a role inside a role");
     if (!s->condition)
         check_fail(c, "E0953", here, "a role without a condition");
-    if (!names_is_identifier(s->name))
+    if (!kernel_is_identifier(s->name))
         check_fail(c, "E0930", here, "a role without a name");
     check_condition(c, s->condition, INDEX_BELOW, LEVEL_TASK, "a role's condition");
     no_else(c, s);

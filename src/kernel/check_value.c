@@ -303,7 +303,7 @@ static void check_leaf(checker *c, const kernel_value *v) {
         break;
     }
     case KERNEL_REF: {
-        const name_entry *e = v->let && v->let->name ? names_find(&c->names, v->let->name) : NULL;
+        const kernel_scope_entry *e = v->let && v->let->name ? kernel_scope_find(&c->names, v->let->name) : NULL;
         if (!e || e->object != v->let || !v->let->value)
             check_fail(c, "E0937", v->span, "`%s` is used where it is not in scope", v->let && v->let->name ? v->let->name : "(none)");
         else

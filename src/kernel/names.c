@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-void names_init(name_scope *s, arena *a) {
+void kernel_scope_init(kernel_scope *s, arena *a) {
     memset(s, 0, sizeof *s);
     s->arena = a;
     for (int i = 0; i < NAME_BUCKETS; i++)
@@ -17,34 +17,34 @@ static unsigned bucket_of(const char *name) {
     return h % NAME_BUCKETS;
 }
 
-const name_entry *names_find(const name_scope *s, const char *name) {
+const kernel_scope_entry *kernel_scope_find(const kernel_scope *s, const char *name) {
     for (int i = s->heads[bucket_of(name)]; i >= 0; i = s->entries.at[i].next)
         if (!strcmp(s->entries.at[i].name, name))
             return &s->entries.at[i];
     return NULL;
 }
 
-void names_add(name_scope *s, const char *name, name_kind kind, void *object, index_var *var) {
-    name_entry e = {.name = name, .kind = kind, .object = object, .var = var, .bucket = bucket_of(name)};
+void kernel_scope_add(kernel_scope *s, const char *name, name_kind kind, void *object, index_var *var) {
+    kernel_scope_entry e = {.name = name, .kind = kind, .object = object, .var = var, .bucket = bucket_of(name)};
     e.next = s->heads[e.bucket];
     s->heads[e.bucket] = s->entries.count;
     VEC_PUSH(s->arena, s->entries, e);
 }
 
-int names_mark(const name_scope *s) {
+int kernel_scope_mark(const kernel_scope *s) {
     return s->entries.count;
 }
 
-void names_undo(name_scope *s, int mark) {
+void kernel_scope_undo(kernel_scope *s, int mark) {
     while (s->entries.count > mark) {
-        const name_entry *e = &s->entries.at[--s->entries.count];
+        const kernel_scope_entry *e = &s->entries.at[--s->entries.count];
         s->heads[e->bucket] = e->next;
     }
 }
 
 static const char *const reserved[] = {"and", "or", "not", "mod", "true", "false"};
 
-bool names_is_identifier(const char *name) {
+bool kernel_is_identifier(const char *name) {
     if (!name || !(isalpha((unsigned char)*name) || *name == '_'))
         return false;
     for (const char *p = name; *p; p++)
@@ -57,7 +57,7 @@ bool names_is_identifier(const char *name) {
 }
 
 /* An identifier close to `name` that nothing in scope uses. */
-static const char *free_name(name_scope *s, const char *name) {
+static const char *free_name(kernel_scope *s, const char *name) {
     char *base = arena_strdup(s->arena, name && *name ? name : "x");
     for (char *p = base; *p; p++)
         if (!isalnum((unsigned char)*p) && *p != '_')
@@ -65,30 +65,30 @@ static const char *free_name(name_scope *s, const char *name) {
     const char *candidate = base;
     if (isdigit((unsigned char)*base))
         candidate = base = arena_printf(s->arena, "x%s", base);
-    for (int i = 2; !names_is_identifier(candidate) || names_find(s, candidate); i++)
+    for (int i = 2; !kernel_is_identifier(candidate) || kernel_scope_find(s, candidate); i++)
         candidate = arena_printf(s->arena, "%s_%d", base, i);
     return name && !strcmp(candidate, name) ? name : candidate;
 }
 
-static void settle_var(name_scope *s, index_var *v) {
+static void settle_var(kernel_scope *s, index_var *v) {
     v->name = free_name(s, v->name);
-    names_add(s, v->name, NAME_VAR, v, v);
+    kernel_scope_add(s, v->name, NAME_VAR, v, v);
 }
 
-static void settle_block(name_scope *s, kernel_block *b, kernel_ir *k, int depth) {
+static void settle_block(kernel_scope *s, kernel_block *b, kernel_ir *k, int depth) {
     if (depth > 1000)
         return; /* the checker refuses such nesting */
-    int mark = names_mark(s);
+    int mark = kernel_scope_mark(s);
     for (int i = 0; i < b->items.count; i++) {
         kernel_stmt *x = b->items.at[i];
         if (x->kind == KSTMT_LET || (x->kind == KSTMT_ATOMIC && x->name)) {
             x->name = free_name(s, x->name);
             if (x->var)
                 x->var->name = x->name;
-            names_add(s, x->name, NAME_LET, x, x->var);
+            kernel_scope_add(s, x->name, NAME_LET, x, x->var);
             continue;
         }
-        int inner = names_mark(s);
+        int inner = kernel_scope_mark(s);
         if (x->kind == KSTMT_TASKS) {
             for (int d = 0; k->levels.count && d < k->levels.at[0].rank; d++)
                 settle_var(s, k->levels.at[0].ids[d]);
@@ -101,37 +101,37 @@ static void settle_block(name_scope *s, kernel_block *b, kernel_ir *k, int depth
         }
         settle_block(s, &x->body, k, depth + 1);
         settle_block(s, &x->otherwise, k, depth + 1);
-        names_undo(s, inner);
+        kernel_scope_undo(s, inner);
     }
-    names_undo(s, mark);
+    kernel_scope_undo(s, mark);
 }
 
 void kernel_settle_names(kernel_ir *k) {
-    name_scope s;
-    names_init(&s, k->arena);
+    kernel_scope s;
+    kernel_scope_init(&s, k->arena);
     for (int i = 0; i < k->symbols.count; i++)
         settle_var(&s, k->symbols.at[i]);
     for (int i = 0; i < k->scalars.count; i++) /* keep their names: they are how the caller passes them */
-        names_add(&s, k->scalars.at[i].name, NAME_SCALAR, &k->scalars.at[i], k->scalars.at[i].var);
+        kernel_scope_add(&s, k->scalars.at[i].name, NAME_SCALAR, &k->scalars.at[i], k->scalars.at[i].var);
     for (int i = 0; i < k->arrays.count; i++) {
         kernel_array *a = k->arrays.at[i];
         a->name = free_name(&s, a->name);
-        names_add(&s, a->name, NAME_ARRAY, a, NULL);
+        kernel_scope_add(&s, a->name, NAME_ARRAY, a, NULL);
     }
     for (int i = 0; i < k->fragments.count; i++) {
         k->fragments.at[i]->name = free_name(&s, k->fragments.at[i]->name);
-        names_add(&s, k->fragments.at[i]->name, NAME_FRAGMENT, k->fragments.at[i], NULL);
+        kernel_scope_add(&s, k->fragments.at[i]->name, NAME_FRAGMENT, k->fragments.at[i], NULL);
     }
     for (int i = 0; i < k->mbarriers.count; i++)
-        names_add(&s, k->mbarriers.at[i]->name, NAME_MBARRIER, k->mbarriers.at[i], NULL);
+        kernel_scope_add(&s, k->mbarriers.at[i]->name, NAME_MBARRIER, k->mbarriers.at[i], NULL);
     for (int i = k->grid ? 1 : 0; i < k->levels.count; i++) /* a persistent kernel's task ids come into scope with TASKS */
         for (int d = 0; d < k->levels.at[i].rank; d++)
             settle_var(&s, k->levels.at[i].ids[d]);
     for (int i = 0; i < k->arrays.count; i++) {
-        int mark = names_mark(&s);
+        int mark = kernel_scope_mark(&s);
         for (int d = 0; k->arrays.at[i]->cell_vars && d < k->arrays.at[i]->rank; d++)
             settle_var(&s, k->arrays.at[i]->cell_vars[d]);
-        names_undo(&s, mark);
+        kernel_scope_undo(&s, mark);
     }
     settle_block(&s, &k->body, k, 0);
 }

@@ -4,26 +4,26 @@
 #include "kernel/kernel.h"
 
 typedef enum name_kind { NAME_VAR, NAME_SCALAR, NAME_LET, NAME_ARRAY, NAME_FRAGMENT, NAME_MBARRIER } name_kind;
-typedef struct name_entry {
+typedef struct kernel_scope_entry {
     const char *name;
     name_kind kind;
     void *object;    /* index_var, kernel_scalar, kernel_stmt (LET or ATOMIC), kernel_array, kernel_fragment, kernel_mbarrier */
     index_var *var;  /* usable in index expressions under this name; NULL: not */
     int next;        /* older entry of the same bucket, -1: none */
     unsigned bucket;
-} name_entry;
+} kernel_scope_entry;
 enum { NAME_BUCKETS = 256 };
-typedef struct name_scope {
+typedef struct kernel_scope {
     arena *arena;
-    VEC(name_entry) entries;
+    VEC(kernel_scope_entry) entries;
     int heads[NAME_BUCKETS];
-} name_scope;
+} kernel_scope;
 
-void names_init(name_scope *s, arena *a);
-const name_entry *names_find(const name_scope *s, const char *name); /* innermost; NULL: none */
-void names_add(name_scope *s, const char *name, name_kind kind, void *object, index_var *var);
-int names_mark(const name_scope *s);
-void names_undo(name_scope *s, int mark);
+void kernel_scope_init(kernel_scope *s, arena *a);
+const kernel_scope_entry *kernel_scope_find(const kernel_scope *s, const char *name); /* innermost; NULL: none */
+void kernel_scope_add(kernel_scope *s, const char *name, name_kind kind, void *object, index_var *var);
+int kernel_scope_mark(const kernel_scope *s);
+void kernel_scope_undo(kernel_scope *s, int mark);
 /* A letter or _, then letters, digits, _; not a word of conditions (and, or, not, mod, true, false). */
-bool names_is_identifier(const char *name);
+bool kernel_is_identifier(const char *name);
 #endif

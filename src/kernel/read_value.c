@@ -7,7 +7,7 @@
 
 kernel_access read_access(reader *r) {
     kernel_access access = {.lanes = 1, .vector_dim = -1};
-    const name_entry *e = reader_lookup(r, NAME_ARRAY, "an array");
+    const kernel_scope_entry *e = reader_lookup(r, NAME_ARRAY, "an array");
     if (!e)
         return access;
     kernel_array *array = e->object;
@@ -41,7 +41,7 @@ kernel_access read_access(reader *r) {
 
 fragment_ref read_fragment(reader *r) {
     fragment_ref ref = {0};
-    const name_entry *e = reader_lookup(r, NAME_FRAGMENT, "a fragment");
+    const kernel_scope_entry *e = reader_lookup(r, NAME_FRAGMENT, "a fragment");
     if (!e)
         return ref;
     ref.fragment = e->object;
@@ -151,7 +151,7 @@ static kernel_value *read_call(reader *r, kernel_op op) {
         v->type = ELEMENT_I32;
         v->lanes = (int)reader_integer(r, 2, 4096, "a lane count");
     } else if (op == KERNEL_SCALAR) {
-        const name_entry *e = reader_lookup(r, NAME_SCALAR, "a launch scalar");
+        const kernel_scope_entry *e = reader_lookup(r, NAME_SCALAR, "a launch scalar");
         const kernel_scalar *s = e ? e->object : NULL;
         v->scalar = s ? s->name : "?";
         v->type = s ? s->type : ELEMENT_F32;
@@ -180,7 +180,7 @@ static kernel_value *read_name(reader *r) {
     }
     if (reader_at(r, "inf") || reader_at(r, "nan") || reader_at(r, "true") || reader_at(r, "false"))
         return read_constant(r);
-    const name_entry *e = names_find(&r->names, r->now.text);
+    const kernel_scope_entry *e = kernel_scope_find(&r->names, r->now.text);
     if (!e) {
         reader_fail(r, "E0164", span, "nothing in scope is called `%s`", r->now.text);
     } else if (e->kind == NAME_ARRAY) {

@@ -133,7 +133,7 @@ void reader_init(reader *r, arena *a, const char *file, const char *text, diag_l
     r->at = text;
     r->line = r->column = 1;
     r->diags = diags;
-    names_init(&r->names, a);
+    kernel_scope_init(&r->names, a);
     reader_next(r);
 }
 
@@ -158,7 +158,7 @@ void reader_expect(reader *r, const char *text) {
 }
 
 const char *reader_name(reader *r, const char *what) {
-    if (r->now.kind != TOKEN_NAME || !names_is_identifier(r->now.text)) {
+    if (r->now.kind != TOKEN_NAME || !kernel_is_identifier(r->now.text)) {
         reader_fail(r, "E0161", r->now.span, "expected %s here, found `%s`", what, found(r));
         return "?";
     }
@@ -223,10 +223,10 @@ bool reader_element(reader *r, element_type *type, int *lanes) {
     return true;
 }
 
-const name_entry *reader_lookup(reader *r, name_kind kind, const char *what) {
+const kernel_scope_entry *reader_lookup(reader *r, name_kind kind, const char *what) {
     source_span span = r->now.span;
     const char *name = reader_name(r, what);
-    const name_entry *e = r->failed ? NULL : names_find(&r->names, name);
+    const kernel_scope_entry *e = r->failed ? NULL : kernel_scope_find(&r->names, name);
     if (!e)
         reader_fail(r, "E0164", span, "nothing in scope is called `%s`", name);
     else if (e->kind != kind) {
@@ -234,6 +234,44 @@ const name_entry *reader_lookup(reader *r, name_kind kind, const char *what) {
         return NULL;
     }
     return e;
+}
+
+bool reader_declare(reader *r, source_span span, const char *name, name_kind kind, void *object, index_var *var) {
+    if (r->failed)
+        return false;
+    if (kernel_scope_find(&r->names, name)) {
+        reader_fail(r, "E0167", span, "`%s` is in scope already", name);
+        return false;
+    }
+    kernel_scope_add(&r->names, name, kind, object, var);
+    return true;
+}
+
+void reader_declare_var(reader *r, source_span span, index_var *v) {
+    v->span = span;
+    reader_declare(r, span, v->name, NAME_VAR, v, v);
+}
+
+int reader_word(reader *r, const char *const *words, int count) {
+    for (int i = 0; i < count; i++)
+        if (reader_accept(r, words[i]))
+            return i;
+    return -1;
+}
+
+level_kind reader_level(reader *r) {
+    int i = reader_word(r, level_names, LEVEL_LANE + 1);
+    if (i < 0)
+        reader_fail(r, "E0161", r->now.span, "expected a level (task .. lane) here, found `%s`", r->now.text);
+    return i < 0 ? LEVEL_TASK : (level_kind)i;
+}
+
+void reader_range(reader *r, index_var *v) {
+    if (!reader_accept(r, "in"))
+        return;
+    v->lo = read_index(r);
+    reader_expect(r, "..");
+    v->hi = read_index(r);
 }
 
 /* ---- integer expressions and conditions: one reader, since both may begin with a parenthesis ---- */
@@ -271,7 +309,7 @@ static cond *as_cond(reader *r, mixed m) {
 static index_expr *read_named(reader *r) {
     source_span span = r->now.span;
     const char *name = reader_name(r, "an integer expression");
-    const name_entry *e = r->failed ? NULL : names_find(&r->names, name);
+    const kernel_scope_entry *e = r->failed ? NULL : kernel_scope_find(&r->names, name);
     if (e && e->var)
         return ix_var(r->arena, e->var);
     if (e)

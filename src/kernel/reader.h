@@ -21,7 +21,7 @@ typedef struct reader {
     int depth;          /* nesting of blocks, values and parentheses; at most READER_DEPTH: more than the checker lets pass */
     diag_list *diags;
     kernel_ir *kernel;
-    name_scope names;
+    kernel_scope names;
 } reader;
 enum { READER_DEPTH = 400 };
 
@@ -37,7 +37,14 @@ bool reader_enter(reader *r);                          /* one level deeper; fals
 void reader_leave(reader *r);
 bool reader_element(reader *r, element_type *type, int *lanes); /* f32, f32x16 */
 /* "what names": looks a name up and demands one of this kind. NULL after a failure. */
-const name_entry *reader_lookup(reader *r, name_kind kind, const char *what);
+const kernel_scope_entry *reader_lookup(reader *r, name_kind kind, const char *what);
+
+/* Brings a name into scope; false and a diagnostic when it is there already. */
+bool reader_declare(reader *r, source_span span, const char *name, name_kind kind, void *object, index_var *var);
+void reader_declare_var(reader *r, source_span span, index_var *v);
+int reader_word(reader *r, const char *const *words, int count); /* takes one of these words; -1: none of them is next */
+level_kind reader_level(reader *r);
+void reader_range(reader *r, index_var *v); /* [in lo .. hi] */
 
 index_expr *read_index(reader *r);
 cond *read_condition(reader *r);
