@@ -12,63 +12,87 @@ typedef struct builder {
 
 static const source_span nowhere = {.file = "math"};
 
-static kernel_value *let(builder *b, const char *name, kernel_value *v)
-{
+static kernel_value *let(builder *b, const char *name, kernel_value *v) {
     return kernel_ref(b->ir, kernel_let(b->ir, b->body, name, v, nowhere));
 }
-static kernel_value *f(builder *b, double x) { return kernel_const(b->ir, ELEMENT_F32, b->lanes, x); }
-static kernel_value *i(builder *b, int32_t x) { return kernel_const(b->ir, ELEMENT_I32, b->lanes, x); }
-static kernel_value *u(builder *b, uint32_t x) { return kernel_const(b->ir, ELEMENT_U32, b->lanes, x); }
-static kernel_value *add(builder *b, kernel_value *x, kernel_value *y) { return kernel_op2(b->ir, KERNEL_ADD, x->type, x, y); }
-static kernel_value *sub(builder *b, kernel_value *x, kernel_value *y) { return kernel_op2(b->ir, KERNEL_SUB, x->type, x, y); }
-static kernel_value *mul(builder *b, kernel_value *x, kernel_value *y) { return kernel_op2(b->ir, KERNEL_MUL, x->type, x, y); }
-static kernel_value *quotient(builder *b, kernel_value *x, kernel_value *y) { return kernel_op2(b->ir, KERNEL_DIV, x->type, x, y); }
-static kernel_value *fused(builder *b, kernel_value *x, kernel_value *y, kernel_value *z)
-{
+static kernel_value *f(builder *b, double x) {
+    return kernel_const(b->ir, ELEMENT_F32, b->lanes, x);
+}
+static kernel_value *i(builder *b, int32_t x) {
+    return kernel_const(b->ir, ELEMENT_I32, b->lanes, x);
+}
+static kernel_value *u(builder *b, uint32_t x) {
+    return kernel_const(b->ir, ELEMENT_U32, b->lanes, x);
+}
+static kernel_value *add(builder *b, kernel_value *x, kernel_value *y) {
+    return kernel_op2(b->ir, KERNEL_ADD, x->type, x, y);
+}
+static kernel_value *sub(builder *b, kernel_value *x, kernel_value *y) {
+    return kernel_op2(b->ir, KERNEL_SUB, x->type, x, y);
+}
+static kernel_value *mul(builder *b, kernel_value *x, kernel_value *y) {
+    return kernel_op2(b->ir, KERNEL_MUL, x->type, x, y);
+}
+static kernel_value *quotient(builder *b, kernel_value *x, kernel_value *y) {
+    return kernel_op2(b->ir, KERNEL_DIV, x->type, x, y);
+}
+static kernel_value *fused(builder *b, kernel_value *x, kernel_value *y, kernel_value *z) {
     return kernel_op3(b->ir, KERNEL_FMA, ELEMENT_F32, x, y, z);
 }
-static kernel_value *less(builder *b, kernel_value *x, kernel_value *y) { return kernel_op2(b->ir, KERNEL_LT, x->type, x, y); }
-static kernel_value *equal(builder *b, kernel_value *x, kernel_value *y) { return kernel_op2(b->ir, KERNEL_EQ, x->type, x, y); }
-static kernel_value *pick(builder *b, kernel_value *c, kernel_value *x, kernel_value *y)
-{
+static kernel_value *less(builder *b, kernel_value *x, kernel_value *y) {
+    return kernel_op2(b->ir, KERNEL_LT, x->type, x, y);
+}
+static kernel_value *equal(builder *b, kernel_value *x, kernel_value *y) {
+    return kernel_op2(b->ir, KERNEL_EQ, x->type, x, y);
+}
+static kernel_value *pick(builder *b, kernel_value *c, kernel_value *x, kernel_value *y) {
     return kernel_op3(b->ir, KERNEL_SELECT, x->type, c, x, y);
 }
-static kernel_value *unary(builder *b, kernel_op op, kernel_value *x) { return kernel_op1(b->ir, op, x->type, x); }
-static kernel_value *as(builder *b, kernel_op op, element_type t, kernel_value *x) { return kernel_op1(b->ir, op, t, x); }
-static kernel_value *bits(builder *b, kernel_value *x) { return as(b, KERNEL_BITCAST, ELEMENT_U32, x); }
-static kernel_value *real(builder *b, kernel_value *x) { return as(b, KERNEL_BITCAST, ELEMENT_F32, x); }
-static kernel_value *bit(builder *b, kernel_op op, kernel_value *x, kernel_value *y) { return kernel_op2(b->ir, op, x->type, x, y); }
-static kernel_value *shift_left(builder *b, kernel_value *x, int n)
-{
+static kernel_value *unary(builder *b, kernel_op op, kernel_value *x) {
+    return kernel_op1(b->ir, op, x->type, x);
+}
+static kernel_value *as(builder *b, kernel_op op, element_type t, kernel_value *x) {
+    return kernel_op1(b->ir, op, t, x);
+}
+static kernel_value *bits(builder *b, kernel_value *x) {
+    return as(b, KERNEL_BITCAST, ELEMENT_U32, x);
+}
+static kernel_value *real(builder *b, kernel_value *x) {
+    return as(b, KERNEL_BITCAST, ELEMENT_F32, x);
+}
+static kernel_value *bit(builder *b, kernel_op op, kernel_value *x, kernel_value *y) {
+    return kernel_op2(b->ir, op, x->type, x, y);
+}
+static kernel_value *shift_left(builder *b, kernel_value *x, int n) {
     return bit(b, KERNEL_SHL, x, x->type == ELEMENT_I32 ? i(b, n) : u(b, (uint32_t)n));
 }
-static kernel_value *shift_right(builder *b, kernel_value *x, int n)
-{
+static kernel_value *shift_right(builder *b, kernel_value *x, int n) {
     return bit(b, KERNEL_SHR, x, x->type == ELEMENT_I32 ? i(b, n) : u(b, (uint32_t)n));
 }
-static kernel_value *and(builder *b, kernel_value *x, uint32_t mask) { return bit(b, KERNEL_BIT_AND, x, u(b, mask)); }
-static kernel_value *not_a_number(builder *b) { return real(b, u(b, 0x7fc00000)); }
+static kernel_value * and (builder * b, kernel_value *x, uint32_t mask) {
+    return bit(b, KERNEL_BIT_AND, x, u(b, mask));
+}
+static kernel_value *not_a_number(builder *b) {
+    return real(b, u(b, 0x7fc00000));
+}
 
 /* Horner's rule, coefficients from the constant term up. */
-static kernel_value *polynomial(builder *b, kernel_value *x, const double *c, int count)
-{
+static kernel_value *polynomial(builder *b, kernel_value *x, const double *c, int count) {
     kernel_value *p = f(b, c[count - 1]);
     for (int n = count - 2; n >= 0; n--)
         p = fused(b, p, x, f(b, c[n]));
     return p;
 }
-#define POLYNOMIAL(b, x, ...)                                                                                         \
+#define POLYNOMIAL(b, x, ...)                                                                                                    \
     polynomial((b), (x), (const double[]){__VA_ARGS__}, (int)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)))
 
 /* The magnitude of `result` with `sign`'s top bit toggled into it. */
-static kernel_value *with_sign(builder *b, kernel_value *result, kernel_value *sign)
-{
+static kernel_value *with_sign(builder *b, kernel_value *result, kernel_value *sign) {
     return real(b, bit(b, KERNEL_BIT_XOR, bits(b, result), sign));
 }
 
 /* exp(x) = 2^n exp(r), |r| <= ln 2 / 2. The scale is applied in two halves so that results below 2^-126 round once. */
-static kernel_value *exp_of(builder *b, kernel_value *x)
-{
+static kernel_value *exp_of(builder *b, kernel_value *x) {
     kernel_value *low = let(b, "above", pick(b, less(b, x, f(b, -104)), f(b, -104), x)); /* keeps a NaN */
     kernel_value *c = let(b, "clamped", pick(b, less(b, f(b, 89), low), f(b, 89), low));
     kernel_value *n = let(b, "n", unary(b, KERNEL_RINT, mul(b, c, f(b, 0x1.715476p+0))));
@@ -85,18 +109,16 @@ static kernel_value *exp_of(builder *b, kernel_value *x)
 }
 
 /* log(x) = n ln 2 + log(1 + g), sqrt(1/2) <= 1 + g < sqrt(2). */
-static kernel_value *log_of(builder *b, kernel_value *x)
-{
+static kernel_value *log_of(builder *b, kernel_value *x) {
     kernel_value *tiny = let(b, "tiny", less(b, x, f(b, 0x1p-126)));
     kernel_value *scaled = let(b, "scaled", pick(b, tiny, mul(b, x, f(b, 0x1p23)), x));
     kernel_value *w = let(b, "w", sub(b, as(b, KERNEL_BITCAST, ELEMENT_I32, scaled), i(b, 0x3f3504f3)));
-    kernel_value *m = as(b, KERNEL_BITCAST, ELEMENT_F32,
-                         add(b, bit(b, KERNEL_BIT_AND, w, i(b, 0x7fffff)), i(b, 0x3f3504f3)));
+    kernel_value *m = as(b, KERNEL_BITCAST, ELEMENT_F32, add(b, bit(b, KERNEL_BIT_AND, w, i(b, 0x7fffff)), i(b, 0x3f3504f3)));
     kernel_value *g = let(b, "g", sub(b, m, f(b, 1)));
     kernel_value *e = as(b, KERNEL_CONVERT, ELEMENT_F32, shift_right(b, w, 23));
     kernel_value *n = let(b, "n", add(b, e, pick(b, tiny, f(b, -23), f(b, 0))));
-    kernel_value *p = POLYNOMIAL(b, g, 0x1.555548p-2, -0x1.000006p-2, 0x1.99a4b6p-3, -0x1.555c4ep-3, 0x1.23376ap-3, -0x1.fc220ap-4,
-                                 0x1.e6f052p-4, -0x1.de3bdep-4, 0x1.145780p-4);
+    kernel_value *p = POLYNOMIAL(b, g, 0x1.555548p-2, -0x1.000006p-2, 0x1.99a4b6p-3, -0x1.555c4ep-3, 0x1.23376ap-3,
+                                 -0x1.fc220ap-4, 0x1.e6f052p-4, -0x1.de3bdep-4, 0x1.145780p-4);
     kernel_value *q = fused(b, let(b, "p", p), g, f(b, -0.5));
     kernel_value *t = let(b, "t", fused(b, mul(b, g, g), q, fused(b, n, f(b, 0x1.7f7d1cp-20), g)));
     kernel_value *y = let(b, "y", fused(b, n, f(b, 0x1.62e4p-1), t));
@@ -105,8 +127,7 @@ static kernel_value *log_of(builder *b, kernel_value *x)
     return pick(b, equal(b, x, f(b, 0)), f(b, -INFINITY), s);
 }
 
-static kernel_value *tanh_of(builder *b, kernel_value *x)
-{
+static kernel_value *tanh_of(builder *b, kernel_value *x) {
     kernel_value *sign = let(b, "sign", and(b, bits(b, x), 0x80000000));
     kernel_value *a = let(b, "a", unary(b, KERNEL_ABS, x));
     kernel_value *c = let(b, "clamped", pick(b, less(b, f(b, 10), a), f(b, 10), a));
@@ -119,13 +140,12 @@ static kernel_value *tanh_of(builder *b, kernel_value *x)
 }
 
 /* Below 1: x + x P(x^2). Above: 1 - exp(Q(x) - x), Q(x) - x being log erfc(x); from 4 on it rounds to 1. */
-static kernel_value *erf_of(builder *b, kernel_value *x)
-{
+static kernel_value *erf_of(builder *b, kernel_value *x) {
     kernel_value *sign = let(b, "sign", and(b, bits(b, x), 0x80000000));
     kernel_value *a = let(b, "a", unary(b, KERNEL_ABS, x));
     kernel_value *c = let(b, "clamped", pick(b, less(b, f(b, 4), a), f(b, 4), a));
-    kernel_value *q = POLYNOMIAL(b, c, 0x1.8a5596p-13, -0x1.096066p-3, -0x1.443568p-1, -0x1.bc15p-4, 0x1.9d0296p-6, -0x1.138bb4p-8,
-                                 0x1.cec198p-12, -0x1.6bd1b8p-16);
+    kernel_value *q = POLYNOMIAL(b, c, 0x1.8a5596p-13, -0x1.096066p-3, -0x1.443568p-1, -0x1.bc15p-4, 0x1.9d0296p-6,
+                                 -0x1.138bb4p-8, 0x1.cec198p-12, -0x1.6bd1b8p-16);
     kernel_value *e = let(b, "e", unary(b, KERNEL_EXP, sub(b, q, c)));
     kernel_value *large = let(b, "large", sub(b, f(b, 1), e));
     kernel_value *s = let(b, "s", mul(b, a, a));
@@ -136,8 +156,7 @@ static kernel_value *erf_of(builder *b, kernel_value *x)
 }
 
 /* The upper 32 bits of a 24-bit number times a 32-bit one. */
-static kernel_value *high_product(builder *b, kernel_value *m, kernel_value *n)
-{
+static kernel_value *high_product(builder *b, kernel_value *m, kernel_value *n) {
     kernel_value *ml = and(b, m, 0xffff), *mh = shift_right(b, m, 16), *nl = and(b, n, 0xffff), *nh = shift_right(b, n, 16);
     kernel_value *low = let(b, "low", mul(b, ml, nl));
     kernel_value *mid = let(b, "mid", mul(b, ml, nh));
@@ -148,8 +167,7 @@ static kernel_value *high_product(builder *b, kernel_value *m, kernel_value *n)
 /* a >= 0 as q quarter turns and an angle in [-pi/4, pi/4]. Below 2^16 three parts of pi/2 are subtracted (exactly: n times the
  * first part fits). From there on the fraction of a * 2/pi is taken from a window of 2/pi's bits (Payne and Hanek): multiples of
  * four quarter turns are never formed, so the result is good over all floats. Both ways are computed; there is no branch. */
-static kernel_value *quarter_turns(builder *b, kernel_value *a, kernel_value **turns)
-{
+static kernel_value *quarter_turns(builder *b, kernel_value *a, kernel_value **turns) {
     kernel_value *n = let(b, "n", unary(b, KERNEL_RINT, mul(b, a, f(b, 0x1.45f306p-1))));
     kernel_value *r1 = let(b, "r1", fused(b, n, f(b, -0x1.921fb6p+0), a));
     kernel_value *r2 = fused(b, n, f(b, 0x1.777a5cp-25), r1);
@@ -172,8 +190,9 @@ static kernel_value *quarter_turns(builder *b, kernel_value *a, kernel_value **t
     }
     kernel_value *window[3];
     for (int k = 0; k < 3; k++)
-        window[k] = let(b, "window", bit(b, KERNEL_BIT_OR, bit(b, KERNEL_SHL, raw[k], left),
-                                         bit(b, KERNEL_SHR, shift_right(b, raw[k + 1], 1), right)));
+        window[k] = let(
+            b, "window",
+            bit(b, KERNEL_BIT_OR, bit(b, KERNEL_SHL, raw[k], left), bit(b, KERNEL_SHR, shift_right(b, raw[k + 1], 1), right)));
     kernel_value *l1 = let(b, "l1", mul(b, m, window[1]));
     kernel_value *mid = let(b, "middle", add(b, l1, high_product(b, m, window[2])));
     kernel_value *carry = pick(b, less(b, mid, l1), u(b, 1), u(b, 0));
@@ -187,7 +206,8 @@ static kernel_value *quarter_turns(builder *b, kernel_value *a, kernel_value **t
     kernel_value *zero_low = pick(b, equal(b, l, u(b, 0)), negative, u(b, 0));
     kernel_value *hm = let(b, "hm", add(b, bit(b, KERNEL_BIT_XOR, h, flip), zero_low));
     kernel_value *lm = let(b, "lm", add(b, bit(b, KERNEL_BIT_XOR, l, flip), negative));
-    kernel_value *big = let(b, "big", as(b, KERNEL_CONVERT, ELEMENT_F32, as(b, KERNEL_BITCAST, ELEMENT_I32, and(b, hm, 0xffffff00))));
+    kernel_value *big =
+        let(b, "big", as(b, KERNEL_CONVERT, ELEMENT_F32, as(b, KERNEL_BITCAST, ELEMENT_I32, and(b, hm, 0xffffff00))));
     kernel_value *rest = bit(b, KERNEL_BIT_OR, shift_left(b, hm, 24), shift_right(b, lm, 8));
     kernel_value *rest_real = let(b, "rest", mul(b, as(b, KERNEL_CONVERT, ELEMENT_F32, rest), f(b, 0x1p-24)));
     kernel_value *t = let(b, "t", mul(b, big, f(b, 0x1.921fb6p+0)));
@@ -203,8 +223,7 @@ static kernel_value *quarter_turns(builder *b, kernel_value *a, kernel_value **t
 }
 
 /* sin or cos of q quarter turns and r: the polynomial of sin when q is even (odd for cos), negated for q mod 4 >= 2. */
-static kernel_value *of_quarter(builder *b, kernel_value *r, kernel_value *q, kernel_value *sign)
-{
+static kernel_value *of_quarter(builder *b, kernel_value *r, kernel_value *q, kernel_value *sign) {
     kernel_value *s = let(b, "s", mul(b, r, r));
     kernel_value *ps = POLYNOMIAL(b, s, -0x1.555544p-3, 0x1.1106bcp-7, -0x1.991694p-13);
     kernel_value *sine = let(b, "sine", fused(b, mul(b, r, s), ps, r));
@@ -215,26 +234,22 @@ static kernel_value *of_quarter(builder *b, kernel_value *r, kernel_value *q, ke
     return with_sign(b, v, sign ? bit(b, KERNEL_BIT_XOR, turn, sign) : turn);
 }
 
-static kernel_value *sin_of(builder *b, kernel_value *x)
-{
+static kernel_value *sin_of(builder *b, kernel_value *x) {
     kernel_value *sign = let(b, "sign", and(b, bits(b, x), 0x80000000)), *q;
     kernel_value *r = quarter_turns(b, let(b, "a", unary(b, KERNEL_ABS, x)), &q);
     return of_quarter(b, r, q, sign);
 }
 
-static kernel_value *cos_of(builder *b, kernel_value *x)
-{
+static kernel_value *cos_of(builder *b, kernel_value *x) {
     kernel_value *q, *r = quarter_turns(b, let(b, "a", unary(b, KERNEL_ABS, x)), &q);
     return of_quarter(b, r, let(b, "next", add(b, q, u(b, 1))), NULL);
 }
 
-static kernel_value *rsqrt_of(builder *b, kernel_value *x)
-{
+static kernel_value *rsqrt_of(builder *b, kernel_value *x) {
     return quotient(b, f(b, 1), unary(b, KERNEL_SQRT, x));
 }
 
-bool math_describe(arena *a, kernel_op op, int lanes, math_function *out)
-{
+bool math_describe(arena *a, kernel_op op, int lanes, math_function *out) {
     kernel_value *(*of)(builder *, kernel_value *);
     switch (op) {
     case KERNEL_EXP: of = exp_of; break;

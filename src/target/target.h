@@ -6,7 +6,7 @@
 
 typedef struct target {
     const char *name, *title;
-    const machine_model *(*machine)(void);  /* of this computer where it can be probed, else a generic one */
+    const machine_model *(*machine)(void); /* of this computer where it can be probed, else a generic one */
     const target_limits *(*limits)(void);
     /* The device code that the runtime compiles and loads. */
     bool (*emit)(const proved_plan *p, text_buffer *out, diag_list *diags);
@@ -17,9 +17,12 @@ extern const target target_table[];
 extern const int target_count;
 const target *target_find(const char *name);
 
+/* The name of the entry for variant v, NAME_variant_v, NAME being the plan's name made legal in C. Heap text. */
+char *target_entry_name(const char *plan_name, int variant);
+
 /* How emitted C is called, per plan variant `v`:
  *   void NAME_variant_v(void *const *arrays, const int64_t *integers, const float *floats, int64_t first, int64_t last, void *scratch);
- * arrays: the GLOBAL arrays in the kernel's order; integers: the kernel's symbols in order, then its integer scalars in order;
- * floats: its f32 scalars in order; tasks first..last-1 of the row-major task grid are run; scratch: kernel_private_bytes() bytes,
+ * arrays: the GLOBAL arrays in the kernel's order, views left out; integers: the kernel's symbols in order, then its integer scalars in order;
+ * floats: its f32 and bool scalars in order; tasks first..last-1 of the row-major task grid are run; scratch: kernel_private_bytes() bytes,
  * 64-byte aligned, one per worker. */
 #endif

@@ -1,0 +1,24 @@
+/* A launch plan as C: one function per variant does one task, an entry per variant runs a span of tasks. Private to target/. */
+#ifndef TILEC_TARGET_C_PLAN_H
+#define TILEC_TARGET_C_PLAN_H
+#include "target/cfamily.h"
+
+typedef struct c_plan {
+    const char *name;      /* a legal C name */
+    const char *prelude;   /* types and helper functions */
+    cfamily_names helpers; /* their names */
+    const char *functions; /* task functions and entries NAME_variant_0, .. */
+} c_plan;
+
+/* Prints every variant. Entries are as target.h says; `linkage` stands before each ("" or "static "). False with diagnostics. */
+bool c_plan_print(arena *a, const launch_plan *plan, const char *linkage, c_plan *out, diag_list *diags);
+/* The text in front of the prelude: includes and pragmas. */
+void c_plan_head(text_buffer *out);
+/* Free text made safe inside a C comment. */
+const char *c_comment_text(arena *a, const char *text);
+
+bool c_emit(const proved_plan *p, text_buffer *out, diag_list *diags);       /* c_plan.c */
+bool c_build(const proved_plan *p, const char *directory, diag_list *diags); /* c_build.c */
+const machine_model *c_machine(void);                                        /* c_machine.c */
+const target_limits *c_limits(void);
+#endif

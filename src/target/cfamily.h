@@ -1,0 +1,176 @@
+/* The printer shared by the C-like targets. It walks Kernel IR and prints statements, integer expressions and layouts; what differs
+ * between targets (type names, how a value op is spelt, what a kernel looks like from outside) is a dialect's. Private to target/. */
+#ifndef TILEC_TARGET_CFAMILY_H
+#define TILEC_TARGET_CFAMILY_H
+#include "kernel/kernel.h"
+#include "target/target.h"
+
+typedef struct cfamily cfamily;
+
+/* An expression's text and how tightly its outermost operator binds. */
+typedef enum precedence {
+    PRECEDENCE_CONDITIONAL,
+    PRECEDENCE_OR,
+    PRECEDENCE_AND,
+    PRECEDENCE_BITS, /* | ^ & << >> : always parenthesised inside anything else */
+    PRECEDENCE_COMPARE,
+    PRECEDENCE_ADD,
+    PRECEDENCE_MULTIPLY,
+    PRECEDENCE_UNARY,
+    PRECEDENCE_PRIMARY
+} precedence;
+typedef struct text_expr {
+    const char *text;
+    precedence precedence;
+} text_expr;
+
+/* Small functions the printed code calls; a dialect writes those that are used into the prelude, once each. */
+typedef enum cfamily_helper {
+    HELPER_SPLAT,               /* (x) */
+    HELPER_IOTA,                /* () */
+    HELPER_LOAD,                /* (pointer) */
+    HELPER_LOAD_FIRST,          /* (pointer, count) */
+    HELPER_LOAD_STRIDED,        /* (pointer, stride) */
+    HELPER_LOAD_STRIDED_FIRST,  /* (pointer, stride, count) */
+    HELPER_STORE,               /* (pointer, v) */
+    HELPER_STORE_FIRST,         /* (pointer, v, count) */
+    HELPER_STORE_STRIDED,       /* (pointer, stride, v) */
+    HELPER_STORE_STRIDED_FIRST, /* (pointer, stride, v, count) */
+    HELPER_BLOCK_LOAD,          /* (base, element): one value, or lanes values inside one block, of a block format */
+    HELPER_NEG,                 /* (x): wrapping integers */
+    HELPER_ABS,
+    HELPER_FLOOR,
+    HELPER_RINT,
+    HELPER_SQRT,
+    HELPER_WRAP_ADD,
+    HELPER_WRAP_SUB,
+    HELPER_WRAP_MUL,
+    HELPER_MIN,
+    HELPER_MAX,
+    HELPER_MIN_NUMBER, /* (x, c): c is known not to be NaN */
+    HELPER_MAX_NUMBER,
+    HELPER_FMA,
+    HELPER_SELECT,        /* (mask, x, y) */
+    HELPER_PREFIX_SELECT, /* (count, x, y) */
+    HELPER_CONVERT,       /* (x): from another type */
+    HELPER_CONVERT_SATURATE,
+    HELPER_BITCAST,
+    HELPER_SHL,
+    HELPER_SHR,
+    HELPER_LANES_SUM,
+    HELPER_LANES_MAX,
+    HELPER_LANES_MIN,
+    HELPER_FLOOR_DIV, /* int64: (a, b), b > 0 */
+    HELPER_FLOOR_MOD,
+    HELPER_INDEX_MIN,
+    HELPER_INDEX_MAX,
+    HELPER_SWIZZLE /* int64: (offset, bits, base, shift) */
+} cfamily_helper;
+
+typedef struct cfamily_dialect {
+    const char *target;
+    const char *index_type;                                              /* of index expressions */
+    const char *(*register_type)(cfamily *p, element_type t, int lanes); /* declares it in the prelude when it must be */
+    const char *(*storage_type)(element_type t);                         /* of an array's elements in memory */
+    const char *(*helper)(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes); /* its name */
+    text_expr (*constant)(cfamily *p, element_type t, double number);                                  /* a scalar literal */
+    text_expr (*value)(cfamily *p, const kernel_value *v); /* ops with operands; refuses what it lacks */
+} cfamily_dialect;
+
+/* What is known of an array while a kernel is printed. */
+typedef struct cfamily_array {
+    const char *name;
+    bool read, used;
+    bool in_registers;  /* REGISTER arrays whose every index is constant once loops are unrolled: one variable a cell */
+    const char **cells; /* in_registers: the variables' names, by row-major number; NULL where not used yet */
+    int64_t cell_count;
+    int64_t scratch; /* PRIVATE: byte offset in the scratch memory */
+} cfamily_array;
+
+typedef struct cfamily_binding {
+    const void *key;  /* index_var, LET statement or shared value */
+    const char *text; /* its name */
+    bool is_constant; /* an unrolled loop's variable */
+    int64_t value;
+    int64_t multiple; /* a divisor of its value; 0: the value is 0 */
+    bool used;        /* its name was printed */
+} cfamily_binding;
+
+typedef struct cfamily_names {
+    const char **at;
+    int count, capacity;
+} cfamily_names;
+
+struct cfamily {
+    arena *arena;
+    const cfamily_dialect *dialect;
+    diag_list *diags;
+    bool failed;
+    text_buffer prelude;   /* types and helpers, in order of first use */
+    cfamily_names helpers; /* what the prelude holds */
+    text_buffer *out;      /* where statements go */
+    int indent;
+    const kernel_ir *kernel;
+    cfamily_array *arrays;     /* by array id */
+    cfamily_names names;       /* taken in the current function */
+    cfamily_binding *bindings; /* an open hash table */
+    int binding_count, binding_capacity;
+    const void **live; /* LETs and variables that something printed refers to: an open hash table */
+    int live_count, live_capacity;
+    const char *suffix;      /* of names made inside unrolled loops: "_2_0" */
+    const char *break_label; /* where BREAK goes: past an unrolled loop; NULL: a plain break */
+    bool label_used;
+};
+
+/* ---- cfamily.c ---- */
+/* Prints the statements of a kernel's body for one task; ids, symbols and scalars must be bound to names. */
+void cfamily_body(cfamily *p, const kernel_ir *k);
+void cfamily_begin(cfamily *p, const kernel_ir *k); /* prepares arrays, names and liveness for a new kernel */
+void cfamily_block(cfamily *p, const kernel_block *b);
+void cfamily_line(cfamily *p, const char *format, ...) PRINTF_LIKE(2, 3);
+bool cfamily_refuse(cfamily *p, source_span span, const char *what, ...) PRINTF_LIKE(3, 4); /* E0551; returns false */
+bool cfamily_array_used(const cfamily *p, const kernel_array *a);
+bool cfamily_is_live(const cfamily *p, const void *key);
+bool cfamily_prints(const cfamily *p, const kernel_stmt *s);
+
+/* ---- cfamily_names.c ---- */
+bool names_have(const cfamily_names *n, const char *name);
+void names_add(cfamily *p, cfamily_names *n, const char *name);
+const char *cfamily_unique(cfamily *p, const char *wanted); /* a legal name not yet taken in this function, and takes it */
+const char *cfamily_legal(arena *a, const char *wanted);    /* letters, digits and _, no keyword, no name of ours */
+cfamily_binding *cfamily_bind(cfamily *p, const void *key, const char *text);
+const cfamily_binding *cfamily_find(const cfamily *p, const void *key);
+void cfamily_mark(cfamily *p, const void *key);
+
+/* ---- cfamily_index.c ---- */
+index_expr *cfamily_fold(cfamily *p, index_expr *x); /* unrolled loops' variables replaced by their values */
+text_expr cfamily_index(cfamily *p, index_expr *x);
+text_expr cfamily_cond(cfamily *p, const cond *c);
+const char *cfamily_index_text(cfamily *p, index_expr *x);
+int64_t cfamily_multiple(cfamily *p, const index_expr *x);                     /* a divisor of x; 0 when x is 0 */
+const char *cfamily_offset(cfamily *p, const kernel_access *access, int lane); /* element offset of that lane, as text */
+/* How the lanes of an access lie in memory: 1 contiguous, another constant or a text stride, or 0 when neither. */
+bool cfamily_contiguous(cfamily *p, const kernel_access *access);
+const char *cfamily_stride(cfamily *p, const kernel_access *access);    /* NULL when lanes do not lie at equal distances */
+const char *cfamily_wrap(cfamily *p, text_expr e, precedence at_least); /* parenthesised when it binds less tightly */
+
+/* ---- cfamily_value.c ---- */
+text_expr cfamily_value(cfamily *p, const kernel_value *v);
+/* Prints values used twice within `v` as temporaries first, then gives the text of v. */
+text_expr cfamily_statement_value(cfamily *p, const kernel_value *v);
+void cfamily_store(cfamily *p, const kernel_access *access, const kernel_value *v);
+const char *cfamily_call(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes, const char *format, ...)
+    PRINTF_LIKE(6, 7);
+bool cfamily_is_number(const kernel_value *v);                     /* known not to be NaN */
+const char *cfamily_cell(cfamily *p, const kernel_access *access); /* the variable of a cell kept in registers */
+
+/* ---- c_helpers.c ---- */
+const char *c_register_type(cfamily *p, element_type t, int lanes);
+const char *c_storage_type(element_type t);
+const char *c_helper(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes);
+const char *c_math(cfamily *p, kernel_op op, int lanes); /* exp, log, ...: printed from kernel/math.c */
+const char *c_type_tag(element_type t);                  /* "f32": how types stand in names */
+
+/* ---- c.c ---- */
+extern const cfamily_dialect c_dialect;
+#endif

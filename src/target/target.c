@@ -1,0 +1,25 @@
+#include "target/target.h"
+#include "target/c_plan.h"
+#include <string.h>
+
+const target target_table[] = {
+#define TARGET(name, title, machine, limits, emit, build) {name, title, machine, limits, emit, build},
+#include "target/target.def"
+#undef TARGET
+};
+const int target_count = (int)(sizeof target_table / sizeof *target_table);
+
+const target *target_find(const char *name) {
+    for (int i = 0; i < target_count; i++)
+        if (!strcmp(target_table[i].name, name))
+            return &target_table[i];
+    return NULL;
+}
+
+char *target_entry_name(const char *plan_name, int variant) {
+    arena *a = arena_new();
+    text_buffer b = {0};
+    text_add(&b, "%s_variant_%d", cfamily_legal(a, plan_name), variant);
+    arena_free(a);
+    return b.text;
+}
