@@ -28,8 +28,16 @@ static void refute(prover *p, place *at, int d, const witness *w)
     prover_refuted(p, at->array->name, at->span, w->text, model_text(m, "this %s %s, outside `%s`", verb, text, at->array->name), mend);
 }
 
-/* True when p stays inside; otherwise an item tells. */
-static bool judge_place(prover *p, place *at)
+/* The least violation found so far. */
+typedef struct worst {
+    place *at;
+    int d;
+    witness w;
+    place *open;      /* a place that was neither proved nor refuted; NULL: none */
+    const char *why;  /* the term; NULL: a question failed */
+} worst;
+
+static void judge_place(prover *p, place *at, worst *found)
 {
     model *m = p->m;
     for (int d = 0; d < at->array->rank; d++)
@@ -37,23 +45,18 @@ static bool judge_place(prover *p, place *at)
             sets_question(m->sets);
             m->why = NULL;
             int_set *x = outside(m, at, d, high);
-            if (!x) {
-                prover_gave_up(p, at->array->name, at->span);
-                return false;
-            }
             witness w = witness_of(m, x, scope_names(m, at->scope), at->scope->depth);
             if (w.verdict == VERDICT_PROVED)
                 continue;
             const char *why = place_imprecise(m, at, true);
-            if (w.verdict == VERDICT_REFUTED && !why)
-                refute(p, at, d, &w);
-            else if (why)
-                prover_unknown(p, at->array->name, at->span, NULL, why);
-            else
-                prover_gave_up(p, at->array->name, at->span);
-            return false;
+            if (w.verdict == VERDICT_REFUTED && !why) {
+                if (!found->at || witness_is_less(m, &w, &found->w))
+                    *found = (worst){at, d, w, found->open, found->why};
+            } else if (!found->open) {
+                found->open = at;
+                found->why = why ? why : m->why;
+            }
         }
-    return true;
 }
 
 /* `let v in lo .. hi = value`: the values outside the stated range. */
@@ -99,14 +102,21 @@ void judge_bounds(prover *p)
         return;
     for (int i = 0; i < p->kernel->arrays.count; i++) {
         const kernel_array *a = p->kernel->arrays.at[i];
-        bool fine = true;
+        worst found = {0};
         if (a->space == SPACE_GHOST || !model_touched(m, a, ACCESS_READ | ACCESS_WRITE))
             continue;
         prover_start(p);
-        for (int j = 0; j < m->places.count && fine; j++)
+        for (int j = 0; j < m->places.count; j++)
             if (m->places.at[j]->array == a)
-                fine = judge_place(p, m->places.at[j]);
-        if (fine)
+                judge_place(p, m->places.at[j], &found);
+        m->why = found.why;
+        if (found.at)
+            refute(p, found.at, found.d, &found.w);
+        else if (found.open && found.why)
+            prover_unknown(p, a->name, found.open->span, NULL, found.why);
+        else if (found.open)
+            prover_gave_up(p, a->name, found.open->span);
+        else
             prover_proved(p, a->name, a->span);
     }
     for (int i = 0; i < m->lets.count; i++) {

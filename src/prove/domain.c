@@ -145,11 +145,48 @@ int_set *domain_of(model *m, scope *s)
     return s->domain;
 }
 
+/* `v` in `let v = ids[e]`, ids without repetition: e, which tells two values apart as well as they do themselves. */
+static const index_expr *source_of(model *m, const index_expr *x, const kernel_array **from)
+{
+    if (x->op != IX_VAR || !model_knows(m, x->var))
+        return NULL;
+    for (int i = 0; i < m->lets.count; i++) {
+        const kernel_stmt *let = m->lets.at[i].let;
+        if (let->var != x->var || let->value->op != KERNEL_LOAD)
+            continue;
+        const kernel_access *a = &let->value->access;
+        bool fit = a->array->element_injective && a->array->use == USE_IN && a->array->rank == 1 && a->lanes == 1 && !a->active;
+        *from = a->array;
+        return fit ? a->indices[0] : NULL;
+    }
+    return NULL;
+}
+
+int scattered_dim(model *m, const kernel_array *a)
+{
+    for (int d = 0; d < a->rank; d++) {
+        const kernel_array *from = NULL, *same = NULL;
+        bool all = true, any = false;
+        for (int i = 0; i < m->places.count && all; i++) {
+            const place *p = m->places.at[i];
+            if (p->array != a)
+                continue;
+            all = !p->extents && !(p->lanes > 1 && p->vector_dim == d) && source_of(m, p->indices[d], &from) && (!any || from == same);
+            same = from;
+            any = true;
+        }
+        if (any && all)
+            return d;
+    }
+    return -1;
+}
+
 /* cell dimension d of a place, in a space of `dims` + rank dimensions */
-static int_set *place_dimension(model *m, const place *p, int d, int dims)
+static int_set *place_dimension(model *m, const place *p, int d, int dims, bool source)
 {
     int all = dims + p->array->rank;
-    affine *start = affine_of(m, all, p->indices[d]);
+    const kernel_array *from;
+    affine *start = affine_of(m, all, source ? source_of(m, p->indices[d], &from) : p->indices[d]);
     if (!start)
         return NULL;
     affine *cell = affine_dim(m, all, dims + d), *after = affine_subtract(m, cell, start), *before = affine_subtract(m, start, cell);
@@ -160,40 +197,56 @@ static int_set *place_dimension(model *m, const place *p, int d, int dims)
     if (!extent)
         return NULL;
     affine *last = affine_add(m, before, affine_constant(m, all, -1));
-    int_set *box = sets_intersect(m->sets, affine_nonnegative(m, after), affine_nonnegative(m, affine_add(m, last, extent)));
-    return box;
+    return sets_intersect(m->sets, affine_nonnegative(m, after), affine_nonnegative(m, affine_add(m, last, extent)));
+}
+
+/* Lane l takes part if l < active. */
+static int_set *active_lanes(model *m, const place *p, int dims)
+{
+    int all = dims + p->array->rank;
+    affine *active = affine_of(m, all, p->active), *room = affine_add(m, active, affine_constant(m, all, -1));
+    if (room && p->lanes > 1 && p->vector_dim >= 0) {
+        affine *start = affine_of(m, all, p->indices[p->vector_dim]);
+        room = affine_subtract(m, room, affine_subtract(m, affine_dim(m, all, dims + p->vector_dim), start));
+    }
+    return affine_nonnegative(m, room);
+}
+
+static int_set *make_cells(model *m, place *p, int source_dim)
+{
+    int dims = p->scope->depth;
+    int_set *x = sets_insert(m->sets, domain_of(m, p->scope), dims, p->array->rank);
+    for (int d = 0; d <= p->array->rank; d++) {
+        m->why = NULL;
+        if (d == p->array->rank && !p->active)
+            break;
+        if (d == p->array->rank && p->lanes > 1 && p->vector_dim < 0) { /* part of a vector cell: neither written nor left alone */
+            p->not_affine = p->not_affine ? p->not_affine : "a masked access of a whole vector";
+            break;
+        }
+        int_set *by = d < p->array->rank ? place_dimension(m, p, d, dims, d == source_dim) : active_lanes(m, p, dims);
+        if (by)
+            x = sets_intersect(m->sets, x, by);
+        else if (!p->not_affine)
+            p->not_affine = m->why ? m->why : "a question that took too many steps";
+    }
+    return sets_simplify(m->sets, x);
 }
 
 int_set *cells_of(model *m, place *p)
 {
-    if (p->tried)
-        return p->cells;
+    if (!p->tried)
+        p->cells = make_cells(m, p, -1);
     p->tried = true;
-    int dims = p->scope->depth, all = dims + p->array->rank;
-    int_set *x = sets_insert(m->sets, domain_of(m, p->scope), dims, p->array->rank);
-    for (int d = 0; d < p->array->rank; d++) {
-        m->why = NULL;
-        int_set *by = place_dimension(m, p, d, dims);
-        if (by)
-            x = sets_intersect(m->sets, x, by);
-        else
-            p->not_affine = m->why ? m->why : "a question that took too many steps";
-    }
-    if (p->active) { /* lane l takes part if l < active */
-        affine *active = affine_of(m, all, p->active), *room = affine_add(m, active, affine_constant(m, all, -1));
-        if (room && p->lanes > 1 && p->vector_dim >= 0) {
-            affine *start = affine_of(m, all, p->indices[p->vector_dim]);
-            affine *lane = affine_subtract(m, affine_dim(m, all, dims + p->vector_dim), start);
-            room = affine_subtract(m, room, lane);
-        }
-        int_set *by = affine_nonnegative(m, room);
-        if (by)
-            x = sets_intersect(m->sets, x, by);
-        else
-            p->not_affine = p->not_affine ? p->not_affine : m->why;
-    }
-    p->cells = sets_simplify(m->sets, x);
     return p->cells;
+}
+
+int_set *source_cells_of(model *m, place *p)
+{
+    if (!p->source_tried)
+        p->source_cells = make_cells(m, p, scattered_dim(m, p->array));
+    p->source_tried = true;
+    return p->source_cells;
 }
 
 const char *place_imprecise(model *m, place *p, bool data_counts)

@@ -52,31 +52,56 @@ static int_set *never_written(model *m, place *p, int_set *cells)
     return cells;
 }
 
-static bool judge_read(prover *p, place *at)
+/* The least violation found so far. */
+typedef struct worst {
+    place *at;
+    witness w;
+    place *open;      /* a read that was neither proved nor refuted; NULL: none */
+    const char *why, *when;
+} worst;
+
+static void judge_read(prover *p, place *at, worst *found)
 {
     model *m = p->m;
     const kernel_array *a = at->array;
     sets_question(m->sets);
     int_set *cells = cells_of(m, at);
     if (one_covers(m, at, cells))
-        return true;
+        return;
     sets_question(m->sets);
     witness w = witness_of(m, never_written(m, at, cells), scope_names(m, at->scope), at->scope->depth);
     if (w.verdict == VERDICT_PROVED)
-        return true;
+        return;
     const char *why = place_imprecise(m, at, false);
     if (!why)
         why = array_inexact(m, a, ACCESS_WRITE);
     if (!why && a->use == USE_WORKSPACE)
         why = "a workspace that another kernel may have written";
-    if (why)
-        prover_unknown(p, a->name, at->span, w.text, why);
-    else if (w.verdict == VERDICT_REFUTED)
-        prover_refuted(p, a->name, at->span, w.text,
-                       model_text(m, "this reads %s, which nothing has written yet", witness_cell(m, a, w.dims + at->scope->depth)), NULL);
+    if (w.verdict == VERDICT_REFUTED && !why) {
+        if (!found->at || witness_is_less(m, &w, &found->w)) {
+            found->at = at;
+            found->w = w;
+        }
+    } else if (!found->open) {
+        found->open = at;
+        found->why = why;
+        found->when = w.text;
+    }
+}
+
+static void tell(prover *p, const kernel_array *a, const worst *found)
+{
+    model *m = p->m;
+    m->why = NULL;
+    if (found->at)
+        prover_refuted(p, a->name, found->at->span, found->w.text,
+                       model_text(m, "this reads %s, which nothing has written yet", witness_cell(m, a, found->w.dims + found->at->scope->depth)), NULL);
+    else if (found->open && found->why)
+        prover_unknown(p, a->name, found->open->span, found->when, found->why);
+    else if (found->open)
+        prover_gave_up(p, a->name, found->open->span);
     else
-        prover_gave_up(p, a->name, at->span);
-    return false;
+        prover_proved(p, a->name, a->span);
 }
 
 void judge_initialised(prover *p)
@@ -86,14 +111,14 @@ void judge_initialised(prover *p)
         return;
     for (int i = 0; i < p->kernel->arrays.count; i++) {
         const kernel_array *a = p->kernel->arrays.at[i];
-        bool argument = a->space == SPACE_GLOBAL && (a->use == USE_IN || a->use == USE_UPDATE), fine = true;
+        bool argument = a->space == SPACE_GLOBAL && (a->use == USE_IN || a->use == USE_UPDATE);
+        worst found = {0};
         if (argument || a->space == SPACE_GHOST || !model_touched(m, a, ACCESS_READ))
             continue;
         prover_start(p);
-        for (int j = 0; j < m->places.count && fine; j++)
+        for (int j = 0; j < m->places.count; j++)
             if (m->places.at[j]->array == a && m->places.at[j]->use == ACCESS_READ)
-                fine = judge_read(p, m->places.at[j]);
-        if (fine)
-            prover_proved(p, a->name, a->span);
+                judge_read(p, m->places.at[j], &found);
+        tell(p, a, &found);
     }
 }

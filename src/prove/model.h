@@ -44,6 +44,8 @@ typedef struct place {
     source_span span;
     bool tried;
     int_set *cells;          /* [scope's dimensions, cell] */
+    bool source_tried;
+    int_set *source_cells;   /* the same, a scattered index replaced by its source */
     const char *not_affine;  /* the term that cells ignores; NULL: none */
 } place;
 
@@ -57,7 +59,16 @@ typedef enum region_kind {
 } region_kind;
 
 typedef struct summary { int_set *set; bool done; } summary;
-enum { SUMMARY_MAY_READ, SUMMARY_MAY_WRITE, SUMMARY_MUST_WRITE, SUMMARY_MAY_CONSUME, SUMMARY_MUST_CONSUME, SUMMARY_KINDS };
+enum {
+    SUMMARY_MAY_READ,
+    SUMMARY_MAY_WRITE,
+    SUMMARY_MUST_WRITE,
+    SUMMARY_MAY_CONSUME,
+    SUMMARY_MUST_CONSUME,
+    SUMMARY_SOURCE_READ,  /* MAY, a scattered index replaced by its source */
+    SUMMARY_SOURCE_WRITE,
+    SUMMARY_KINDS
+};
 
 struct region {
     region_kind kind;
@@ -113,6 +124,10 @@ const char *model_text(model *m, const char *format, ...) PRINTF_LIKE(2, 3);
 /* ---- domain.c ---- */
 int_set *domain_of(model *m, scope *s);
 int_set *cells_of(model *m, place *p);
+/* A dimension that every access indexes by an element of one array without repetition; -1: none. There, an element's place in that
+ * array tells cells apart as well as the element does. */
+int scattered_dim(model *m, const kernel_array *a);
+int_set *source_cells_of(model *m, place *p);
 /* Why the place's set may hold accesses that never happen; NULL: it is precise (or, with `data_counts`, some data makes it so). */
 const char *place_imprecise(model *m, place *p, bool data_counts);
 /* The cells that must be written or consumed, over [cells]; NULL when not affine (m->why). */
@@ -166,6 +181,8 @@ typedef struct witness {
 } witness;
 /* The least point of `violations` within the target's limits; `named` dimensions are printed, under these names. */
 witness witness_of(model *m, int_set *violations, const char *const *names, int named);
+/* By parameters, then task ids; of equals, the first in the program stays. */
+bool witness_is_less(const model *m, const witness *x, const witness *y);
 /* The names of a scope's dimensions. */
 const char **scope_names(model *m, const scope *s);
 /* Evaluates at a witness whose dimensions begin with those of a scope. */

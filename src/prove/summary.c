@@ -2,14 +2,18 @@
  * it is summed up, so that questions stay small: n statements and loops make n questions, not n squared. */
 #include "prove/model.h"
 
-static int_set *place_sum(model *m, region *r, const kernel_array *a, unsigned use, bool must)
+static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME, ACCESS_READ, ACCESS_WRITE};
+
+static int_set *place_sum(model *m, region *r, const kernel_array *a, int kind, bool must)
 {
+    unsigned use = uses[kind];
+    bool source = kind == SUMMARY_SOURCE_READ || kind == SUMMARY_SOURCE_WRITE;
     int_set *all = sets_empty(m->sets, r->depth + a->rank);
     for (int i = 0; i < r->places.count; i++) {
         place *p = r->places.at[i];
         if (p->array != a || p->use != use)
             continue;
-        int_set *x = cells_of(m, p);
+        int_set *x = source ? source_cells_of(m, p) : cells_of(m, p);
         if (!must || !p->not_affine)
             all = sets_union(m->sets, all, x);
     }
@@ -30,13 +34,12 @@ static int_set *for_every_value(model *m, scope *s, int_set *x, int dim, int ran
 
 static int_set *compute(model *m, region *r, const kernel_array *a, int kind)
 {
-    static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME};
     sets *z = m->sets;
     bool must = kind == SUMMARY_MUST_WRITE || kind == SUMMARY_MUST_CONSUME;
     if (!(r->touches[a->id] & uses[kind]))
         return sets_empty(z, r->depth + a->rank);
     if (r->kind == REGION_STEP)
-        return place_sum(m, r, a, uses[kind], must);
+        return place_sum(m, r, a, kind, must);
     int_set *all = NULL;
     bool first = true, both = r->kind == REGION_MAYBE;
     for (int i = 0; i < r->children.count; i++)
@@ -86,7 +89,6 @@ typedef struct search {
 
 static bool inside(const search *q, const region *r, int kind)
 {
-    static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME};
     return r->touches[q->array->id] & uses[kind];
 }
 
@@ -132,7 +134,7 @@ static tri among_places(search *q, region *r)
     if (q->first != q->second)
         return TRI_NO; /* a statement reads before it writes */
     sets *z = q->m->sets;
-    unsigned use = q->first == SUMMARY_MAY_WRITE ? ACCESS_WRITE : ACCESS_CONSUME;
+    unsigned use = uses[q->first];
     for (int i = 0; i < r->places.count; i++)
         for (int j = 0; j < i; j++) {
             place *a = r->places.at[j], *b = r->places.at[i];
@@ -190,6 +192,10 @@ static tri find(search *q, region *r)
 
 tri conflict_find(model *m, const kernel_array *a, int first, int second, conflict_scope in, conflict *out)
 {
+    if (scattered_dim(m, a) >= 0) {
+        first = first == SUMMARY_MAY_WRITE ? SUMMARY_SOURCE_WRITE : first;
+        second = second == SUMMARY_MAY_WRITE ? SUMMARY_SOURCE_WRITE : second == SUMMARY_MAY_READ ? SUMMARY_SOURCE_READ : second;
+    }
     search q = {m, a, first, second, in, out};
     return find(&q, m->root);
 }

@@ -117,3 +117,11 @@ const char *witness_cell(model *m, const kernel_array *a, const int64_t *cell)
     text_free(&b);
     return text;
 }
+
+bool witness_is_less(const model *m, const witness *x, const witness *y)
+{
+    for (int i = 0; i < m->parameters.count + m->task_dims; i++)
+        if (x->values[i] != y->values[i])
+            return x->values[i] < y->values[i];
+    return false;
+}
