@@ -110,6 +110,86 @@ static range range_of(const index_expr *x, int depth) {
     }
 }
 
+/* ---- sums: terms that stand on both sides of a comparison cancel, names of integers seen through ---- */
+enum { MOST_TERMS = 16 };
+typedef struct linear {
+    struct {
+        const index_expr *atom;
+        int64_t coefficient;
+    } terms[MOST_TERMS];
+    int count;
+    int64_t constant;
+    bool fits; /* false: too many terms or too large numbers; the form then says nothing */
+} linear;
+
+static void add_constant(linear *f, int64_t value, int64_t factor) {
+    int64_t product;
+    f->fits = f->fits && !__builtin_mul_overflow(value, factor, &product) && !__builtin_add_overflow(f->constant, product, &f->constant);
+}
+
+static void add_atom(linear *f, const index_expr *x, int64_t factor) {
+    for (int i = 0; i < f->count; i++)
+        if (ix_equal(f->terms[i].atom, x)) {
+            f->fits = f->fits && !__builtin_add_overflow(f->terms[i].coefficient, factor, &f->terms[i].coefficient);
+            return;
+        }
+    if (f->count == MOST_TERMS) {
+        f->fits = false;
+        return;
+    }
+    f->terms[f->count].atom = x;
+    f->terms[f->count++].coefficient = factor;
+}
+
+static void add_linear(linear *f, const index_expr *x, int64_t factor, int depth) {
+    int64_t product;
+    const kernel_stmt *owner;
+    if (depth > RANGE_DEPTH) {
+        f->fits = false;
+        return;
+    }
+    switch (x->op) {
+    case IX_CONST: add_constant(f, x->value, factor); return;
+    case IX_ADD:
+    case IX_SUB:
+        if (factor == INT64_MIN)
+            break;
+        add_linear(f, x->a, factor, depth + 1);
+        add_linear(f, x->b, x->op == IX_ADD ? factor : -factor, depth + 1);
+        return;
+    case IX_MUL:
+        if (x->b->op != IX_CONST || __builtin_mul_overflow(factor, x->b->value, &product))
+            break;
+        add_linear(f, x->a, product, depth + 1);
+        return;
+    case IX_VAR:
+        owner = x->var->owner;
+        if (x->var->kind != INDEX_VALUE || !owner || owner->kind != KSTMT_LET || owner->value->op != KERNEL_INDEX)
+            break;
+        add_linear(f, owner->value->index, factor, depth + 1);
+        return;
+    default: break;
+    }
+    add_atom(f, x, factor);
+}
+
+/* Where x - y lies. */
+static range difference(const index_expr *x, const index_expr *y) {
+    range plain = sum_range(range_of(x, 0), negated(range_of(y, 0)));
+    linear f = {.fits = true};
+    add_linear(&f, x, 1, 0);
+    add_linear(&f, y, -1, 0);
+    if (!f.fits)
+        return plain;
+    range sum = bounded(f.constant, f.constant);
+    for (int i = 0; i < f.count; i++) {
+        range factor = bounded(f.terms[i].coefficient, f.terms[i].coefficient);
+        if (f.terms[i].coefficient)
+            sum = sum_range(sum, product_range(factor, range_of(f.terms[i].atom, 0)));
+    }
+    return (range){sum.lo > plain.lo ? sum.lo : plain.lo, sum.hi < plain.hi ? sum.hi : plain.hi};
+}
+
 /* ---- folding ---- */
 static index_expr *fold_index(arena *a, index_expr *x, int depth) {
     if (x->op == IX_CONST || x->op == IX_VAR || depth > BLOCK_DEPTH)
@@ -117,15 +197,19 @@ static index_expr *fold_index(arena *a, index_expr *x, int depth) {
     index_expr *left = fold_index(a, x->a, depth + 1), *right = fold_index(a, x->b, depth + 1);
     if (left != x->a || right != x->b)
         x = ix_op2(a, x->op, left, right);
+    if (x->op == IX_SUB && x->a->op == IX_CONST && (x->b->op == IX_ADD || x->b->op == IX_SUB) && x->b->b->op == IX_CONST)
+        return ix_sub(a, ix_op2(a, x->b->op == IX_ADD ? IX_SUB : IX_ADD, x->a, x->b->b), x->b->a); /* 0 - (x - 1) */
     if (x->op != IX_MIN && x->op != IX_MAX && x->op != IX_MOD && x->op != IX_FLOORDIV)
         return x;
     range l = range_of(x->a, 0), r = range_of(x->b, 0), all = range_of(x, 0);
     if (all.lo == all.hi)
         return ix_const(a, all.lo);
-    if (x->op == IX_MIN)
-        return l.hi <= r.lo ? x->a : r.hi <= l.lo ? x->b : x;
-    if (x->op == IX_MAX)
-        return l.lo >= r.hi ? x->a : r.lo >= l.hi ? x->b : x;
+    if (x->op == IX_MIN || x->op == IX_MAX) {
+        range d = difference(x->a, x->b);
+        if (d.hi <= 0)
+            return x->op == IX_MIN ? x->a : x->b;
+        return d.lo < 0 ? x : x->op == IX_MIN ? x->b : x->a;
+    }
     if (x->op == IX_MOD && r.lo == r.hi && l.lo >= 0 && l.hi < r.lo)
         return x->a;
     return x;
@@ -145,7 +229,7 @@ static cond *fold_condition(arena *a, cond *c, int depth) {
         return c->op == COND_NOT ? cond_not(a, x) : c->op == COND_AND ? cond_and(a, x, y) : cond_or(a, x, y);
     }
     index_expr *x = fold_index(a, c->x, depth + 1), *y = fold_index(a, c->y, depth + 1);
-    range d = range_of(ix_sub(a, x, y), 0); /* the difference first: equal parts cancel */
+    range d = difference(x, y);
     if (c->op == COND_LE ? d.hi <= 0 : c->op == COND_LT ? d.hi < 0 : c->op == COND_EQ ? d.lo == 0 && d.hi == 0 : d.hi < 0 || d.lo > 0)
         return truth(a, true);
     if (c->op == COND_LE ? d.lo > 0 : c->op == COND_LT ? d.lo >= 0 : c->op == COND_EQ ? d.hi < 0 || d.lo > 0 : d.lo == 0 && d.hi == 0)
@@ -247,7 +331,7 @@ static void append_all(arena *a, kernel_block *to, const kernel_block *from) {
 /* Where a statement goes: into `out` as it is, as the statements it comes down to, or nowhere. */
 static void settle_loop(arena *a, kernel_block *out, kernel_stmt *s) {
     int64_t step;
-    range trip = range_of(ix_sub(a, s->hi, s->lo), 0);
+    range trip = difference(s->hi, s->lo);
     if (trip.hi <= 0 || is_empty(&s->body))
         return;
     if (ix_is_const(s->step, &step) && trip.lo >= 1 && trip.hi <= step && !breaks(&s->body, 0)) {

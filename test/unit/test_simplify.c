@@ -128,6 +128,12 @@ static void integers_fold_by_ranges(void **state) {
     expect("for i in 0 .. 8 { store p[floor(i / 8)] <- 0:f32 }", "for i in 0 .. 8 step 1 { store p[0] <- 0:f32 }");
     expect("for i in 0 .. 8 { store p[min(t, 2000)] <- 0:f32 }", "for i in 0 .. 8 step 1 { store p[t] <- 0:f32 }");
     expect("let a: index = ids[t] store p[min(a, 63)] <- 0:f32", "let a: index = ids[t] store p[min(a, 63)] <- 0:f32");
+    /* what stands on both sides cancels, through names too */
+    expect("for i in 0 .. 8 { store p[max(1 - (t - 1), 0 - (t + 1))] <- 0:f32 }", "for i in 0 .. 8 step 1 { store p[2 - t] <- 0:f32 }");
+    expect("let s = t * 16 for i in s .. s + 16 step 16 { store p[i] <- 0:f32 }", "let s = t * 16 store p[s] <- 0:f32");
+    expect("let s = t * 16 let e = s + 8 for i in e .. s + 8 { store p[i] <- 0:f32 }", "");
+    expect("let s = min(t, 9) if s + n <= s + 40 { store p[s] <- 0:f32 }", "let s = min(t, 9) store p[s] <- 0:f32");
+    expect("let s = min(t, 9) if s + n < s + 40 { store p[s] <- 0:f32 }", "let s = min(t, 9) if s + n < s + 40 { store p[s] <- 0:f32 }");
     /* ends near 2^63 never wrap into a decision */
     expect("if n * 4611686018427387904 < 5 { store p[0] <- 0:f32 }", "if n * 4611686018427387904 < 5 { store p[0] <- 0:f32 }");
     expect("if t * t * t * t * t * t * t < N * N * N { store p[0] <- 0:f32 }", "if t * t * t * t * t * t * t < N * N * N { store p[0] <- 0:f32 }");
