@@ -190,29 +190,29 @@ static void elementwise_vector(point *p, index_expr *base, int vectors, index_ex
     emit_store(p, e->s, emit_value(p, e->value));
 }
 
-/* Loads with an outside value bound where whole vectors are inside: local first and end, or NULL when there are none. */
-static void inside_bounds(point *p, tile_value *v, tile_range *r, unsigned char *seen, index_expr **first, index_expr **end)
+/* The condition under which every load with an outside value is inside along r, for lanes base .. base + lanes - 1; NULL when there are none. */
+static cond *inside_along(point *p, tile_value *v, tile_range *r, index_expr *base, unsigned char *seen)
 {
     lower *l = p->l;
     arena *a = l->arena;
     if (seen[v->id]++ || l->held[v->id] || l->held_scalar[v->id])
-        return;
+        return NULL;
+    cond *all = NULL;
     if (v->op == TILE_PARAM && v->side == 1)
-        inside_bounds(p, l->join_right[v->field], r, seen, first, end);
+        all = inside_along(p, l->join_right[v->field], r, base, seen);
     for (int i = 0; i < v->operand_count; i++)
-        inside_bounds(p, v->operands[i], r, seen, first, end);
-    if (!v->has_outside)
-        return;
-    for (int d = 0; d < v->array->rank; d++) {
+        all = cond_and(a, all, inside_along(p, v->operands[i], r, base, seen));
+    for (int d = 0; v->has_outside && d < v->array->rank; d++) {
         int64_t coefficient;
         index_expr *offset;
         if (!ix_mentions(v->indices[d], r->var) || !ix_coefficient(a, v->indices[d], r->var, &coefficient, &offset))
             continue;
-        index_expr *shift = ix_add(a, emit_index(p, offset), l->place[r->id].start); /* index = local + shift */
-        index_expr *from = ix_sub(a, ix_const(a, 0), shift), *to = ix_sub(a, lower_expression(l, v->array->dims[d]), shift);
-        *first = *first ? ix_max(a, *first, from) : from;
-        *end = *end ? ix_min(a, *end, to) : to;
+        index_expr *first = ix_add(a, ix_add(a, l->place[r->id].start, base), emit_index(p, offset));
+        index_expr *last = ix_add(a, first, ix_const(a, l->machine->vector_lanes - 1));
+        all = cond_and(a, all, cond_compare(a, COND_LE, ix_const(a, 0), first));
+        all = cond_and(a, all, cond_compare(a, COND_LT, last, lower_expression(l, v->array->dims[d])));
     }
+    return all;
 }
 
 static void scalar_stretch(point *p, elementwise *e, index_expr *lo, index_expr *hi)
@@ -225,25 +225,49 @@ static void scalar_stretch(point *p, elementwise *e, index_expr *lo, index_expr 
     emit_store(&inner, e->s, emit_value(&inner, e->value));
 }
 
+static bool has_outside(lower *l, const tile_value *v, unsigned char *seen)
+{
+    if (seen[v->id]++ || l->held[v->id] || l->held_scalar[v->id])
+        return false;
+    bool found = v->has_outside || (v->op == TILE_PARAM && v->side == 1 && has_outside(l, l->join_right[v->field], seen));
+    for (int i = 0; i < v->operand_count && !found; i++)
+        found = has_outside(l, v->operands[i], seen);
+    return found;
+}
+
 static void elementwise_innermost(point *p, elementwise *e)
 {
     lower *l = p->l;
     arena *a = l->arena;
-    index_expr *lo, *hi, *first = NULL, *end = NULL;
+    tile_range *r = e->vector;
+    int64_t lanes = l->machine->vector_lanes;
+    index_expr *lo, *hi;
     cond *guard;
-    loop_bounds(p, e->vector, &lo, &hi, &guard); /* a guarded range is never the vector range */
-    inside_bounds(p, e->value, e->vector, NEW_ARRAY(a, unsigned char, l->value_count), &first, &end);
-    if (!first) {
-        open_vectors(p, e->vector, lo, hi, 1, false, elementwise_vector, e, e->span);
+    loop_bounds(p, r, &lo, &hi, &guard); /* a guarded range is never the vector range */
+    if (!has_outside(l, e->value, NEW_ARRAY(a, unsigned char, l->value_count))) {
+        open_vectors(p, r, lo, hi, 1, false, elementwise_vector, e, e->span);
         return;
     }
-    /* Edge, interior, edge: guards stand only where an access may leave its array. */
-    const char *name = e->vector->name;
-    first = name_index(l, p->block, arena_printf(a, "%s_inside", name), ix_min(a, hi, ix_max(a, lo, first)));
-    end = name_index(l, p->block, arena_printf(a, "%s_outside", name), ix_max(a, first, ix_min(a, hi, end)));
-    scalar_stretch(p, e, lo, first);
-    open_vectors(p, e->vector, first, end, 1, false, elementwise_vector, e, e->span);
-    scalar_stretch(p, e, end, hi);
+    /* Whole vectors inside their arrays go unguarded; the others, and what is left over, one guarded element at a time. */
+    kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), lo, ix_sub(a, hi, ix_const(a, lanes - 1)), lanes, e->span);
+    point whole = point_copy(p);
+    whole.block = &s->body;
+    index_expr *base = ix_var(a, s->var);
+    kernel_stmt *test = kernel_append(l->ir, whole.block, KSTMT_IF, e->span);
+    test->condition = inside_along(&whole, e->value, r, base, NEW_ARRAY(a, unsigned char, l->value_count));
+    if (!test->condition) {
+        test->condition = NEW(a, cond);
+        test->condition->op = COND_TRUE;
+    }
+    point inside = point_copy(&whole);
+    inside.block = &test->body;
+    inside.vector = r;
+    inside.lanes = (int)lanes;
+    elementwise_vector(&inside, base, 1, NULL, e);
+    point outside = point_copy(&whole);
+    outside.block = &test->otherwise;
+    scalar_stretch(&outside, e, base, ix_add(a, base, ix_const(a, lanes)));
+    scalar_stretch(p, e, name_index(l, p->block, arena_printf(a, "%s_edge", r->name), steps_end(a, lo, hi, lanes)), hi);
 }
 
 static void elementwise_level(point *p, void *context)

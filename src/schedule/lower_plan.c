@@ -237,20 +237,25 @@ void count_uses(lower *l) { uses_in_block(l, &l->k->body); }
 
 /* ---- the shape of a register block ---- */
 
+static bool atom_mentions(const atom *a, const tile_range *r) { return a->x ? ix_mentions(a->x, r->var) : cond_mentions(a->guard, r->var); }
+
+/* A predicate relates the two ranges: one of them must be open before the other's loop is made, so they can't be in one block. */
+static bool related(lower *l, const tile_range *r, const tile_range *q)
+{
+    for (int i = 0; q && i < l->atoms.count; i++)
+        if (atom_mentions(&l->atoms.at[i], r) && atom_mentions(&l->atoms.at[i], q))
+            return true;
+    return false;
+}
+
 /* A predicate relates this result range to a reduced one: then the reduction's bounds differ from element to element. */
 static bool bounds_reduction(lower *l, const tile_range *r, const tile_value *heavy)
 {
-    for (int i = 0; i < l->atoms.count; i++) {
-        const atom *a = &l->atoms.at[i];
-        bool mentions = a->x ? ix_mentions(a->x, r->var) : cond_mentions(a->guard, r->var);
-        if (!mentions)
-            continue;
-        if (heavy->range && (a->x ? ix_mentions(a->x, heavy->range->var) : cond_mentions(a->guard, heavy->range->var)))
+    if (related(l, r, heavy->range))
+        return true;
+    for (int c = 0; c < heavy->contract_count; c++)
+        if (related(l, r, heavy->contract[c]))
             return true;
-        for (int c = 0; c < heavy->contract_count; c++)
-            if (a->x ? ix_mentions(a->x, heavy->contract[c]->var) : cond_mentions(a->guard, heavy->contract[c]->var))
-                return true;
-    }
     return false;
 }
 
@@ -311,7 +316,8 @@ reduction_shape choose_reduction_shape(lower *l, tile_range **axes, int axis_cou
     int found = 0;
     for (int i = axis_count - 1; i >= 0 && found < 2; i--) {
         tile_range *r = axes[i];
-        if (r == shape.vector || range_capacity(r) == 1 || is_guarded(l, r) || bounds_reduction(l, r, heavy))
+        if (r == shape.vector || range_capacity(r) == 1 || is_guarded(l, r) || bounds_reduction(l, r, heavy) || related(l, r, shape.vector) ||
+            related(l, r, shape.unrolled[0]))
             continue;
         bool varies[2] = {false, false};
         for (int o = 0; o < heavy->operand_count; o++)

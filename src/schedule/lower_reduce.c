@@ -74,7 +74,7 @@ static void make_ghost(reduction *c)
         if (!l->task_ids[r->id] || in_list(c->axes, c->axis_count, r) || in_list(c->reduced, c->reduced_count, r))
             continue;
         dims[rank] = ix_add(a, l->task_ids[r->id]->hi, ix_const(a, 1));
-        cells[rank] = kernel_new_var(l->ir, l->task_ids[r->id]->name, INDEX_LOOP);
+        cells[rank] = kernel_new_var(l->ir, lower_name(l, arena_printf(a, "%s_cell", r->name)), INDEX_LOOP);
         c->ghost_ids[rank] = ix_var(a, l->task_ids[r->id]);
         if (range_capacity(r) == 1)
             global[r->id] = ix_var(a, cells[rank]);
@@ -83,7 +83,7 @@ static void make_ghost(reduction *c)
     for (int i = 0; i < c->axis_count + c->reduced_count; i++) {
         tile_range *r = i < c->axis_count ? c->axes[i] : c->reduced[i - c->axis_count];
         dims[rank] = lower_expression(l, r->extent);
-        cells[rank] = kernel_new_var(l->ir, r->name, INDEX_LOOP);
+        cells[rank] = kernel_new_var(l->ir, lower_name(l, arena_printf(a, "%s_cell", r->name)), INDEX_LOOP);
         global[r->id] = ix_var(a, cells[rank]);
         c->ghost_ranges[rank++] = r;
     }
