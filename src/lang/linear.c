@@ -349,6 +349,11 @@ static bool infeasible(system_t *s) {
     return contradiction;
 }
 
+static bool add_both(system_t *s, const cond *c, bool holds) {
+    bool first = add_condition(s, c->a, holds), second = add_condition(s, c->b, holds);
+    return first && second;
+}
+
 /* Adds c (or its contrary) as constraints; false when it is a disjunction, which is left to the caller. */
 static bool add_condition(system_t *s, const cond *c, bool holds) {
     switch (c->op) {
@@ -356,12 +361,7 @@ static bool add_condition(system_t *s, const cond *c, bool holds) {
     case COND_NOT: return add_condition(s, c->a, !holds);
     case COND_AND:
     case COND_OR:
-        if ((c->op == COND_AND) != holds)
-            return false;
-        {
-            bool first = add_condition(s, c->a, holds), second = add_condition(s, c->b, holds);
-            return first && second;
-        }
+        return (c->op == COND_AND) == holds && add_both(s, c, holds);
     case COND_LE: holds ? add_at_least(s, c->y, c->x, 0) : add_at_least(s, c->x, c->y, 1); return true;
     case COND_LT: holds ? add_at_least(s, c->y, c->x, 1) : add_at_least(s, c->x, c->y, 0); return true;
     case COND_EQ:
