@@ -300,7 +300,7 @@ model *model_new(arena *a, sets *s, const kernel_ir *k, const target_limits *lim
     m->position = NEW_ARRAY(a, int, vars);
     for (int i = 0; i < vars; i++)
         m->position[i] = -1;
-    m->visiting = NEW_ARRAY(a, bool, arrays);
+    m->visiting = NEW_ARRAY(a, int, arrays);
     find_parameters(m);
     scope *root = new_scope(m, NULL, SCOPE_ROOT, NULL, NULL);
     region *at = NULL;

@@ -105,8 +105,9 @@ typedef struct model {
     VEC(scope *) scopes;
     const char *beyond;         /* what of this kernel is not judged yet; NULL: all is */
     source_span beyond_span;
-    bool *visiting;             /* by array id, while stored values are collected */
-    bool met_visiting;
+    int *visiting;              /* by array id, while stored values are collected: how deep its collection stands, from 1 */
+    int visiting_depth;
+    int met_visiting;           /* the outermost collection in progress that was met again; INT_MAX: none */
     int arithmetic;             /* nesting of arithmetic around a value being collected */
     int steps;                  /* of the expression being translated: definitions can make a short text long */
     const char *why;            /* the term that last could not be expressed */

@@ -2,6 +2,7 @@
  * itself stored, such as an argmax. Values stored in a task's own arrays are collected without regard to order: each value ever
  * stored there is a value that may be read, so nothing is trusted. */
 #include "prove/model.h"
+#include <limits.h>
 #include <math.h>
 
 enum { MOST_NESTING = 100 };
@@ -105,12 +106,13 @@ static int_set *stored(collector *c, const kernel_array *array, int nesting)
     model *m = c->m;
     int ids = m->task_dims;
     if (m->visiting[array->id]) {
-        m->met_visiting = true;
+        if (m->visiting[array->id] < m->met_visiting)
+            m->met_visiting = m->visiting[array->id];
         return m->arithmetic ? unknown(m, "it is computed from itself") : sets_empty(m->sets, ids + 1);
     }
     if (array->view_of)
         return unknown(m, "it is a view");
-    m->visiting[array->id] = true;
+    m->visiting[array->id] = ++m->visiting_depth;
     int_set *all = sets_empty(m->sets, ids + 1);
     for (int i = 0; i < m->places.count && all; i++) {
         place *p = m->places.at[i];
@@ -124,7 +126,10 @@ static int_set *stored(collector *c, const kernel_array *array, int nesting)
         int_set *real = sets_intersect(m->sets, x, sets_insert(m->sets, domain_of(m, p->scope), p->scope->depth, 1));
         all = x ? sets_union(m->sets, all, sets_project(m->sets, real, ids, p->scope->depth - ids)) : NULL;
     }
-    m->visiting[array->id] = false;
+    if (m->met_visiting >= m->visiting_depth) /* met only itself, and that is settled now */
+        m->met_visiting = INT_MAX;
+    m->visiting_depth--;
+    m->visiting[array->id] = 0;
     lower(c, LOOSE);
     return sets_simplify(m->sets, all);
 }
@@ -158,11 +163,12 @@ static int_set *loaded(collector *c, scope *s, const kernel_value *v, int nestin
 static int_set *either(collector *c, scope *s, const kernel_value *v, int first, int nesting)
 {
     model *m = c->m;
-    bool met_before = m->met_visiting;
-    m->met_visiting = false;
+    int met_before = m->met_visiting;
+    m->met_visiting = INT_MAX;
     int_set *a = points(c, s, v->operands[first], nesting + 1), *b = a ? points(c, s, v->operands[first + 1], nesting + 1) : NULL;
-    bool met = m->met_visiting;
-    m->met_visiting = met || met_before;
+    bool met = m->met_visiting < INT_MAX;
+    if (met_before < m->met_visiting)
+        m->met_visiting = met_before;
     if (!a || !b)
         return NULL;
     bool is_min = v->op == KERNEL_MIN;
@@ -245,7 +251,8 @@ int_set *value_points(model *m, scope *s, const kernel_value *v, precision *p)
 {
     collector c = {m, p};
     m->arithmetic = 0;
-    m->met_visiting = false;
+    m->met_visiting = INT_MAX;
+    m->visiting_depth = 0;
     return points(&c, s, v, 0);
 }
 
