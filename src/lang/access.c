@@ -141,7 +141,7 @@ bool array_indices(builder *b, tile_array *array, const expr *e, bool has_outsid
     return ok;
 }
 
-operand evaluate_load(builder *b, const expr *e, const expr *outside) {
+operand lang_evaluate_load(builder *b, const expr *e, const expr *outside) {
     name_entry *n = b->frame ? NULL : name_find(b, e->name);
     if (b->frame) {
         diag *g = lang_error(b, "E0201", e->span, "unknown array `%s`", e->name);
@@ -194,7 +194,7 @@ operand evaluate_load(builder *b, const expr *e, const expr *outside) {
             return operand_error();
         }
         otherwise =
-            as_type(b, evaluate(b, outside), array->type, arena_printf(b->arena, "an element of `%s`", e->name), outside->span);
+            as_type(b, lang_evaluate(b, outside), array->type, arena_printf(b->arena, "an element of `%s`", e->name), outside->span);
         if (!otherwise)
             return operand_error();
         v->has_outside = true;

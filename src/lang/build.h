@@ -183,24 +183,24 @@ operand convert_to(builder *b, element_type type, operand x, bool saturate, cons
 const char *operand_describe(builder *b, const operand *x);
 
 /* --- expression.c --- */
-operand evaluate(builder *b, const expr *e);
-operand evaluate_left(builder *b, const expr *e, tile_range **target, int count,
+operand lang_evaluate(builder *b, const expr *e);
+operand lang_evaluate_left(builder *b, const expr *e, tile_range **target, int count,
                       element_type want);                                       /* for a declared left side */
 tile_value *bind_value(builder *b, tile_value *v, const char *name, bool user); /* appends a LET */
 bool check_axes(builder *b, const tile_value *v, tile_range **allowed, int count, source_span span, const char *left);
 bool check_held(builder *b, tile_range **axes, int count, source_span span, const char *name);
 void add_predicate_axes(builder *b, tile_value *v, const tile_range *reduced);
-operand evaluate_dot(builder *b, const expr *e);
-operand evaluate_reduction(builder *b, const expr *e);
+operand lang_evaluate_dot(builder *b, const expr *e);
+operand lang_evaluate_reduction(builder *b, const expr *e);
 operand binary_operand(builder *b, binary_op op, operand x, operand y, const expr *at);
 
 /* --- access.c --- */
 bool array_indices(builder *b, tile_array *array, const expr *e, bool has_outside, index_expr **out);
-operand evaluate_load(builder *b, const expr *e, const expr *outside);
+operand lang_evaluate_load(builder *b, const expr *e, const expr *outside);
 index_var *index_of_value(builder *b, const expr *e, tile_value *v); /* NULL after an error */
 
 /* --- functions.c --- */
-operand evaluate_call(builder *b, const expr *e);
+operand lang_evaluate_call(builder *b, const expr *e);
 bool make_join(builder *b, tile_variable *x, const declaration *combine, source_span span);
 void check_functions(module_builder *m);
 

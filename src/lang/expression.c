@@ -72,7 +72,7 @@ void add_predicate_axes(builder *b, tile_value *v, const tile_range *reduced) {
     }
 }
 
-operand evaluate_left(builder *b, const expr *e, tile_range **target, int count, element_type want) {
+operand lang_evaluate_left(builder *b, const expr *e, tile_range **target, int count, element_type want) {
     tile_range **old_target = b->target;
     int old_count = b->target_count;
     bool old_has = b->has_target;
@@ -81,7 +81,7 @@ operand evaluate_left(builder *b, const expr *e, tile_range **target, int count,
     b->target_count = count;
     b->has_target = true;
     b->want = want;
-    operand x = evaluate(b, e);
+    operand x = lang_evaluate(b, e);
     b->target = old_target;
     b->target_count = old_count;
     b->has_target = old_has;
@@ -97,7 +97,7 @@ static operand index_operand(index_expr *x, const expr *e) {
     return (operand){.kind = OPERAND_INDEX, .index = x, .from = e, .side = -1};
 }
 
-static operand evaluate_name(builder *b, const expr *e) {
+static operand lang_evaluate_name(builder *b, const expr *e) {
     const char *name = e->name;
     if (!strcmp(name, "true") || !strcmp(name, "false"))
         return operand_of_value(value_done(b, tile_constant(b->k, ELEMENT_BOOL, *name == 't', e->span)), e);
@@ -163,8 +163,8 @@ static operand evaluate_name(builder *b, const expr *e) {
     return operand_error();
 }
 
-static operand evaluate_field(builder *b, const expr *e) {
-    operand x = evaluate(b, e->a);
+static operand lang_evaluate_field(builder *b, const expr *e) {
+    operand x = lang_evaluate(b, e->a);
     if (x.kind == OPERAND_ERROR)
         return x;
     if (x.kind != OPERAND_STATE) {
@@ -196,8 +196,8 @@ static operand evaluate_field(builder *b, const expr *e) {
     return operand_error();
 }
 
-static operand evaluate_negation(builder *b, const expr *e) {
-    operand x = evaluate(b, e->a);
+static operand lang_evaluate_negation(builder *b, const expr *e) {
+    operand x = lang_evaluate(b, e->a);
     if (x.kind == OPERAND_ERROR)
         return x;
     if (x.kind == OPERAND_LITERAL)
@@ -318,7 +318,7 @@ operand binary_operand(builder *b, binary_op op, operand x, operand y, const exp
 static operand dot_operand(builder *b, const expr *e) {
     bool had = b->has_target;
     b->has_target = false;
-    operand x = evaluate(b, e);
+    operand x = lang_evaluate(b, e);
     b->has_target = had;
     if (x.kind == OPERAND_ERROR)
         return x;
@@ -341,7 +341,7 @@ static operand dot_operand(builder *b, const expr *e) {
     return x;
 }
 
-operand evaluate_dot(builder *b, const expr *e) {
+operand lang_evaluate_dot(builder *b, const expr *e) {
     if (!b->has_target) {
         diag *g =
             lang_error(b, "E0217", e->span, "`@` sums the ranges that the left side lacks, and here no left side is declared");
@@ -391,7 +391,7 @@ operand evaluate_dot(builder *b, const expr *e) {
     return operand_of_value(value_done(b, v), e);
 }
 
-operand evaluate_reduction(builder *b, const expr *e) {
+operand lang_evaluate_reduction(builder *b, const expr *e) {
     name_entry *n = b->frame ? NULL : name_find(b, e->range);
     if (b->frame) {
         diag *g = lang_error(b, "E0220", e->range_span, "a function or join knows no ranges");
@@ -416,7 +416,7 @@ operand evaluate_reduction(builder *b, const expr *e) {
     b->target = target;
     b->target_count++;
     VEC_PUSH(b->arena, b->reducing, r);
-    operand x = evaluate(b, e->a);
+    operand x = lang_evaluate(b, e->a);
     b->reducing.count--;
     b->target = old_target;
     b->target_count--;
@@ -453,7 +453,7 @@ operand evaluate_reduction(builder *b, const expr *e) {
     return operand_of_value(value_done(b, v), e);
 }
 
-operand evaluate(builder *b, const expr *e) {
+operand lang_evaluate(builder *b, const expr *e) {
     if (!e || b->too_large)
         return operand_error();
     if (++b->steps > MAX_STEPS) {
@@ -465,25 +465,25 @@ operand evaluate(builder *b, const expr *e) {
     switch (e->kind) {
     case EXPR_ERROR: return operand_error();
     case EXPR_NUMBER: return literal(e->integral ? (double)e->integer : e->number, e->integral, e);
-    case EXPR_NAME: return evaluate_name(b, e);
-    case EXPR_NEGATE: return evaluate_negation(b, e);
+    case EXPR_NAME: return lang_evaluate_name(b, e);
+    case EXPR_NEGATE: return lang_evaluate_negation(b, e);
     case EXPR_NOT: {
-        operand x = evaluate(b, e->a);
+        operand x = lang_evaluate(b, e->a);
         if (!as_condition(b, &x, "`not`"))
             return operand_error();
         return operand_of_value(value_done(b, tile_unary(b->k, TILE_NOT, ELEMENT_BOOL, x.value, e->span)), e);
     }
     case EXPR_BINARY: {
         if (e->op == OP_DOT)
-            return evaluate_dot(b, e);
+            return lang_evaluate_dot(b, e);
         element_type want = b->want;
         if (e->op >= OP_EQ)
             b->want = ELEMENT_COUNT;
-        operand x = evaluate(b, e->a), y = evaluate(b, e->b);
+        operand x = lang_evaluate(b, e->a), y = lang_evaluate(b, e->b);
         b->want = want;
         return binary_operand(b, e->op, x, y, e);
     }
-    case EXPR_INDEX: return evaluate_load(b, e, NULL);
+    case EXPR_INDEX: return lang_evaluate_load(b, e, NULL);
     case EXPR_ELSE:
         if (e->a->kind != EXPR_INDEX) {
             if (e->a->kind != EXPR_ERROR) {
@@ -493,10 +493,10 @@ operand evaluate(builder *b, const expr *e) {
             }
             return operand_error();
         }
-        return evaluate_load(b, e->a, e->b);
-    case EXPR_CALL: return evaluate_call(b, e);
-    case EXPR_REDUCE: return evaluate_reduction(b, e);
-    case EXPR_FIELD: return evaluate_field(b, e);
+        return lang_evaluate_load(b, e->a, e->b);
+    case EXPR_CALL: return lang_evaluate_call(b, e);
+    case EXPR_REDUCE: return lang_evaluate_reduction(b, e);
+    case EXPR_FIELD: return lang_evaluate_field(b, e);
     case EXPR_TUPLE: {
         diag *g = lang_error(b, "E0207", e->span, "a tuple is no value");
         diag_caret(b->diags, g, "tuples index product dimensions, `q[(h, g), d]`, and join states, `acc <- (a, b)`");

@@ -41,7 +41,7 @@ static bool check_arity(builder *b, const expr *e, int wanted, const char *usage
 static operand call_unary(builder *b, const expr *e, const struct builtin *f) {
     if (!check_arity(b, e, 1, arena_printf(b->arena, "%s(x)", f->name)))
         return operand_error();
-    operand x = evaluate(b, e->args.at[0]);
+    operand x = lang_evaluate(b, e->args.at[0]);
     if (!as_arithmetic(b, &x, f->integers ? b->want : ELEMENT_F32))
         return operand_error();
     element_type t = x.value->type;
@@ -64,9 +64,9 @@ static operand call_extreme(builder *b, const expr *e) {
                    max ? "maximum" : "minimum");
         return operand_error();
     }
-    operand x = evaluate(b, e->args.at[0]);
+    operand x = lang_evaluate(b, e->args.at[0]);
     for (int i = 1; i < e->args.count; i++) {
-        operand y = evaluate(b, e->args.at[i]);
+        operand y = lang_evaluate(b, e->args.at[i]);
         if (!unify(b, &x, &y, e, max ? "`max`" : "`min`"))
             return operand_error();
         if (x.kind == OPERAND_LITERAL) {
@@ -96,9 +96,9 @@ static operand call_select(builder *b, const expr *e) {
         return operand_error();
     element_type want = b->want;
     b->want = ELEMENT_COUNT;
-    operand c = evaluate(b, e->args.at[0]);
+    operand c = lang_evaluate(b, e->args.at[0]);
     b->want = want;
-    operand x = evaluate(b, e->args.at[1]), y = evaluate(b, e->args.at[2]);
+    operand x = lang_evaluate(b, e->args.at[1]), y = lang_evaluate(b, e->args.at[2]);
     if (c.kind == OPERAND_ERROR)
         return c;
     if (c.kind != OPERAND_VALUE || c.value->type != ELEMENT_BOOL) {
@@ -145,7 +145,7 @@ static operand call_conversion(builder *b, const expr *e, element_type type) {
     }
     element_type want = b->want;
     b->want = type == ELEMENT_I32 || type == ELEMENT_U32 ? ELEMENT_COUNT : ELEMENT_F32;
-    operand x = evaluate(b, e->args.at[0]);
+    operand x = lang_evaluate(b, e->args.at[0]);
     b->want = want;
     return convert_to(b, type, x, saturate, e);
 }
@@ -201,7 +201,7 @@ static operand inline_function(builder *b, const expr *e, const declaration *f) 
     inner.operands = NEW_ARRAY(b->arena, operand, f->names.count + 1);
     bool ok = true;
     for (int i = 0; i < f->names.count; i++) {
-        inner.operands[i] = evaluate(b, e->args.at[i]);
+        inner.operands[i] = lang_evaluate(b, e->args.at[i]);
         ok &= inner.operands[i].kind != OPERAND_ERROR;
         if (occurrences(f->value, f->names.at[i]) > 1)
             bind_argument(b, &inner.operands[i], f->names.at[i]);
@@ -210,7 +210,7 @@ static operand inline_function(builder *b, const expr *e, const declaration *f) 
         return operand_error();
     b->frame = &inner;
     b->inline_depth++;
-    operand x = evaluate(b, f->value);
+    operand x = lang_evaluate(b, f->value);
     b->inline_depth--;
     b->frame = inner.outer;
     x.from = e;
@@ -229,7 +229,7 @@ static const char *nearest_function(const module_builder *m, arena *a, const cha
     return suggest_nearest(name, words.at, words.count);
 }
 
-operand evaluate_call(builder *b, const expr *e) {
+operand lang_evaluate_call(builder *b, const expr *e) {
     for (int i = 0; i < UNARY_COUNT; i++)
         if (!strcmp(e->name, unary_builtins[i].name))
             return call_unary(b, e, &unary_builtins[i]);
@@ -291,7 +291,7 @@ bool make_join(builder *b, tile_variable *x, const declaration *c, source_span s
     x->right = NEW_ARRAY(b->arena, tile_value *, n);
     x->join = NEW_ARRAY(b->arena, tile_value *, n);
     for (int f = 0; f < n; f++) {
-        operand e = evaluate_left(b, c->empty->args.at[f], x->axes[f], x->axis_counts[f], x->types[f]);
+        operand e = lang_evaluate_left(b, c->empty->args.at[f], x->axes[f], x->axis_counts[f], x->types[f]);
         x->empty[f] =
             as_type(b, e, x->types[f], arena_printf(b->arena, "field `%s`", x->field_names[f]), c->empty->args.at[f]->span);
         if (x->empty[f] && !is_constant(x->empty[f])) {
@@ -321,7 +321,7 @@ bool make_join(builder *b, tile_variable *x, const declaration *c, source_span s
     b->shared.count = 0;
     for (int f = 0; f < n && ok; f++) {
         const expr *e = c->value->args.at[f];
-        operand r = evaluate_left(b, e, x->axes[f], x->axis_counts[f], x->types[f]);
+        operand r = lang_evaluate_left(b, e, x->axes[f], x->axis_counts[f], x->types[f]);
         tile_value *v = as_type(b, r, x->types[f], arena_printf(b->arena, "field `%s`", x->field_names[f]), e->span);
         x->join[f] = v;
         ok = v &&

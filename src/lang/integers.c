@@ -214,7 +214,7 @@ index_expr *integer_expression(builder *b, const expr *e, integer_place place) {
     case EXPR_INDEX:
     case EXPR_REDUCE:
         if (place == PLACE_INDEX) {
-            operand x = evaluate(b, e);
+            operand x = lang_evaluate(b, e);
             if (x.kind == OPERAND_ERROR)
                 return NULL;
             if (x.kind == OPERAND_VALUE) {

@@ -129,7 +129,7 @@ static void declare_value(builder *b, const stmt *s, const stmt_list *list, int 
         declare_error(b, s);
         return;
     }
-    operand e = evaluate_left(b, s->value, axes, count, type);
+    operand e = lang_evaluate_left(b, s->value, axes, count, type);
     tile_value *v = as_type(b, e, type, arena_printf(b->arena, "`%s`", s->name), s->value->span);
     bool ok = v && check_axes(b, v, axes, count, s->value->span, arena_printf(b->arena, "`%s`", s->name)) &&
               check_held(b, axes, count, s->span, s->name);
@@ -160,7 +160,7 @@ static void declare_value(builder *b, const stmt *s, const stmt_list *list, int 
 }
 
 static void build_bind(builder *b, const stmt *s) {
-    operand x = evaluate(b, s->value);
+    operand x = lang_evaluate(b, s->value);
     if (x.kind == OPERAND_STATE) {
         diag *g = lang_error(b, "E0224", s->value->span, "a state cannot be bound to another name");
         diag_caret(b->diags, g, "bind one of its fields");
@@ -219,7 +219,7 @@ static void build_update(builder *b, const stmt *s) {
         return;
     }
     tile_variable *x = n->variable;
-    operand e = evaluate_left(b, s->value, x->axes[0], x->axis_counts[0], x->types[0]);
+    operand e = lang_evaluate_left(b, s->value, x->axes[0], x->axis_counts[0], x->types[0]);
     tile_value *v = as_type(b, e, x->types[0], arena_printf(b->arena, "`%s`", s->name), s->value->span);
     if (!v || !check_axes(b, v, x->axes[0], x->axis_counts[0], s->value->span, arena_printf(b->arena, "`%s`", s->name)))
         return;
@@ -252,7 +252,7 @@ static void build_join(builder *b, const stmt *s) {
     bool ok = true;
     for (int f = 0; f < x->field_count; f++) {
         const expr *e = s->value->kind == EXPR_TUPLE ? s->value->args.at[f] : s->value;
-        operand o = evaluate_left(b, e, x->axes[f], x->axis_counts[f], x->types[f]);
+        operand o = lang_evaluate_left(b, e, x->axes[f], x->axis_counts[f], x->types[f]);
         const char *field = arena_printf(b->arena, "`%s.%s`", s->name, x->field_names[f]);
         values[f] = as_type(b, o, x->types[f], field, e->span);
         ok &= values[f] && check_axes(b, values[f], x->axes[f], x->axis_counts[f], e->span, field);
@@ -316,7 +316,7 @@ static void build_store(builder *b, const stmt *s) {
         collect_ranges(b, indices[i], axes, &count, 64);
     tile_range **kept = NEW_ARRAY(b->arena, tile_range *, count + 1);
     memcpy(kept, axes, sizeof *kept * (size_t)count);
-    operand e = evaluate_left(b, s->value, kept, count, array->type);
+    operand e = lang_evaluate_left(b, s->value, kept, count, array->type);
     tile_value *v = as_type(b, e, array->type, arena_printf(b->arena, "`%s`", s->name), s->value->span);
     if (!v) {
         record_store(b, array, indices, NULL, target);
