@@ -576,11 +576,11 @@ static void store_outputs(program *p) {
     }
 }
 
-program *program_new(uint64_t seed, int number) {
+static program *generate(uint64_t seed, int number, int attempt) {
     arena *a = arena_new();
     program *p = NEW(a, program);
     p->arena = a;
-    p->random.state = seed * 0x9E3779B97F4A7C15u + (uint64_t)number * 0xD1B54A32D192ED03u;
+    p->random.state = seed * 0x9E3779B97F4A7C15u + (uint64_t)number * 0xD1B54A32D192ED03u + (uint64_t)attempt;
     p->name = arena_printf(a, "random_%d", number);
     make_outputs(p);
     int phases = BETWEEN(0, 3);
@@ -599,6 +599,33 @@ program *program_new(uint64_t seed, int number) {
     }
     store_outputs(p);
     return p;
+}
+
+/* Whether some array's dimensions say what every range's extent is. */
+static bool extents_are_bound(const program *p) {
+    text_buffer b = {0};
+    program_print(p, &b);
+    bool bound = true;
+    const char *end = strstr(text_get(&b), " {\n    for tile"), *begin = strstr(text_get(&b), "kernel ");
+    for (int r = 0; r < p->ranges.count && bound && end; r++) {
+        const char *name = p->ranges.at[r].extent;
+        if (isdigit((unsigned char)*name))
+            continue;
+        bound = false;
+        for (const char *at = begin; !bound && (at = strstr(at, name)) && at < end; at++)
+            bound = !isalnum((unsigned char)at[-1]) && at[-1] != '.' && !isalnum((unsigned char)at[strlen(name)]);
+    }
+    text_free(&b);
+    return bound;
+}
+
+program *program_new(uint64_t seed, int number) {
+    for (int attempt = 0;; attempt++) {
+        program *p = generate(seed, number, attempt);
+        if (attempt == 20 || extents_are_bound(p))
+            return p;
+        program_free(p);
+    }
 }
 
 void program_free(program *p) {

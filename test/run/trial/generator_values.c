@@ -88,6 +88,14 @@ static const char *narrow_type(program *p) {
     return CHANCE(40) ? "f32" : PICK("f16", "bf16", "f16", "bf16", "e4m3", "e5m2");
 }
 
+static const char *convert_format(program *p, const char *type) {
+    return !strcmp(type, "f32")    ? "f32(%0)"
+           : !strcmp(type, "e4m3") ? PICK("e4m3(%0, sat)", "e4m3(%0, nan)")
+           : !strcmp(type, "e5m2") ? PICK("e5m2(%0, sat)", "e5m2(%0, inf)")
+           : !strcmp(type, "f16")  ? "f16(%0)"
+                                   : "bf16(%0)";
+}
+
 /* A load over exactly `axes`; integers come from integer arrays. Some dimensions are offset, gathered through an index array or
  * fixed; `scope` are the ranges that an outside value may use. */
 node *generate_load(program *p, value_type type, unsigned axes, unsigned scope) {
@@ -148,12 +156,15 @@ node *generate_load(program *p, value_type type, unsigned axes, unsigned scope) 
                        : make_node(p, type, axes, arena_printf(p->arena, "i32(%s)", text), 0);
     if (!outside)
         return make_node(p, type, axes, text, 0);
-    node *other = CHANCE(60) || type == VALUE_BOOL ? make_node(p, type, 0,
-                                                               type == VALUE_BOOL  ? "false"
-                                                               : type == VALUE_I32 ? "7"
-                                                                                   : PICK("0", "1", "-inf"),
-                                                               0)
-                                                   : generate_value(p, type, scope & axes, 0);
+    /* Outside stands a value of the element's own type. */
+    bool narrow = strcmp(element, "f32") && type == VALUE_F32;
+    node *other;
+    if (CHANCE(60) || type == VALUE_BOOL || !strcmp(element, "i8"))
+        other = make_node(p, type, 0, type == VALUE_BOOL ? "false" : type == VALUE_I32 ? "7" : PICK("0", "1", "-2"), 0);
+    else
+        other = generate_value(p, type, scope & axes, 0);
+    if (narrow && *other->format != '0' && *other->format != '1' && *other->format != '-')
+        other = make_node(p, type, 0, convert_format(p, element), 1, other);
     return make_node(p, type, axes, arena_printf(p->arena, "(%s else %%0)", text), 1, other);
 }
 
@@ -170,17 +181,12 @@ node *generate_operand(program *p, const char *type, unsigned axes) {
             indices = arena_printf(p->arena, product ? "%s%s(%s, %s)" : "%s%s%s", indices, i ? ", " : "", r->name, s->name);
             i += product;
         }
-        const char *name = add_argument(p, "m", arena_printf(p->arena, "%s[%s]", type, dims));
+        const char *name = add_argument(p, "b", arena_printf(p->arena, "%s[%s]", type, dims));
         return make_node(p, VALUE_NARROW, axes, arena_printf(p->arena, "%s[%s]", name, indices), 0);
     }
     node *inside = make_node(p, VALUE_F32, axes, PICK("(%0 + %1)", "(%0 * %1)", "max(%0, %1)", "%0"), 2,
                              generate_load(p, VALUE_F32, axes, axes), generate_value(p, VALUE_F32, axes, 1));
-    const char *format = !strcmp(type, "f32")    ? "(%0)"
-                         : !strcmp(type, "e4m3") ? "e4m3(%0, sat)"
-                         : !strcmp(type, "e5m2") ? PICK("e5m2(%0, sat)", "e5m2(%0, inf)")
-                         : !strcmp(type, "f16")  ? "f16(%0)"
-                                                 : "bf16(%0)";
-    return make_node(p, VALUE_NARROW, axes, format, 1, inside);
+    return make_node(p, VALUE_NARROW, axes, convert_format(p, type), 1, inside);
 }
 
 static node *leaf(program *p, value_type type, unsigned scope) {
@@ -206,7 +212,7 @@ static node *leaf(program *p, value_type type, unsigned scope) {
         return make_node(p, type, 0, PICK("i32(1)", "i32(2)", "i32(3)", "i32(7)", "i32(100)"), 0);
     }
     if (CHANCE(35)) {
-        const char *name = add_argument(p, "s", "f32");
+        const char *name = add_argument(p, "scale", "f32");
         return make_node(p, type, 0, name, 0);
     }
     if (CHANCE(15) && scope) {
@@ -214,7 +220,7 @@ static node *leaf(program *p, value_type type, unsigned scope) {
         (void)n;
         return make_node(p, type, 1u << list[0], arena_printf(p->arena, "f32(%s)", p->ranges.at[list[0]].name), 0);
     }
-    return make_node(p, type, 0, PICK("0.5", "2", "1.25", "-1", "0.1", "3", "1e-3"), 0);
+    return make_node(p, type, 0, PICK("0.5", "2.0", "1.25", "-1.0", "0.1", "3.0", "1e-3"), 0);
 }
 
 static node *comparison(program *p, unsigned scope, int depth) {
