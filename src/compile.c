@@ -114,7 +114,7 @@ bool compile_kernel(arena *a, const tile_module *m, const tile_kernel *k, const 
 void compile_print_proof(const compiled_kernel *c, text_buffer *out) {
     for (int i = 0; i < c->proof.items.count; i++) {
         const proof_item *p = &c->proof.items.at[i];
-        text_add(out, "  %-12s %-24s %s", p->property, p->subject ? p->subject : "", verdict_names[p->verdict]);
+        text_add(out, "  %-14s %-24s %s", p->property, p->subject ? p->subject : "", verdict_names[p->verdict]);
         if (p->verdict != VERDICT_PROVED)
             text_add(out, ": %s%s%s", p->explanation ? p->explanation : "", p->witness ? ", when " : "", p->witness ? p->witness : "");
         text_add(out, "  (%.1f ms)\n", p->milliseconds);

@@ -1,5 +1,4 @@
 #include "pipeline.h"
-#include "kernel/simplify.h"
 #include <string.h>
 
 static void print_tiles_as_written(const pipeline_state *s, text_buffer *out) {

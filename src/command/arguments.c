@@ -114,7 +114,7 @@ static bool add_file(argument_list *list, const char *name, const char *what, el
         good = false;
     }
     /* A .npy file has no name for bf16: its words may come as they are. */
-    element_type type = a->raw_words && declared == ELEMENT_BF16 ? ELEMENT_BF16 : a->type;
+    element_type type = declared == ELEMENT_BF16 ? ELEMENT_BF16 : a->type;
     good = good && call_bind_array(list->call, name, type, a->rank, a->dims, a->data, list->diags);
     if (!good)
         npy_free(a);

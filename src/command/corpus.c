@@ -101,7 +101,7 @@ static void note_checks(corpus *c, const run_call *call) {
 }
 
 static void print_row(corpus *c, const corpus_row *row, const session *s, double proof_ms, const judgement *j, double ms, bool held) {
-    double share = j->cells ? 100.0 * (double)j->compared / (double)j->cells : 100;
+    double share = j->complete ? 100 : j->cells ? 100.0 * (double)j->compared / (double)j->cells : 100;
     double vacuous = j->compared ? 100.0 * (double)j->vacuous / (double)j->compared : 0;
     if (c->report->json) {
         json_array_append_new(c->list, json_pack("{s:s, s:s, s:s, s:b, s:f, s:f, s:f, s:f, s:f}", "kernel", row->kernel, "shape", row->shape,
@@ -115,8 +115,11 @@ static void print_row(corpus *c, const corpus_row *row, const session *s, double
     char shape[64];
     const char *len = strstr(row->arguments, "len=");
     snprintf(shape, sizeof shape, "%s%s%.*s", row->shape, len ? " " : "", len ? (int)strcspn(len, " ") : 0, len ? len : "");
-    printf("%-17s %-28s %-5s %7.0f   %8.3f  %6.2f%%  %6.1f%%  %9.3f  %s\n", row->kernel, shape, session_device_name(s), proof_ms,
-           j->worst_ratio, vacuous, share, ms, held ? "ok" : "FAILED");
+    printf("%-17s %-33s %-6s", row->kernel, shape, session_device_name(s));
+    if (j->compared || held)
+        printf(" %8.0f  %11.3f  %6.2f%%  %7.1f%%  %9.1f  %s\n", proof_ms, j->worst_ratio, vacuous, share, ms * 1e3, held ? "ok" : "FAILED");
+    else
+        printf(" %8.0f  %11s  %7s  %8s  %9s  FAILED\n", proof_ms, "-", "-", "-", "-");
     fflush(stdout);
 }
 
@@ -211,7 +214,7 @@ int command_corpus(const command_line *line) {
     report_flush(&r);
     double load_ms = command_now_ms() - start;
     if (ready && !r.json)
-        printf("kernel            shape                        device  proof ms  error/bound  vacuous  compared    run ms\n");
+        printf("%-17s %-33s %-6s %8s  %11s  %7s  %8s  %9s\n", "kernel", "shape", "device", "proof ms", "error/bound", "vacuous", "compared", "run us");
     const char *device = option_value(line, "--device");
     bool held = ready;
     for (int i = 0; ready && !device && i < runtime_count; i++)
@@ -233,7 +236,7 @@ int command_corpus(const command_line *line) {
             fprintf(stderr, "\r\033[K");
         printf("\n%d of %d rows held; longest proof %.0f ms; start-up %.1f ms, kernels loaded in %.1f ms; %.1f s in all\n", c.held, c.rows,
                c.longest_proof_ms, begin, load_ms, seconds);
-        printf("everything else was proved; what is checked at launch:\n%s", c.checks ? text_get(&c.checks_seen) : "  nothing\n");
+        printf("checked at each launch (all else of the kernels that ran is proved):\n%s", c.checks ? text_get(&c.checks_seen) : "  nothing\n");
     }
     json_decref(c.list);
     text_free(&c.checks_seen);

@@ -1,7 +1,6 @@
 /* tilec explain: the long text of a diagnostic. */
 #include "command/command.h"
 #include "base/errors.h"
-#include "base/suggest.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,14 +45,8 @@ int command_explain(const command_line *line) {
         char code[64];
         const error_entry *e = find_code(line->positional[i], code, sizeof code);
         if (!e) {
-            const char *names[1024];
-            int count = 0;
-            for (int n = 0; n < error_entry_count && count < 1024; n++)
-                names[count++] = error_entries[n].code;
             diag *g = diag_error(&r.diags, "E0870", (source_span){0}, "no diagnostic has the code `%s`", code);
-            const char *near = suggest_nearest(code, names, count);
-            if (near)
-                diag_note(&r.diags, g, "the nearest is %s; `tilec explain --all` lists them", near);
+            diag_note(&r.diags, g, "`tilec explain --all` lists them");
             held = false;
         } else if (r.json) {
             json_array_append_new(list, entry_json(e));

@@ -24,7 +24,9 @@ bool library_load(report *r, kernel_library *out) {
     closedir(d);
     if (names.count)
         qsort(names.at, (size_t)names.count, sizeof *names.at, by_name);
-    bool good = true;
+    bool good = names.count > 0;
+    if (!good)
+        diag_error(&r->diags, "E0863", (source_span){0}, "%s has no .tile files", folder);
     for (int i = 0; i < names.count; i++) {
         const tile_module *m = compile_load(r->arena, names.at[i], NULL, &r->diags);
         good = good && m;

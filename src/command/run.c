@@ -66,7 +66,7 @@ static void print_result(run_call *c, const judgement *j, bool judged, double me
     }
     printf("  ran       in %.3f ms\n", median);
     if (judged) {
-        double share = j->cells ? 100.0 * (double)j->compared / (double)j->cells : 100;
+        double share = j->complete ? 100 : j->cells ? 100.0 * (double)j->compared / (double)j->cells : 100;
         printf("  checked   ");
         if (j->complete)
             printf("all %" PRId64 " elements", j->compared);
