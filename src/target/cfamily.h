@@ -113,6 +113,7 @@ struct cfamily {
     const kernel_ir *kernel;
     cfamily_array *arrays;     /* by array id */
     cfamily_names names;       /* taken in the current function */
+    cfamily_names cell_names; /* of register cells: they are declared once, for the whole function */
     cfamily_binding *bindings; /* an open hash table */
     int binding_count, binding_capacity;
     const void **live; /* LETs and variables that something printed refers to: an open hash table */

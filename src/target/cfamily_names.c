@@ -67,7 +67,7 @@ void names_add(cfamily *p, cfamily_names *n, const char *name) {
 const char *cfamily_unique(cfamily *p, const char *wanted) {
     const char *legal = cfamily_legal(p->arena, arena_printf(p->arena, "%s%s", wanted, p->suffix ? p->suffix : ""));
     const char *name = legal;
-    for (int i = 2; names_have(&p->names, name); i++)
+    for (int i = 2; names_have(&p->names, name) || names_have(&p->cell_names, name); i++)
         name = arena_printf(p->arena, "%s_v%d", legal, i);
     names_add(p, &p->names, name);
     return name;

@@ -57,6 +57,7 @@ const char *cfamily_cell(cfamily *p, const kernel_access *access) {
         p->suffix = NULL;
         known->cells[flat] = a->rank ? cfamily_unique(p, name) : known->name;
         p->suffix = suffix;
+        names_add(p, &p->cell_names, known->cells[flat]);
     }
     return known->cells[flat];
 }
