@@ -1,0 +1,15 @@
+/* What each target's arithmetic does. Bounds of the functions are measured over all floats (test/unit/test_math.c) and rounded up. */
+#include "tile/oracle.h"
+#include <string.h>
+
+static const arithmetic_model models[] = {
+    {.target = "c", .unit = 0x1p-24, .divide = 0x1p-24, .exp_ulp = 1, .log_ulp = 1, .tanh_ulp = 2, .erf_ulp = 2, .sin_ulp = 1, .cos_ulp = 1,
+     .rsqrt_ulp = 1, .flushes_subnormals = false, .smallest = 0x1p-149, .fused_products = false},
+};
+
+const arithmetic_model *arithmetic_model_find(const char *target) {
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        if (!strcmp(models[i].target, target))
+            return &models[i];
+    return NULL;
+}
