@@ -130,20 +130,26 @@ bool check_constant(checker *c, const index_expr *x, int64_t lo, int64_t hi, con
     return true;
 }
 
-bool check_is_settled(checker *c, const index_expr *x, int depth) {
-    if (!x || depth > CHECK_INDEX_DEPTH)
+/* Lets are seen through, so that a short text can stand for an endless expression: hence the steps. */
+static bool is_settled(checker *c, const index_expr *x, int *steps) {
+    if (!x || --*steps < 0)
         return false;
     if (x->op == IX_CONST)
         return true;
     if (x->op != IX_VAR)
-        return check_is_settled(c, x->a, depth + 1) && check_is_settled(c, x->b, depth + 1);
+        return is_settled(c, x->a, steps) && is_settled(c, x->b, steps);
     const kernel_scope_entry *e = x->var->name ? kernel_scope_find(&c->names, x->var->name) : NULL;
     if (!e || e->var != x->var || !e->object)
         return false;
     const kernel_stmt *owner = e->object;
     if (e->kind == NAME_LET) /* a let that only names a settled expression */
-        return owner->value && owner->value->op == KERNEL_INDEX && check_is_settled(c, owner->value->index, depth + 1);
+        return owner->value && owner->value->op == KERNEL_INDEX && is_settled(c, owner->value->index, steps);
     return e->kind == NAME_VAR && owner->kind == KSTMT_FOR && owner->unroll;
+}
+
+bool check_is_settled(checker *c, const index_expr *x) {
+    int steps = CHECK_INDEX_DEPTH;
+    return is_settled(c, x, &steps);
 }
 
 /* ---- declarations ---- */

@@ -156,7 +156,7 @@ bool check_fragment_ref(checker *c, const kernel_fragment *f, const index_expr *
         check_fail(c, "E0957", here, f->count > 1 ? "`%s` is several fragments: say which" : "`%s` is a single fragment", f->name);
     } else if (index) {
         check_index(c, index, INDEX_ANYWHERE, LEVEL_TASK, "a fragment's index");
-        if (!check_is_settled(c, index, 0))
+        if (!check_is_settled(c, index))
             check_fail(c, "E0957", here, "the index of `%s` is not constant after unrolling", f->name);
         else if (ix_is_const(index, &value) && (value < 0 || value >= f->count))
             check_fail(c, "E0957", here, "`%s` has %d fragments, no fragment %lld", f->name, f->count, (long long)value);

@@ -32,7 +32,7 @@ void check_index(checker *c, const index_expr *x, index_scope scope, level_kind 
 void check_condition(checker *c, const cond *x, index_scope scope, level_kind level, const char *what);
 bool check_constant(checker *c, const index_expr *x, int64_t lo, int64_t hi, const char *code, const char *what, int64_t *value);
 bool check_has_level(const checker *c, level_kind kind);
-bool check_is_settled(checker *c, const index_expr *x, int depth); /* constant once `unroll` loops are unrolled */
+bool check_is_settled(checker *c, const index_expr *x); /* constant once `unroll` loops are unrolled */
 
 typedef enum access_use { ACCESS_READ, ACCESS_WRITE, ACCESS_UPDATE, ACCESS_CONSUME } access_use;
 bool check_access(checker *c, const kernel_access *a, access_use use); /* false: too broken to look further */

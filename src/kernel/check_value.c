@@ -38,7 +38,7 @@ bool check_access(checker *c, const kernel_access *a, access_use use) {
     check_use(c, array, use);
     for (int i = 0; i < array->rank; i++) {
         check_index(c, a->indices[i], INDEX_ANYWHERE, LEVEL_TASK, "an index");
-        if (array->space == SPACE_REGISTER && a->indices[i] && !check_is_settled(c, a->indices[i], 0))
+        if (array->space == SPACE_REGISTER && a->indices[i] && !check_is_settled(c, a->indices[i]))
             check_fail(c, "E0941", here, "`%s` lies in registers, but its index is not constant after unrolling", array->name);
     }
     if (array->lanes > 1) {

@@ -10,7 +10,8 @@
 typedef struct range {
     int64_t lo, hi;
 } range;
-enum { RANGE_DEPTH = 24, BLOCK_DEPTH = 1000, ROUNDS = 8 };
+/* Names are seen through, so that a short text can stand for an endless expression: each question may take so many steps. */
+enum { RANGE_STEPS = 1000, BLOCK_DEPTH = 1000, ROUNDS = 8 };
 
 static const range everything = {-UNBOUNDED, UNBOUNDED};
 
@@ -25,9 +26,9 @@ static bool is_unbounded(int64_t end) {
     return end <= -UNBOUNDED || end >= UNBOUNDED;
 }
 
-static range range_of(const index_expr *x, int depth);
+static range range_within(const index_expr *x, int *steps);
 
-static range range_of_var(const index_var *v, int depth) {
+static range range_of_var(const index_var *v, int *steps) {
     range r = everything;
     const kernel_stmt *owner = v->owner;
     if (v->has_value && (v->kind == INDEX_STATIC || v->kind == INDEX_TILE))
@@ -35,20 +36,20 @@ static range range_of_var(const index_var *v, int depth) {
     if (v->kind == INDEX_SYMBOL || v->kind == INDEX_ID)
         r.lo = 0;
     if (v->kind == INDEX_LOOP && owner && owner->kind == KSTMT_FOR) {
-        r.lo = range_of(owner->lo, depth + 1).lo;
-        int64_t end = range_of(owner->hi, depth + 1).hi;
+        r.lo = range_within(owner->lo, steps).lo;
+        int64_t end = range_within(owner->hi, steps).hi;
         return bounded(r.lo, is_unbounded(end) ? end : end - 1);
     }
     if (v->kind == INDEX_VALUE && owner && owner->kind == KSTMT_LET && owner->value->op == KERNEL_INDEX)
-        return range_of(owner->value->index, depth + 1);
+        return range_within(owner->value->index, steps);
     if (v->kind == INDEX_VALUE) /* a declared range is a claim until the prover has shown it */
         return everything;
     if (v->lo) {
-        int64_t lo = range_of(v->lo, depth + 1).lo;
+        int64_t lo = range_within(v->lo, steps).lo;
         r.lo = lo > r.lo ? lo : r.lo;
     }
     if (v->hi)
-        r.hi = range_of(v->hi, depth + 1).hi;
+        r.hi = range_within(v->hi, steps).hi;
     return r;
 }
 
@@ -84,14 +85,14 @@ static int64_t floor_div(int64_t x, int64_t y) {
     return is_unbounded(x) ? x : x / y - (x % y < 0);
 }
 
-static range range_of(const index_expr *x, int depth) {
+static range range_within(const index_expr *x, int *steps) {
     if (x->op == IX_CONST)
         return bounded(x->value, x->value);
-    if (depth > RANGE_DEPTH)
+    if (--*steps < 0)
         return everything;
     if (x->op == IX_VAR)
-        return range_of_var(x->var, depth);
-    range a = range_of(x->a, depth + 1), b = range_of(x->b, depth + 1);
+        return range_of_var(x->var, steps);
+    range a = range_within(x->a, steps), b = range_within(x->b, steps);
     switch (x->op) {
     case IX_ADD: return sum_range(a, b);
     case IX_SUB: return sum_range(a, negated(b));
@@ -110,6 +111,11 @@ static range range_of(const index_expr *x, int depth) {
     }
 }
 
+static range range_of(const index_expr *x) {
+    int steps = RANGE_STEPS;
+    return range_within(x, &steps);
+}
+
 /* ---- sums: terms that stand on both sides of a comparison cancel, names of integers seen through ---- */
 enum { MOST_TERMS = 16 };
 typedef struct linear {
@@ -119,6 +125,7 @@ typedef struct linear {
     } terms[MOST_TERMS];
     int count;
     int64_t constant;
+    int steps;
     bool fits; /* false: too many terms or too large numbers; the form then says nothing */
 } linear;
 
@@ -141,10 +148,10 @@ static void add_atom(linear *f, const index_expr *x, int64_t factor) {
     f->terms[f->count++].coefficient = factor;
 }
 
-static void add_linear(linear *f, const index_expr *x, int64_t factor, int depth) {
+static void add_linear(linear *f, const index_expr *x, int64_t factor) {
     int64_t product;
     const kernel_stmt *owner;
-    if (depth > RANGE_DEPTH) {
+    if (++f->steps > RANGE_STEPS) {
         f->fits = false;
         return;
     }
@@ -154,19 +161,19 @@ static void add_linear(linear *f, const index_expr *x, int64_t factor, int depth
     case IX_SUB:
         if (factor == INT64_MIN)
             break;
-        add_linear(f, x->a, factor, depth + 1);
-        add_linear(f, x->b, x->op == IX_ADD ? factor : -factor, depth + 1);
+        add_linear(f, x->a, factor);
+        add_linear(f, x->b, x->op == IX_ADD ? factor : -factor);
         return;
     case IX_MUL:
         if (x->b->op != IX_CONST || __builtin_mul_overflow(factor, x->b->value, &product))
             break;
-        add_linear(f, x->a, product, depth + 1);
+        add_linear(f, x->a, product);
         return;
     case IX_VAR:
         owner = x->var->owner;
         if (x->var->kind != INDEX_VALUE || !owner || owner->kind != KSTMT_LET || owner->value->op != KERNEL_INDEX)
             break;
-        add_linear(f, owner->value->index, factor, depth + 1);
+        add_linear(f, owner->value->index, factor);
         return;
     default: break;
     }
@@ -175,17 +182,17 @@ static void add_linear(linear *f, const index_expr *x, int64_t factor, int depth
 
 /* Where x - y lies. */
 static range difference(const index_expr *x, const index_expr *y) {
-    range plain = sum_range(range_of(x, 0), negated(range_of(y, 0)));
+    range plain = sum_range(range_of(x), negated(range_of(y)));
     linear f = {.fits = true};
-    add_linear(&f, x, 1, 0);
-    add_linear(&f, y, -1, 0);
+    add_linear(&f, x, 1);
+    add_linear(&f, y, -1);
     if (!f.fits)
         return plain;
     range sum = bounded(f.constant, f.constant);
     for (int i = 0; i < f.count; i++) {
         range factor = bounded(f.terms[i].coefficient, f.terms[i].coefficient);
         if (f.terms[i].coefficient)
-            sum = sum_range(sum, product_range(factor, range_of(f.terms[i].atom, 0)));
+            sum = sum_range(sum, product_range(factor, range_of(f.terms[i].atom)));
     }
     return (range){sum.lo > plain.lo ? sum.lo : plain.lo, sum.hi < plain.hi ? sum.hi : plain.hi};
 }
@@ -201,7 +208,7 @@ static index_expr *fold_index(arena *a, index_expr *x, int depth) {
         return ix_sub(a, ix_op2(a, x->b->op == IX_ADD ? IX_SUB : IX_ADD, x->a, x->b->b), x->b->a); /* 0 - (x - 1) */
     if (x->op != IX_MIN && x->op != IX_MAX && x->op != IX_MOD && x->op != IX_FLOORDIV)
         return x;
-    range l = range_of(x->a, 0), r = range_of(x->b, 0), all = range_of(x, 0);
+    range l = range_of(x->a), r = range_of(x->b), all = range_of(x);
     if (all.lo == all.hi)
         return ix_const(a, all.lo);
     if (x->op == IX_MIN || x->op == IX_MAX) {
@@ -328,13 +335,21 @@ static void append_all(arena *a, kernel_block *to, const kernel_block *from) {
         VEC_PUSH(a, to->items, from->items.at[i]);
 }
 
+/* At most `*room` nodes. A loop's start is put wherever its variable stands: a large one would grow the program. */
+static bool is_small(const index_expr *x, int *room) {
+    if (--*room < 0)
+        return false;
+    return x->op == IX_CONST || x->op == IX_VAR || (is_small(x->a, room) && is_small(x->b, room));
+}
+
 /* Where a statement goes: into `out` as it is, as the statements it comes down to, or nowhere. */
 static void settle_loop(arena *a, kernel_block *out, kernel_stmt *s) {
     int64_t step;
+    int room = 32;
     range trip = difference(s->hi, s->lo);
     if (trip.hi <= 0 || is_empty(&s->body))
         return;
-    if (ix_is_const(s->step, &step) && trip.lo >= 1 && trip.hi <= step && !breaks(&s->body, 0)) {
+    if (ix_is_const(s->step, &step) && trip.lo >= 1 && trip.hi <= step && is_small(s->lo, &room) && !breaks(&s->body, 0)) {
         replace(a, &s->body, 0, s->var, NULL, s->lo);
         append_all(a, out, &s->body);
         return;

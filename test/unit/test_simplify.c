@@ -139,6 +139,27 @@ static void integers_fold_by_ranges(void **state) {
     expect("if t * t * t * t * t * t * t < N * N * N { store p[0] <- 0:f32 }", "if t * t * t * t * t * t * t < N * N * N { store p[0] <- 0:f32 }");
 }
 
+/* Names are seen through, so that sixty lets stand for an expression of 2^60 terms: giving up is right, hanging is not. */
+static void doubling_names_end(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    text_buffer b = {0};
+    text_add(&b, "kernel k { %s register q: f32[4] for u in 0 .. 2 unroll { let a0 = t + u + 1 ", declarations);
+    for (int i = 1; i <= 60; i++)
+        text_add(&b, "let a%d = a%d + a%d * t ", i, i - 1, i - 1);
+    text_add(&b, "if 0 < a60 { store p[min(a60, 63)] <- 0:f32 } for i in 0 .. a60 { store p[0] <- 0:f32 } let b0 = u + 0 ");
+    for (int i = 1; i <= 60; i++)
+        text_add(&b, "let b%d = min(b%d, b%d + 1) ", i, i - 1, i - 1);
+    text_add(&b, "store p[b60] <- 0:f32 } }"); /* a register index would be refused: too long to be sure of */
+    kernel_ir *k = parsed(a, text_get(&b));
+    kernel_simplify(k);
+    diag_list diags;
+    diag_init(&diags, a);
+    assert_true(kernel_check(k, &diags));
+    text_free(&b);
+    arena_free(a);
+}
+
 /* ---- the same places in the same order ---- */
 typedef struct binding { const index_var *var; int64_t value; } binding;
 typedef struct tracer {
@@ -459,6 +480,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dead_lets_go),   cmocka_unit_test(constants_and_second_names_go), cmocka_unit_test(loops_of_no_or_one_trip_go),
         cmocka_unit_test(decided_ifs_go), cmocka_unit_test(integers_fold_by_ranges),       cmocka_unit_test(texts_do_the_same),
+        cmocka_unit_test(doubling_names_end),
         cmocka_unit_test(random_programs_do_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
