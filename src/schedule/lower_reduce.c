@@ -264,6 +264,13 @@ static void combine_cell(point *p, reduction *c, const cell *at, void *context)
     consume(p, c);
 }
 
+static const char *operand_name(const tile_value *x)
+{
+    while (x->op == TILE_CONVERT && !x->name)
+        x = x->operands[0];
+    return x->name ? x->name : x->op == TILE_LOAD ? x->array->name : "operand";
+}
+
 static void reduction_step(point *p, reduction *c)
 {
     lower *l = c->l;
@@ -293,10 +300,10 @@ static void reduction_step(point *p, reduction *c)
                 q.position[c->shape.vector->id] = c->vector_base;
                 q.active = c->vector_end ? ix_sub(l->arena, c->vector_end, c->vector_base) : NULL;
             }
-            t.constant[o] = emit_named(&q, x->op == TILE_LOAD ? x->array->name : "x", operand_value(&q, c, o));
+            t.constant[o] = emit_named(&q, operand_name(x), operand_value(&q, c, o));
             continue;
         }
-        t.loaded[o] = block_array(c, "operand", c->accumulator->element, along_lanes ? p->lanes : 1, t.varies[o]);
+        t.loaded[o] = block_array(c, operand_name(x), c->accumulator->element, along_lanes ? p->lanes : 1, t.varies[o]);
         each_cell(p, c, t.varies[o], 0, origin, load_cell, &t);
     }
     each_cell(p, c, all_dims, 0, origin, combine_cell, &t);
