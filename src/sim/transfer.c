@@ -1,0 +1,190 @@
+/* Asynchronous copies, intrinsics by their contracts, atomics, and the grid-wide reduction. */
+#include "sim/machine.h"
+#include <stdlib.h>
+#include <string.h>
+
+static bool evaluate_all(sim_machine *m, sim_thread *t, sim_integer **x, int count, int instruction, int64_t *values) {
+    for (int d = 0; d < count; d++)
+        if (!sim_evaluate_integer(m, t, x[d], instruction, &values[d]))
+            return false;
+    return true;
+}
+
+/* The next place of a box, row-major; false after the last. */
+static bool advance(int64_t *place, const int64_t *extents, int rank) {
+    for (int d = rank; d-- > 0;) {
+        if (++place[d] < extents[d])
+            return true;
+        place[d] = 0;
+    }
+    return false;
+}
+
+static bool is_empty(const int64_t *extents, int rank) {
+    for (int d = 0; d < rank; d++)
+        if (extents[d] <= 0)
+            return true;
+    return false;
+}
+
+/* The data move at the issue: in a kernel without races that is when it makes no difference. */
+void sim_copy(sim_machine *m, sim_thread *t, int instruction) {
+    const sim_instruction *i = &m->program->code.at[instruction];
+    const sim_array *to = &m->arrays[i->access.array->id], *from = &m->arrays[i->source.array->id];
+    int rank = to->source->rank, source_rank = from->source->rank, block = element_table[to->source->element].block_elements;
+    int64_t target[16], source[16], extents[16], place[16] = {0}, unit, source_unit;
+    if (!evaluate_all(m, t, i->access.indices, rank, instruction, target) || !evaluate_all(m, t, i->source.indices, source_rank, instruction, source) ||
+        !evaluate_all(m, t, i->extents, rank, instruction, extents))
+        return;
+    sim_observer by = sim_observe_copy(m, t, instruction);
+    if (i->mbarrier >= 0) {
+        int index = sim_mbarrier_index(m, t, instruction);
+        if (index < 0)
+            return;
+        by = sim_observe_signal(m, t, instruction, index);
+    }
+    if (is_empty(extents, rank))
+        return;
+    do {
+        int64_t cell[16], other[16];
+        bool exists = true;
+        for (int d = 0; d < rank; d++)
+            cell[d] = sim_add(target[d], place[d]);
+        for (int d = 0; d < source_rank; d++) {
+            int same = d + rank - source_rank; /* the last dimensions match */
+            other[d] = same >= 0 ? sim_add(source[d], place[same]) : source[d];
+            exists = exists && other[d] >= 0 && other[d] < from->dims[d];
+        }
+        sim_object *o, *source_object;
+        sim_lane value = {.i = 0};
+        if (exists || !i->stmt->clip) {
+            if (!sim_touch(m, &by, from, other, 0, SIM_READ, LEVEL_TASK, &source_unit, &source_object))
+                return;
+            if (block == 1)
+                value = sim_read_unit(from, source_object, source_unit, 0);
+        }
+        if (!sim_touch(m, &by, to, cell, 0, SIM_WRITE, LEVEL_TASK, &unit, &o))
+            return;
+        if (block == 1)
+            sim_write_unit(to, o, unit, value);
+        else if (exists)
+            memcpy(o->bytes + to->view_offset + unit * to->width, source_object->bytes + from->view_offset + source_unit * from->width, (size_t)to->width);
+    } while (!m->stop && advance(place, extents, rank));
+}
+
+/* Reads and writes what the contract says. Nothing is known of the values written: zeros stand for them. */
+void sim_intrinsic(sim_machine *m, sim_thread *t, int instruction) {
+    const sim_instruction *i = &m->program->code.at[instruction];
+    static const contract_effect passes[] = {CONTRACT_VALUE, CONTRACT_READS, CONTRACT_UPDATES, CONTRACT_WRITES};
+    for (int pass = 0; pass < 4; pass++)
+        for (int n = 0; n < i->stmt->contract_count; n++) {
+            const sim_operand *o = &i->contract[n];
+            if (o->source->effect != passes[pass])
+                continue;
+            sim_observer by = o->source->asynchronous ? sim_observe_copy(m, t, instruction) : sim_observe(m, t, instruction);
+            if (o->source->effect == CONTRACT_VALUE) {
+                sim_evaluate(m, t, &by, o->value);
+                continue;
+            }
+            const sim_array *a = &m->arrays[o->access.array->id];
+            int64_t first[16], extents[16], place[16] = {0}, cell[16], unit;
+            int rank = a->source->rank;
+            if (!evaluate_all(m, t, o->access.indices, rank, instruction, first) ||
+                (rank && !evaluate_all(m, t, o->extents, rank, instruction, extents)) || is_empty(extents, rank))
+                continue;
+            bool writes = o->source->effect != CONTRACT_READS;
+            sim_use use = !writes ? SIM_READ : o->source->effect == CONTRACT_WRITES ? SIM_WRITE : SIM_MODIFY;
+            sim_lane nothing = {.i = 0};
+            sim_object *object;
+            m->report->unknown_values = m->report->unknown_values || writes;
+            do {
+                for (int d = 0; d < rank; d++)
+                    cell[d] = sim_add(first[d], place[d]);
+                for (int l = 0; l < a->source->lanes; l++) {
+                    if (!sim_touch(m, &by, a, cell, l, use, LEVEL_TASK, &unit, &object))
+                        return;
+                    if (writes)
+                        sim_write_unit(a, object, unit, nothing);
+                }
+            } while (!m->stop && advance(place, extents, rank));
+        }
+}
+
+void sim_atomic(sim_machine *m, sim_thread *t, int instruction) {
+    const sim_instruction *i = &m->program->code.at[instruction];
+    const sim_array *a = &m->arrays[i->access.array->id];
+    sim_observer by = sim_observe(m, t, instruction);
+    sim_lane value = *sim_evaluate(m, t, &by, i->value), old = {.i = 0};
+    int64_t cell[16], unit;
+    sim_object *o;
+    if (evaluate_all(m, t, i->access.indices, a->source->rank, instruction, cell) &&
+        sim_touch(m, &by, a, cell, 0, SIM_UPDATE, i->stmt->scope, &unit, &o)) {
+        old = sim_read_unit(a, o, unit, 0);
+        sim_write_unit(a, o, unit, sim_combine(i->stmt->combine, a->source->element, old, value));
+    }
+    if (i->place >= 0)
+        t->kept[i->place] = old;
+    if (i->variable >= 0)
+        t->variables[i->variable] = old.i;
+}
+
+/* Kept until the launch ends: then combined in the order of the tasks. */
+void sim_contribute(sim_machine *m, sim_thread *t, int instruction) {
+    const sim_instruction *i = &m->program->code.at[instruction];
+    const sim_array *a = &m->arrays[i->access.array->id];
+    sim_observer by = sim_observe(m, t, instruction);
+    sim_contribution c = {.array = i->access.array->id, .task = t->task, .instruction = instruction, .thread = t->number, .group = m->group->number};
+    c.value = *sim_evaluate(m, t, &by, i->value);
+    int64_t cell[16];
+    if (!evaluate_all(m, t, i->access.indices, a->source->rank, instruction, cell))
+        return;
+    for (int d = 0; d < a->source->rank; d++)
+        if (cell[d] < 0 || cell[d] >= a->dims[d]) {
+            sim_report_finding(m, SIM_BOUNDS, t, instruction, NULL, a->source->name, "%s is outside: dimension %d of `%s` has %lld cells",
+                               sim_cell_name(m, a, cell), d, a->source->name, (long long)a->dims[d]);
+            return;
+        }
+    c.unit = sim_unit_of(a, cell);
+    VEC_PUSH(m->memory, m->contributions, c);
+}
+
+static int by_cell_and_task(const void *x, const void *y) {
+    const sim_contribution *a = x, *b = y;
+    if (a->array != b->array)
+        return a->array < b->array ? -1 : 1;
+    if (a->unit != b->unit)
+        return a->unit < b->unit ? -1 : 1;
+    return a->task < b->task ? -1 : a->task > b->task;
+}
+
+void sim_finish_contributions(sim_machine *m) {
+    if (m->contributions.count)
+        qsort(m->contributions.at, (size_t)m->contributions.count, sizeof *m->contributions.at, by_cell_and_task);
+    for (int n = 0; n < m->contributions.count; n++) {
+        const sim_contribution *c = &m->contributions.at[n], *before = n ? c - 1 : NULL;
+        const sim_array *a = &m->arrays[c->array];
+        sim_object *o = &m->globals[a->root];
+        bool continues = before && before->array == c->array && before->unit == c->unit;
+        if (continues && before->task == c->task) {
+            sim_stamp stamp = {.group = before->group, .thread = before->thread, .instruction = before->instruction};
+            sim_report_finding(m, SIM_TWICE, NULL, c->instruction, &stamp, a->source->name, "task %lld gives a cell of `%s` two values", (long long)c->task,
+                               a->source->name);
+        }
+        sim_lane sum = c->value;
+        if (continues)
+            sum = sim_combine(m->program->code.at[c->instruction].stmt->combine, a->source->element, sim_read_unit(a, o, c->unit, 0), c->value);
+        sim_write_unit(a, o, c->unit, sum);
+        if (continues)
+            continue;
+        int64_t first = (a->view_offset + c->unit * a->width) / o->grain;
+        for (int64_t g = first; g < first + (a->width + o->grain - 1) / o->grain; g++) {
+            sim_cell *cell = &o->cells[g];
+            if (cell->writes)
+                sim_report_finding(m, SIM_TWICE, NULL, c->instruction, &cell->writer, a->source->name, "a cell of `%s` is both stored and reduced into",
+                                   a->source->name);
+            cell->written = 1;
+            if (cell->writes < 2)
+                cell->writes++;
+        }
+    }
+}
