@@ -19,7 +19,8 @@ static const char text[] =
     "    for tile c[i: BM, j: BN] { acc: f32[i, j] = 0  for k: BK in K { acc += a[i, k] @ b[k, j] }  c[i, j] = acc }\n"
     "}\n"
     "kernel total_part(x: f32[N]) -> (s: f32[S]) static CH = 16 where S == (N + CH - 1) / CH {\n"
-    "    for tile s[c: 1] { t: f32[c] = 0  for n: BN in N where c * CH <= n and n < (c + 1) * CH { t += sum[n](x[n]) }  s[c] = t }\n"
+    "    for tile s[c: 1] { t: f32[c] = 0  for n: BN in N where c * CH <= n and n < (c + 1) * CH { t += sum[n](x[n]) }  s[c] = t "
+    "}\n"
     "}\n"
     "kernel total_rest(s: f32[S]) -> (t: f32[1]) {\n"
     "    for tile t[o: 1] { a: f32[o] = 0  for c: BC in S { a += sum[c](s[c]) }  t[o] = a }\n"
@@ -67,7 +68,11 @@ static void shapes_share_a_compile(tilec_context *t, tilec_module *m) {
 static void aliasing_is_refused(tilec_context *t, tilec_module *m) {
     float x[32] = {0}, y[32] = {0};
     int64_t shape[] = {16};
-    struct { const char *name; float *a, *b, *y; bool good; } cases[] = {
+    struct {
+        const char *name;
+        float *a, *b, *y;
+        bool good;
+    } cases[] = {
         {"an output that is an input is refused", x, y, x, false},
         {"an output that overlaps an input is refused", x, y, x + 15, false},
         {"an output beside an input is fine", x, y, x + 16, true},
@@ -75,7 +80,8 @@ static void aliasing_is_refused(tilec_context *t, tilec_module *m) {
     };
     for (int i = 0; i < 4; i++) {
         tilec_call *c = tilec_call_new(m, "add");
-        bool bound = tilec_bind_array(c, "a", TILEC_F32, 1, shape, cases[i].a) && tilec_bind_array(c, "b", TILEC_F32, 1, shape, cases[i].b) &&
+        bool bound = tilec_bind_array(c, "a", TILEC_F32, 1, shape, cases[i].a) &&
+                     tilec_bind_array(c, "b", TILEC_F32, 1, shape, cases[i].b) &&
                      tilec_bind_array(c, "y", TILEC_F32, 1, shape, cases[i].y);
         bool ran = tilec_launch(c);
         report(cases[i].name, bound && ran == cases[i].good && (ran || strstr(tilec_error(t), "E0649")), tilec_error(t));
@@ -88,17 +94,21 @@ static void mistakes_are_values(tilec_context *t, tilec_module *m) {
     int64_t shape[] = {16};
     report("an unknown kernel", !tilec_call_new(m, "ad") && strstr(tilec_error(t), "E0646"), tilec_error(t));
     tilec_call *c = tilec_call_new(m, "add");
-    report("an unknown argument", !tilec_bind_array(c, "q", TILEC_F32, 1, shape, x) && strstr(tilec_error(t), "E0640"), tilec_error(t));
+    report("an unknown argument", !tilec_bind_array(c, "q", TILEC_F32, 1, shape, x) && strstr(tilec_error(t), "E0640"),
+           tilec_error(t));
     report("a wrong type", !tilec_bind_array(c, "a", TILEC_I32, 1, shape, x) && strstr(tilec_error(t), "E0647"), tilec_error(t));
     report("a wrong rank", !tilec_bind_array(c, "a", TILEC_F32, 0, shape, x) && strstr(tilec_error(t), "E0642"), tilec_error(t));
-    report("a missing argument", tilec_bind_array(c, "a", TILEC_F32, 1, shape, x) && !tilec_launch(c) && strstr(tilec_error(t), "E0650"),
+    report("a missing argument",
+           tilec_bind_array(c, "a", TILEC_F32, 1, shape, x) && !tilec_launch(c) && strstr(tilec_error(t), "E0650"),
            tilec_error(t));
     report("no scalar of that name", !tilec_bind_float(c, "s", 1) && strstr(tilec_error(t), "E0640"), tilec_error(t));
     report("an unknown symbol", !tilec_set_symbol(c, "Q", 1) && strstr(tilec_error(t), "E0640"), tilec_error(t));
     report("results are unknown before they are", !tilec_result(c, "nothing", NULL, NULL), "a result");
-    report("the call still works", tilec_bind_array(c, "b", TILEC_F32, 1, shape, x) && tilec_launch(c) && !*tilec_error(t), tilec_error(t));
+    report("the call still works", tilec_bind_array(c, "b", TILEC_F32, 1, shape, x) && tilec_launch(c) && !*tilec_error(t),
+           tilec_error(t));
     tilec_call_free(c);
-    report("a text with errors", !tilec_load_text(t, "bad.tile", "kernel k(") && strstr(tilec_error(t), "bad.tile:1"), tilec_error(t));
+    report("a text with errors", !tilec_load_text(t, "bad.tile", "kernel k(") && strstr(tilec_error(t), "bad.tile:1"),
+           tilec_error(t));
     report("a file that is not there", !tilec_load_file(t, "nowhere.tile") && strstr(tilec_error(t), "E0880"), tilec_error(t));
     tilec_context *none = tilec_open("abacus");
     report("an unknown device", none && !tilec_ready(none) && *tilec_error(none), "it opened");
@@ -121,7 +131,8 @@ static void programs_run(tilec_context *t, tilec_module *m) {
     sum = good ? tilec_result(c, "t", NULL, NULL) : NULL;
     report("a program on nothing", good && *sum == 0, tilec_error(t));
     double worst = -1;
-    good = tilec_bind_array(c, "x", TILEC_F32, 1, (int64_t[]){77}, x) && tilec_set_symbol(c, "CH", 5) && tilec_launch_checked(c, &worst);
+    good = tilec_bind_array(c, "x", TILEC_F32, 1, (int64_t[]){77}, x) && tilec_set_symbol(c, "CH", 5) &&
+           tilec_launch_checked(c, &worst);
     report("a program checked, with another static", good && worst >= 0 && worst <= 1, tilec_error(t));
     tilec_call_free(c);
 }
@@ -134,7 +145,8 @@ int main(void) {
     report("load", m != NULL, tilec_error(t));
     if (!m)
         return 1;
-    report("names", tilec_kernel_count(m) == 5 && strcmp(tilec_kernel_name(m, 0), "total") == 0 && !tilec_kernel_name(m, 5), "they differ");
+    report("names", tilec_kernel_count(m) == 5 && strcmp(tilec_kernel_name(m, 0), "total") == 0 && !tilec_kernel_name(m, 5),
+           "they differ");
     shapes_share_a_compile(t, m);
     aliasing_is_refused(t, m);
     mistakes_are_values(t, m);

@@ -320,6 +320,7 @@ typedef struct filling {
     const tile_stmt *s;
     double *fresh; /* joins: where the new cells go, the old ones being read meanwhile */
     int field;
+    cells *right; /* joins: the new part's fields */
 } filling;
 
 static void fill_step(machine *w, void *context) {
@@ -352,33 +353,37 @@ static void join_step(machine *w, void *context) {
         if (narrower) {
             cells *l = &w->fields[v->id * MAX_FIELDS + i];
             left[i] = l->at[place(w, l)];
-            right[i] = evaluate(w, f->s->values[i]);
+            right[i] = f->right[i].at[place(w, &f->right[i])];
         }
     }
     const double *saved[2] = {w->params[0], w->params[1]};
     w->params[0] = left;
     w->params[1] = right;
-    f->fresh[place(w, f->to)] = evaluate(w, v->join[f->field]);
+    double joined = evaluate(w, v->join[f->field]);
+    if (w->faults->half_accumulator && v->types[f->field] == ELEMENT_F32)
+        joined = rounded(ELEMENT_F16, joined);
+    f->fresh[place(w, f->to)] = joined;
     w->params[0] = saved[0];
     w->params[1] = saved[1];
 }
 
 static void run_join(machine *w, const tile_stmt *s) {
     const tile_variable *v = s->variable;
-    double *fresh[MAX_FIELDS] = {0};
+    cells right[MAX_FIELDS] = {{0}}, fresh[MAX_FIELDS] = {{0}};
     for (int i = 0; i < v->field_count; i++) {
-        cells *to = &w->fields[v->id * MAX_FIELDS + i];
-        size_t n = 1;
-        for (int a = 0; a < to->axis_count; a++)
-            n *= (size_t)(w->hi[to->axes[a]->id] - w->lo[to->axes[a]->id]);
-        fresh[i] = malloc((n + 1) * sizeof(double));
-        memcpy(fresh[i], to->at, n * sizeof(double));
-        filling f = {.to = to, .s = s, .fresh = fresh[i], .field = i};
+        filling f = {.to = &right[i], .v = s->values[i]};
+        tile_cells(w, &right[i], v->axes[i], v->axis_counts[i]);
+        for_each(w, v->axes[i], v->axis_counts[i], fill_step, &f);
+    }
+    for (int i = 0; i < v->field_count; i++) {
+        tile_cells(w, &fresh[i], v->axes[i], v->axis_counts[i]);
+        filling f = {.to = &w->fields[v->id * MAX_FIELDS + i], .s = s, .fresh = fresh[i].at, .field = i, .right = right};
         for_each(w, v->axes[i], v->axis_counts[i], join_step, &f);
     }
     for (int i = 0; i < v->field_count; i++) {
+        free(right[i].at);
         free(w->fields[v->id * MAX_FIELDS + i].at);
-        w->fields[v->id * MAX_FIELDS + i].at = fresh[i];
+        w->fields[v->id * MAX_FIELDS + i] = fresh[i];
     }
 }
 

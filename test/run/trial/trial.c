@@ -98,15 +98,21 @@ static double block_work(const trial_case *c, const tile_block *b, bool *ok) {
     return work;
 }
 
+double trial_work(const trial_case *c) {
+    bool ok = true;
+    double work = block_work(c, &c->kernel->body, &ok);
+    for (int i = 0; i < c->kernel->task.count; i++)
+        work *= (double)trial_evaluate(c, c->kernel->task.at[i]->extent, &ok);
+    return work;
+}
+
 static bool sizes_fit(trial_case *c, double work_limit, double cell_limit) {
     const tile_kernel *k = c->kernel;
     bool ok = true;
     for (int i = 0; i < k->where.count; i++)
         if (!trial_holds(c, k->where.at[i]))
             return false;
-    double work = block_work(c, &k->body, &ok), cells = 0;
-    for (int i = 0; i < k->task.count; i++)
-        work *= (double)trial_evaluate(c, k->task.at[i]->extent, &ok);
+    double work = trial_work(c), cells = 0;
     for (int i = 0; i < k->arrays.count; i++) {
         const tile_array *a = k->arrays.at[i];
         double n = 1;
@@ -402,6 +408,10 @@ trial_verdict trial_compare(const trial_case *c, const trial_memory *m, const or
         const oracle_output *e = &expected->outputs[a->id];
         for (int64_t n = 0; a->role == ARRAY_OUT && n < e->cells; n++)
             v.unwritten += !e->written[n];
+        /* What no task owns of an updated array must be as it was. */
+        int64_t size = c->cells[a->id] ? c->bytes[a->id] / c->cells[a->id] : 0;
+        for (int64_t n = 0; a->role == ARRAY_UPDATE && n < e->cells; n++)
+            v.changed += !e->written[n] && memcmp(m->memory[a->id] + n * size, c->data[a->id] + n * size, (size_t)size);
         value_check check = oracle_compare(a, m->memory[a->id], e);
         v.compared += check.compared;
         v.vacuous += check.vacuous;
@@ -414,7 +424,7 @@ trial_verdict trial_compare(const trial_case *c, const trial_memory *m, const or
             v.check = check;
         }
     }
-    if (v.unwritten)
+    if (v.unwritten || v.changed)
         v.passed = false;
     return v;
 }
@@ -422,6 +432,8 @@ trial_verdict trial_compare(const trial_case *c, const trial_memory *m, const or
 void trial_verdict_describe(const trial_case *c, const trial_verdict *v, text_buffer *out) {
     if (v->unwritten)
         text_add(out, "%lld output elements are written by no task; ", (long long)v->unwritten);
+    if (v->changed)
+        text_add(out, "%lld elements that no task owns have changed; ", (long long)v->changed);
     if (!v->array)
         return;
     text_add(out, "%s[", v->array->name);

@@ -42,6 +42,7 @@ bool trial_fill(trial_case *c, data_kind kind, random_state *r);
 void trial_case_free(trial_case *c);
 /* "M = 3, N = 65" */
 void trial_describe(const trial_case *c, text_buffer *out);
+double trial_work(const trial_case *c); /* about how many times innermost statements run; symbols must be set */
 int64_t trial_evaluate(const trial_case *c, const index_expr *x, bool *ok);
 bool trial_holds(const trial_case *c, const cond *x);
 
@@ -76,6 +77,7 @@ typedef struct trial_verdict {
     double worst_ratio;
     const tile_array *array; /* the first that failed */
     value_check check;       /* of that array */
+    int64_t changed;         /* elements of updated arrays that no task owns and yet differ */
     int64_t unwritten;       /* output cells that the oracle says no task writes */
 } trial_verdict;
 trial_verdict trial_compare(const trial_case *c, const trial_memory *m, const oracle_result *expected);
