@@ -36,16 +36,18 @@ static void read_level(reader *r, level_kind kind) {
     source_span spans[MOST];
     int rank = 0;
     reader_expect(r, "(");
-    do {
+    while (!r->failed && !reader_at(r, ")")) {
         if (rank == MOST) {
             reader_fail(r, "E0162", r->now.span, "a level has at most %d ids", MOST);
             return;
         }
+        if (rank)
+            reader_expect(r, ",");
         spans[rank] = r->now.span;
         names[rank] = reader_name(r, "an id's name");
         reader_expect(r, "<");
         extents[rank++] = read_index(r);
-    } while (reader_accept(r, ","));
+    }
     reader_expect(r, ")");
     if (r->failed)
         return;
