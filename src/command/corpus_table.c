@@ -47,5 +47,15 @@ const corpus_row corpus_table[] = {
     {"flash_causal", "B=1 T=1024 KV=2 G=6 D=128", "scale=0.08838835", true},
     {"gemm_i8w", "M=256 N=4096 K=1024", "", false},
     {"gemm_bias_gelu", "M=256 N=1536 K=384", "", false},
+    {"gemm", "M=128 N=512 K=384", "", false},
+    {"gemm_f32", "M=128 N=512 K=384", "", false},
+    {"gemm_bias_f32", "M=128 N=512 K=384", "", false},
+    {"matmul_tt_gelu", "M=100 N=200 K=300", "", false},
+    {"proj_f32", "K=1536 N=1536", "", false},
+    {"proj_q8", "K=1536 N=1536", "", false},
+    {"attn_full_f32", "T=128 H=12 D=32", "len=100 scale=0.1767767", false},
+    {"embedding_f32", "T=64 V=30522 D=384", "", false},
+    {"conv3", "R=256 C=1000", "", false},
+    {"bias_gelu_residual", "R=256 C=1536", "", false},
 };
 const int corpus_count = sizeof corpus_table / sizeof *corpus_table;

@@ -1,5 +1,6 @@
 /* tilec run: one kernel or program on data, checked against the oracle. */
 #include "command/arguments.h"
+#include "run/compiler.h"
 #include "run/judge.h"
 #include <inttypes.h>
 #include <math.h>
@@ -122,6 +123,22 @@ static json_t *result_json(run_call *c, const judgement *j, bool judged, double 
     return result;
 }
 
+/* The compiler behind the CPU target, with its version and flags: part of what ran. */
+static void explain_compiler(void) {
+    arena *a = arena_new();
+    diag_list diags;
+    diag_init(&diags, a);
+    compiler *cc = compiler_find(&diags);
+    const char *text = cc ? compiler_identity(cc) : "";
+    while (*text) {
+        int length = (int)strcspn(text, "\n");
+        printf("  %.*s\n", length, text);
+        text += length + (text[length] == '\n');
+    }
+    compiler_free(cc);
+    arena_free(a);
+}
+
 typedef struct output_writer {
     run_call *call;
     report *report;
@@ -170,6 +187,8 @@ static bool run_on(report *r, const command_line *line, session *s, const tile_m
             fputs(text_get(&text), stdout);
             text_free(&text);
         }
+    if (option_given(line, "--explain") && prepared && !r->json)
+        explain_compiler();
     held = held && prepared;
     judgement j = {0};
     double median = 0;

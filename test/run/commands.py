@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -233,6 +234,52 @@ for name, words, status in [
         report(f"JSON of {name}", None if good else f"status {result.returncode}: {result.stdout}")
     except (ValueError, KeyError) as e:
         report(f"JSON of {name}", f"{e}: {result.stdout[:400]}{result.stderr[:400]}")
+
+# --- the kernels that come with tilec: proved, and nothing left to launch but what is written here ---
+LAUNCH_CHECKS = {
+    "argmax_part": ["where S == floor((N + 4095) / 4096)"],
+    "attn_gqa": ["0 <= len <= T"],
+    "attn_part": ["where S == floor((T + 255) / 256)", "0 <= len <= T"],
+    "attn_full_f32": ["0 <= len <= T"],
+    "kv_append": ["0 <= pos <= T - 1"],
+    "embedding": ["every element of ids is in 0 .. V - 1"],
+    "embedding_f32": ["every element of ids is in 0 .. V - 1"],
+    "proj_q8": ["where (K mod 32) == 0"],
+}
+for name in sorted(os.listdir(os.path.join(root, "kernels"))):
+    if not name.endswith(".tile"):
+        continue
+    result = run("check", os.path.join(root, "kernels", name), "--json")
+    try:
+        for kernel in json.loads(result.stdout)["kernels"]:
+            problem = None
+            if not kernel["held"]:
+                problem = "refused: " + json.dumps(kernel["diagnostics"])
+            elif sorted(kernel["launch_checks"]) != sorted(LAUNCH_CHECKS.get(kernel["kernel"], [])):
+                problem = f"launch checks {kernel['launch_checks']}"
+            report(f"shipped kernel {kernel['kernel']} is proved", problem)
+    except (ValueError, KeyError) as e:
+        report(f"shipped kernels of {name}", f"{e}: {result.stdout[:400]}{result.stderr[:400]}")
+
+
+# --- quick enough to be typed without thinking: processor time, so that a busy machine does not matter ---
+def cpu_milliseconds(*words):
+    best = 1e9
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run(*words)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return best * 1e3
+
+
+if "asan" in tilec:
+    print("skip start-up and check times (a build with sanitizers)")
+else:
+    spent = cpu_milliseconds("--version")
+    report("start-up under 10 ms", None if spent < 10 else f"{spent:.1f} ms")
+    spent = cpu_milliseconds("check", os.path.join(root, "kernels", "matmul.tile"), "--kernel", "matmul")
+    report("check of a matmul under 300 ms", None if spent < 300 else f"{spent:.0f} ms")
 
 # --- files from NumPy ---
 if np is None:
