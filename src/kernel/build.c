@@ -96,7 +96,8 @@ kernel_stmt *kernel_append(kernel_ir *k, kernel_block *b, kernel_stmt_kind kind,
     return s;
 }
 
-kernel_stmt *kernel_for(kernel_ir *k, kernel_block *b, const char *name, index_expr *lo, index_expr *hi, int64_t step, source_span span) {
+kernel_stmt *kernel_for(kernel_ir *k, kernel_block *b, const char *name, index_expr *lo, index_expr *hi, int64_t step,
+                        source_span span) {
     kernel_stmt *s = kernel_append(k, b, KSTMT_FOR, span);
     s->var = kernel_new_var(k, name, INDEX_LOOP);
     s->var->owner = s;
@@ -240,7 +241,8 @@ kernel_access kernel_at(kernel_ir *k, kernel_array *array, index_expr **indices)
     return access;
 }
 
-kernel_access kernel_at_vector(kernel_ir *k, kernel_array *array, index_expr **indices, int lanes, int vector_dim, index_expr *active) {
+kernel_access kernel_at_vector(kernel_ir *k, kernel_array *array, index_expr **indices, int lanes, int vector_dim,
+                               index_expr *active) {
     kernel_access access = kernel_at(k, array, indices);
     access.lanes = lanes;
     access.vector_dim = vector_dim;

@@ -62,7 +62,8 @@ static void check_var(checker *c, const index_var *v, index_scope scope, level_k
     } else if (scope == INDEX_LAUNCH && v->kind != INDEX_SYMBOL && v->kind != INDEX_SCALAR) {
         check_fail(c, "E0935", none, "%s mentions `%s`, but may mention launch symbols and scalars only", what, v->name);
     } else if (scope == INDEX_BELOW && (v->kind != INDEX_ID || level_of(c, v) <= level)) {
-        check_fail(c, "E0953", none, "%s mentions `%s`, but may mention ids below the %s only", what, v->name, level_names[level]);
+        check_fail(c, "E0953", none, "%s mentions `%s`, but may mention ids below the %s only", what, v->name,
+                   level_names[level]);
     }
 }
 
@@ -169,7 +170,8 @@ static void check_scalars(checker *c) {
             check_fail(c, "E0947", k->span, "scalar `%s` is %s; launch scalars are f32, i32, u32, index or bool", s->name,
                        element_table[s->type].name);
         if (integer != (s->var != NULL))
-            check_fail(c, "E0947", k->span, "scalar `%s`: %s", s->name, integer ? "an integer without a variable" : "a float with a variable");
+            check_fail(c, "E0947", k->span, "scalar `%s`: %s", s->name,
+                       integer ? "an integer without a variable" : "a float with a variable");
         check_declare(c, s->name, NAME_SCALAR, s, s->var, k->span);
         if (s->var && s->var->name && strcmp(s->var->name, s->name))
             check_fail(c, "E0947", k->span, "scalar `%s` has a variable of another name, `%s`", s->name, s->var->name);
@@ -186,7 +188,8 @@ static void check_levels(checker *c) {
     for (int i = 0; i < k->levels.count; i++) {
         const kernel_level *l = &k->levels.at[i];
         if (i && l->kind <= k->levels.at[i - 1].kind)
-            check_fail(c, "E0931", k->span, "level %s stands inside level %s", level_names[l->kind], level_names[k->levels.at[i - 1].kind]);
+            check_fail(c, "E0931", k->span, "level %s stands inside level %s", level_names[l->kind],
+                       level_names[k->levels.at[i - 1].kind]);
         if (i && !l->rank)
             check_fail(c, "E0931", k->span, "level %s has no id", level_names[l->kind]);
         for (int d = 0; d < l->rank; d++) {
@@ -221,11 +224,13 @@ static void check_layout(checker *c, const kernel_array *a) {
         break;
     case LAYOUT_PANEL:
         if (l->dim < 0 || l->dim >= a->rank || l->amount < 1)
-            check_fail(c, "E0933", a->span, "`%s` has %d dimensions, its layout is panel(%d, %lld)", a->name, a->rank, l->dim, (long long)l->amount);
+            check_fail(c, "E0933", a->span, "`%s` has %d dimensions, its layout is panel(%d, %lld)", a->name, a->rank, l->dim,
+                       (long long)l->amount);
         break;
     case LAYOUT_SWIZZLE:
         if (l->bits < 0 || l->base < 0 || l->shift < 1 || l->bits + l->base + l->shift > 40)
-            check_fail(c, "E0933", a->span, "`%s`: swizzle(%d, %d, %d) is not a bijection of 40-bit offsets; shift must be at least 1", a->name,
+            check_fail(c, "E0933", a->span,
+                       "`%s`: swizzle(%d, %d, %d) is not a bijection of 40-bit offsets; shift must be at least 1", a->name,
                        l->bits, l->base, l->shift);
         break;
     case LAYOUT_BOX:
@@ -241,11 +246,13 @@ static void check_view(checker *c, const kernel_array *a) {
     if (!of)
         return;
     if (a->space == SPACE_REGISTER || a->space == SPACE_GHOST || of->space != a->space || of->view_of || of->id >= a->id) {
-        check_fail(c, "E0934", a->span, "`%s` cannot be a view of `%s`: memory of one space, declared earlier, not a view itself", a->name, of->name);
+        check_fail(c, "E0934", a->span, "`%s` cannot be a view of `%s`: memory of one space, declared earlier, not a view itself",
+                   a->name, of->name);
         return;
     }
     if (a->view_offset < 0 || a->view_offset % element_table[a->element].block_bytes)
-        check_fail(c, "E0934", a->span, "`%s` begins at byte %lld, which is no multiple of its element", a->name, (long long)a->view_offset);
+        check_fail(c, "E0934", a->span, "`%s` begins at byte %lld, which is no multiple of its element", a->name,
+                   (long long)a->view_offset);
     int64_t cells = kernel_array_cells(a), room = kernel_array_cells(of), end;
     if (a->space == SPACE_GLOBAL || cells < 0 || room < 0)
         return; /* over launch symbols: bounds are the prover's */
@@ -273,7 +280,8 @@ static void check_array(checker *c, kernel_array *a, int position) {
     if (a->id != position)
         check_fail(c, "E0932", a->span, "array `%s` stands at %d with the id %d", a->name, position, a->id);
     if ((a->space == SPACE_GLOBAL) != (a->use != USE_LOCAL))
-        check_fail(c, "E0932", a->span, "`%s` in %s memory: a use (in, out, update, workspace) belongs to global arrays, and only there", a->name,
+        check_fail(c, "E0932", a->span,
+                   "`%s` in %s memory: a use (in, out, update, workspace) belongs to global arrays, and only there", a->name,
                    space_names[a->space]);
     if (a->lanes < 1 || a->lanes > 4096 || (a->lanes > 1 && a->space != SPACE_REGISTER))
         check_fail(c, "E0932", a->span, "`%s` holds vectors of %d: only register arrays hold vectors", a->name, a->lanes);
@@ -307,13 +315,15 @@ static void check_fragment(checker *c, const kernel_fragment *f) {
     if (f->rows < 1 || f->columns < 1 || f->count < 1)
         check_fail(c, "E0957", f->span, "fragment `%s` is %d x %d, %d times", f->name, f->rows, f->columns, f->count);
     if (f->holder != LEVEL_SUBGROUP && f->holder != LEVEL_WARPGROUP)
-        check_fail(c, "E0957", f->span, "fragment `%s` is held by a %s; subgroups and warpgroups hold fragments", f->name, level_names[f->holder]);
+        check_fail(c, "E0957", f->span, "fragment `%s` is held by a %s; subgroups and warpgroups hold fragments", f->name,
+                   level_names[f->holder]);
     else if (!check_has_level(c, f->holder) || !check_has_level(c, LEVEL_LANE))
         check_fail(c, "E0957", f->span, "fragment `%s` needs the levels %s and lane", f->name, level_names[f->holder]);
     if (element_table[f->element].block_elements > 1 || f->element == ELEMENT_BOOL || f->element == ELEMENT_INDEX)
         check_fail(c, "E0957", f->span, "fragment `%s` cannot hold %s", f->name, element_table[f->element].name);
     if (f->role == FRAGMENT_ACCUMULATOR && !float_or_int)
-        check_fail(c, "E0957", f->span, "accumulator `%s` is %s; accumulators are f32, f16 or i32", f->name, element_table[f->element].name);
+        check_fail(c, "E0957", f->span, "accumulator `%s` is %s; accumulators are f32, f16 or i32", f->name,
+                   element_table[f->element].name);
     if ((f->role == FRAGMENT_ROW_VECTOR && f->columns != 1) || (f->role == FRAGMENT_COLUMN_VECTOR && f->rows != 1))
         check_fail(c, "E0957", f->span, "%s `%s` is %d x %d", role_names[f->role], f->name, f->rows, f->columns);
 }

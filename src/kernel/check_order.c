@@ -33,7 +33,8 @@ static void check_mbarrier(checker *c, const kernel_stmt *s) {
     }
     check_index(c, s->slot, INDEX_ANYWHERE, LEVEL_TASK, "an mbarrier's slot");
     if (s->slot && ix_is_const(s->slot, &slot) && (slot < 0 || slot >= ((const kernel_mbarrier *)e->object)->slots))
-        check_fail(c, "E0956", here, "mbarrier `%s` has %d slots, no slot %lld", s->name, ((const kernel_mbarrier *)e->object)->slots, (long long)slot);
+        check_fail(c, "E0956", here, "mbarrier `%s` has %d slots, no slot %lld", s->name,
+                   ((const kernel_mbarrier *)e->object)->slots, (long long)slot);
     if (s->kind == KSTMT_MBARRIER_WAIT)
         check_index(c, s->phase, INDEX_ANYWHERE, LEVEL_TASK, "the phase waited for");
     if (s->kind == KSTMT_MBARRIER_WAIT && s->participants)
@@ -48,8 +49,8 @@ static void check_copy(checker *c, const kernel_stmt *s) {
     const kernel_array *d = s->access.array, *a = s->source.array;
     bool in = d->space == SPACE_SHARED && a->space == SPACE_GLOBAL, out = d->space == SPACE_GLOBAL && a->space == SPACE_SHARED;
     if (!in && !out)
-        check_fail(c, "E0955", here, "an asynchronous copy from %s to %s memory; it runs between global and shared", space_names[a->space],
-                   space_names[d->space]);
+        check_fail(c, "E0955", here, "an asynchronous copy from %s to %s memory; it runs between global and shared",
+                   space_names[a->space], space_names[d->space]);
     if (d->element != a->element)
         check_fail(c, "E0955", here, "a copy from %s to %s", element_table[a->element].name, element_table[d->element].name);
     if (!s->extents) {
@@ -58,8 +59,10 @@ static void check_copy(checker *c, const kernel_stmt *s) {
     }
     for (int i = 0; i < d->rank; i++) {
         int64_t extent = 0;
-        if (check_constant(c, s->extents[i], 1, INT_MAX, "E0955", "an extent of a copy's box", &extent) && i < d->rank - a->rank && extent != 1)
-            check_fail(c, "E0955", here, "dimension %d of the box is %lld, but the source has no such dimension", i, (long long)extent);
+        if (check_constant(c, s->extents[i], 1, INT_MAX, "E0955", "an extent of a copy's box", &extent) &&
+            i < d->rank - a->rank && extent != 1)
+            check_fail(c, "E0955", here, "dimension %d of the box is %lld, but the source has no such dimension", i,
+                       (long long)extent);
     }
     if ((s->clip || s->name) && !in)
         check_fail(c, "E0955", here, "only copies into shared memory are clipped or signal an mbarrier");
@@ -76,9 +79,12 @@ static void check_atomic(checker *c, const kernel_stmt *s) {
     const kernel_array *a = s->access.array;
     check_value_is(c, s->value, a->element, 1, kernel_stmt_names[s->kind]);
     if (a->element != ELEMENT_F32 && a->element != ELEMENT_I32 && a->element != ELEMENT_U32)
-        check_fail(c, "E0961", here, "`%s` on %s; it takes f32, i32 or u32", kernel_stmt_names[s->kind], element_table[a->element].name);
-    if (s->combine != KERNEL_ADD && s->combine != KERNEL_MIN && s->combine != KERNEL_MAX && !(bits && !grid && a->element != ELEMENT_F32))
-        check_fail(c, "E0961", here, "`%s` cannot combine %s with `%s`", kernel_stmt_names[s->kind], element_table[a->element].name,
+        check_fail(c, "E0961", here, "`%s` on %s; it takes f32, i32 or u32", kernel_stmt_names[s->kind],
+                   element_table[a->element].name);
+    if (s->combine != KERNEL_ADD && s->combine != KERNEL_MIN && s->combine != KERNEL_MAX &&
+        !(bits && !grid && a->element != ELEMENT_F32))
+        check_fail(c, "E0961", here, "`%s` cannot combine %s with `%s`", kernel_stmt_names[s->kind],
+                   element_table[a->element].name,
                    s->combine >= 0 && s->combine < KERNEL_OP_COUNT ? kernel_op_table[s->combine].name : "?");
     if (grid && (a->space != SPACE_GLOBAL || a->use != USE_OUT))
         check_fail(c, "E0961", here, "`grid_reduce` into `%s`, which is no output", a->name);
@@ -153,7 +159,8 @@ bool check_fragment_ref(checker *c, const kernel_fragment *f, const index_expr *
     }
     int64_t value;
     if ((f->count > 1) != (index != NULL)) {
-        check_fail(c, "E0957", here, f->count > 1 ? "`%s` is several fragments: say which" : "`%s` is a single fragment", f->name);
+        check_fail(c, "E0957", here, f->count > 1 ? "`%s` is several fragments: say which" : "`%s` is a single fragment",
+                   f->name);
     } else if (index) {
         check_index(c, index, INDEX_ANYWHERE, LEVEL_TASK, "a fragment's index");
         if (!check_is_settled(c, index))
@@ -164,19 +171,21 @@ bool check_fragment_ref(checker *c, const kernel_fragment *f, const index_expr *
     return true;
 }
 
-static void check_mma(checker *c, const kernel_fragment *d, const kernel_fragment *a, const kernel_fragment *b, const kernel_fragment *e) {
-    bool fp8 = element_table[a->element].block_bytes == 1 && element_table[b->element].block_bytes == 1 && element_table[a->element].is_float &&
-               element_table[b->element].is_float;
+static void check_mma(checker *c, const kernel_fragment *d, const kernel_fragment *a, const kernel_fragment *b,
+                      const kernel_fragment *e) {
+    bool fp8 = element_table[a->element].block_bytes == 1 && element_table[b->element].block_bytes == 1 &&
+               element_table[a->element].is_float && element_table[b->element].is_float;
     if (d->role != FRAGMENT_ACCUMULATOR || a->role != FRAGMENT_A || b->role != FRAGMENT_B || e->role != FRAGMENT_ACCUMULATOR)
         check_fail(c, "E0958", here, "fragment_mma takes an accumulator, an a, a b and an accumulator");
     if (d->rows != a->rows || d->columns != b->columns || a->columns != b->rows || e->rows != d->rows || e->columns != d->columns)
-        check_fail(c, "E0958", here, "shapes %d x %d = %d x %d * %d x %d + %d x %d do not fit", d->rows, d->columns, a->rows, a->columns, b->rows,
-                   b->columns, e->rows, e->columns);
+        check_fail(c, "E0958", here, "shapes %d x %d = %d x %d * %d x %d + %d x %d do not fit", d->rows, d->columns, a->rows,
+                   a->columns, b->rows, b->columns, e->rows, e->columns);
     if (a->element != b->element && !fp8)
-        check_fail(c, "E0958", here, "the operands are %s and %s", element_table[a->element].name, element_table[b->element].name);
+        check_fail(c, "E0958", here, "the operands are %s and %s", element_table[a->element].name,
+                   element_table[b->element].name);
     if (d->element != e->element || element_table[a->element].is_float != element_table[d->element].is_float)
-        check_fail(c, "E0958", here, "products of %s cannot be summed into %s and %s", element_table[a->element].name, element_table[d->element].name,
-                   element_table[e->element].name);
+        check_fail(c, "E0958", here, "products of %s cannot be summed into %s and %s", element_table[a->element].name,
+                   element_table[d->element].name, element_table[e->element].name);
     if (a->holder != d->holder || b->holder != d->holder || e->holder != d->holder)
         check_fail(c, "E0958", here, "the fragments are not held by the same level");
 }
@@ -192,8 +201,10 @@ static void check_transfer(checker *c, const kernel_stmt *s, const kernel_fragme
     if (a->element != f->element)
         check_fail(c, "E0960", here, "`%s` holds %s, fragment `%s` %s", a->name, element_table[a->element].name, f->name,
                    element_table[f->element].name);
-    if (s->row_dim < 0 || s->row_dim >= a->rank || s->column_dim < 0 || s->column_dim >= a->rank || (s->row_dim == s->column_dim && !thin))
-        check_fail(c, "E0960", here, "rows along dimension %d and columns along %d of `%s`, which has %d", s->row_dim, s->column_dim, a->name, a->rank);
+    if (s->row_dim < 0 || s->row_dim >= a->rank || s->column_dim < 0 || s->column_dim >= a->rank ||
+        (s->row_dim == s->column_dim && !thin))
+        check_fail(c, "E0960", here, "rows along dimension %d and columns along %d of `%s`, which has %d", s->row_dim,
+                   s->column_dim, a->name, a->rank);
     for (int i = 0; s->extents && i < 2; i++)
         check_index(c, s->extents[i], INDEX_ANYWHERE, LEVEL_TASK, "`within`");
     if (s->by_reference && (!load || a->space != SPACE_SHARED || (f->role != FRAGMENT_A && f->role != FRAGMENT_B) || s->extents))
@@ -205,16 +216,19 @@ static void check_reduce(checker *c, const kernel_stmt *s, const kernel_fragment
     if (s->combine != KERNEL_ADD && s->combine != KERNEL_MIN && s->combine != KERNEL_MAX)
         check_fail(c, "E0961", here, "fragment_reduce combines with add, min or max");
     if ((s->axis != 0 && s->axis != 1) || d->role != (rows ? FRAGMENT_ROW_VECTOR : FRAGMENT_COLUMN_VECTOR) ||
-        (rows ? d->rows != a->rows : d->columns != a->columns) || a->role == FRAGMENT_ROW_VECTOR || a->role == FRAGMENT_COLUMN_VECTOR)
+        (rows ? d->rows != a->rows : d->columns != a->columns) || a->role == FRAGMENT_ROW_VECTOR ||
+        a->role == FRAGMENT_COLUMN_VECTOR)
         check_fail(c, "E0958", here, "reducing `%s` over axis %d does not give `%s`", a->name, s->axis, d->name);
     if (d->element != a->element || d->holder != a->holder)
         check_fail(c, "E0958", here, "`%s` and `%s` differ in element type or holder", d->name, a->name);
 }
 
 void check_fragment_stmt(checker *c, const kernel_stmt *s) {
-    static const struct { kernel_stmt_kind kind; int count; } counts[] = {
-        {KSTMT_FRAGMENT_FILL, 1}, {KSTMT_FRAGMENT_LOAD, 1},   {KSTMT_FRAGMENT_STORE, 1},   {KSTMT_FRAGMENT_MMA, 4},
-        {KSTMT_FRAGMENT_MAP, 1},  {KSTMT_FRAGMENT_REDUCE, 2}, {KSTMT_FRAGMENT_CONVERT, 2}, {KSTMT_FRAGMENT_SET, 1}};
+    static const struct {
+        kernel_stmt_kind kind;
+        int count;
+    } counts[] = {{KSTMT_FRAGMENT_FILL, 1}, {KSTMT_FRAGMENT_LOAD, 1},   {KSTMT_FRAGMENT_STORE, 1},   {KSTMT_FRAGMENT_MMA, 4},
+                  {KSTMT_FRAGMENT_MAP, 1},  {KSTMT_FRAGMENT_REDUCE, 2}, {KSTMT_FRAGMENT_CONVERT, 2}, {KSTMT_FRAGMENT_SET, 1}};
     int count = 0;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (counts[i].kind == s->kind)
@@ -251,10 +265,11 @@ void check_fragment_stmt(checker *c, const kernel_stmt *s) {
     default: {
         const kernel_fragment *a = f[1].fragment;
         if (d->rows != a->rows || d->columns != a->columns || d->holder != a->holder)
-            check_fail(c, "E0958", here, "`%s` is %d x %d, `%s` %d x %d: a conversion keeps the shape", d->name, d->rows, d->columns, a->name, a->rows,
-                       a->columns);
+            check_fail(c, "E0958", here, "`%s` is %d x %d, `%s` %d x %d: a conversion keeps the shape", d->name, d->rows,
+                       d->columns, a->name, a->rows, a->columns);
         if (element_table[a->element].is_float != element_table[d->element].is_float)
-            check_fail(c, "E0958", here, "fragment_convert from %s to %s", element_table[a->element].name, element_table[d->element].name);
+            check_fail(c, "E0958", here, "fragment_convert from %s to %s", element_table[a->element].name,
+                       element_table[d->element].name);
         break;
     }
     }

@@ -11,11 +11,11 @@ typedef struct checker {
     diag_list *diags;
     kernel_scope names;
     int errors;
-    int depth;                   /* of blocks */
-    int loops;                   /* enclosing loops that a break may leave */
+    int depth; /* of blocks */
+    int loops; /* enclosing loops that a break may leave */
     int tasks_seen;
-    const kernel_stmt *stmt;     /* being checked; NULL among declarations */
-    const kernel_stmt *map;      /* the fragment_map whose value is being checked */
+    const kernel_stmt *stmt; /* being checked; NULL among declarations */
+    const kernel_stmt *map;  /* the fragment_map whose value is being checked */
     bool in_role, in_tasks;
 } checker;
 
@@ -43,7 +43,7 @@ void check_value_is(checker *c, const kernel_value *v, element_type type, int la
 
 void check_block(checker *c, const kernel_block *b);
 void check_stmt(checker *c, const kernel_stmt *s);
-void check_order_stmt(checker *c, const kernel_stmt *s);    /* barriers, copies, mbarriers, atomics, contracts */
+void check_order_stmt(checker *c, const kernel_stmt *s); /* barriers, copies, mbarriers, atomics, contracts */
 void check_fragment_stmt(checker *c, const kernel_stmt *s);
 bool check_fragment_ref(checker *c, const kernel_fragment *f, const index_expr *index);
 #endif

@@ -10,9 +10,11 @@ static void check_let(checker *c, const kernel_stmt *s) {
     element_type t = s->value->type;
     bool integer = s->value->lanes == 1 && !element_table[t].is_float && t != ELEMENT_BOOL;
     if (element_table[t].block_elements > 1)
-        check_fail(c, "E0944", here, "`%s` names a value of the block format %s; convert first", s->name ? s->name : "?", element_table[t].name);
+        check_fail(c, "E0944", here, "`%s` names a value of the block format %s; convert first", s->name ? s->name : "?",
+                   element_table[t].name);
     if (s->var && (!integer || s->var->kind != INDEX_VALUE || s->var->owner != s))
-        check_fail(c, "E0935", here, "`%s` is marked as an integer that index expressions may use, and is none", s->name ? s->name : "?");
+        check_fail(c, "E0935", here, "`%s` is marked as an integer that index expressions may use, and is none",
+                   s->name ? s->name : "?");
     if (s->value->op == KERNEL_INDEX && !s->var)
         check_fail(c, "E0935", here, "`%s` is an integer without a variable", s->name ? s->name : "?");
     if (s->var && s->var->lo)
@@ -50,7 +52,8 @@ static void check_for(checker *c, const kernel_stmt *s) {
         return;
     }
     if (ix_is_const(s->step, &step) ? step < 1 : !over_launch(s->step, 0))
-        check_fail(c, "E0950", here, "the step of `%s` must be a positive constant or an expression over launch symbols", s->var->name);
+        check_fail(c, "E0950", here, "the step of `%s` must be a positive constant or an expression over launch symbols",
+                   s->var->name);
     if (s->unroll && (!ix_is_const(s->lo, &lo) || !ix_is_const(s->hi, &hi) || !ix_is_const(s->step, &step)))
         check_fail(c, "E0950", here, "the loop over `%s` is to be unrolled, but its bounds are not constant", s->var->name);
     else if (s->unroll && step > 0 && hi > lo && (hi - lo - 1) / step >= 4096)

@@ -15,7 +15,9 @@ static bool knows_array(const checker *c, const kernel_array *a) {
 static void check_use(checker *c, const kernel_array *a, access_use use) {
     bool reads = use == ACCESS_READ || use == ACCESS_UPDATE, writes = use == ACCESS_WRITE || use == ACCESS_UPDATE;
     if ((a->space == SPACE_GHOST) != (use == ACCESS_CONSUME))
-        check_fail(c, "E0940", here, a->space == SPACE_GHOST ? "`%s` is a ghost: it can only be consumed" : "`%s` is memory: only ghosts are consumed",
+        check_fail(c, "E0940", here,
+                   a->space == SPACE_GHOST ? "`%s` is a ghost: it can only be consumed"
+                                           : "`%s` is memory: only ghosts are consumed",
                    a->name);
     if (writes && a->use == USE_IN)
         check_fail(c, "E0940", here, "`%s` is an input and is written", a->name);
@@ -43,11 +45,13 @@ bool check_access(checker *c, const kernel_access *a, access_use use) {
     }
     if (array->lanes > 1) {
         if (a->lanes != array->lanes || a->vector_dim != -1)
-            check_fail(c, "E0939", here, "the cells of `%s` are vectors of %d: they are accessed whole (vector_dim -1)", array->name, array->lanes);
+            check_fail(c, "E0939", here, "the cells of `%s` are vectors of %d: they are accessed whole (vector_dim -1)",
+                       array->name, array->lanes);
     } else if (a->lanes < 1 || a->lanes > 4096) {
         check_fail(c, "E0939", here, "an access to `%s` with %d lanes", array->name, a->lanes);
     } else if (a->lanes > 1 && (a->vector_dim < 0 || a->vector_dim >= array->rank)) {
-        check_fail(c, "E0939", here, "%d lanes along dimension %d of `%s`, which has %d", a->lanes, a->vector_dim, array->name, array->rank);
+        check_fail(c, "E0939", here, "%d lanes along dimension %d of `%s`, which has %d", a->lanes, a->vector_dim, array->name,
+                   array->rank);
     } else if (a->lanes > 1 && array->space == SPACE_REGISTER) {
         check_fail(c, "E0939", here, "`%s` lies in registers as scalars and is accessed as a vector", array->name);
     }
@@ -88,7 +92,9 @@ static void check_const(checker *c, const kernel_value *v) {
     case ELEMENT_I32: lowest = -2147483648.0, highest = 2147483647.0; break;
     case ELEMENT_U32: highest = 4294967295.0; break;
     case ELEMENT_INDEX: lowest = -9007199254740992.0, highest = 9007199254740992.0; break;
-    default: check_fail(c, "E0946", v->span, "a constant of the storage type %s; convert one", element_table[v->type].name); return;
+    default:
+        check_fail(c, "E0946", v->span, "a constant of the storage type %s; convert one", element_table[v->type].name);
+        return;
     }
     if (!(v->number >= lowest && v->number <= highest) || v->number != floor(v->number))
         check_fail(c, "E0946", v->span, "%g is no constant of type %s", v->number, element_table[v->type].name);
@@ -99,14 +105,15 @@ static void check_convert(checker *c, const kernel_value *v) {
     const char *name = element_table[to].name, *source = element_table[from].name;
     bool to_fp8 = to == ELEMENT_E4M3 || to == ELEMENT_E5M2;
     if (v->op == KERNEL_BITCAST) {
-        if (is_block(from) || is_block(to) || from == ELEMENT_BOOL || to == ELEMENT_BOOL || from == ELEMENT_INDEX || to == ELEMENT_INDEX ||
-            element_table[from].block_bytes != element_table[to].block_bytes)
+        if (is_block(from) || is_block(to) || from == ELEMENT_BOOL || to == ELEMENT_BOOL || from == ELEMENT_INDEX ||
+            to == ELEMENT_INDEX || element_table[from].block_bytes != element_table[to].block_bytes)
             check_fail(c, "E0945", v->span, "the bits of %s are not those of a %s", source, name);
         return;
     }
     if (is_block(to) || to == ELEMENT_BOOL)
         check_fail(c, "E0945", v->span, "nothing converts to %s", name);
-    if ((from == ELEMENT_INDEX || to == ELEMENT_INDEX) && (element_table[from].is_float || (element_table[to].is_float && to != ELEMENT_F32)))
+    if ((from == ELEMENT_INDEX || to == ELEMENT_INDEX) &&
+        (element_table[from].is_float || (element_table[to].is_float && to != ELEMENT_F32)))
         check_fail(c, "E0945", v->span, "%s does not convert to %s directly", source, name);
     if (to_fp8 && !element_table[from].is_float)
         check_fail(c, "E0945", v->span, "%s does not convert to %s directly", source, name);
@@ -116,14 +123,16 @@ static void check_convert(checker *c, const kernel_value *v) {
 
 static void want(checker *c, const kernel_value *v, bool ok, const char *kinds) {
     if (!ok)
-        check_fail(c, "E0944", v->span, "`%s` of %s: it takes %s", kernel_op_table[v->op].name, element_table[v->operands[0]->type].name, kinds);
+        check_fail(c, "E0944", v->span, "`%s` of %s: it takes %s", kernel_op_table[v->op].name,
+                   element_table[v->operands[0]->type].name, kinds);
 }
 
 /* Operand `i` has operand `first`'s type. */
 static void same_type(checker *c, const kernel_value *v, int first, int i) {
     element_type x = v->operands[first]->type, y = v->operands[i]->type;
     if (x != y)
-        check_fail(c, "E0944", v->span, "`%s` of %s and %s", kernel_op_table[v->op].name, element_table[x].name, element_table[y].name);
+        check_fail(c, "E0944", v->span, "`%s` of %s and %s", kernel_op_table[v->op].name, element_table[x].name,
+                   element_table[y].name);
 }
 
 static void result(checker *c, const kernel_value *v, element_type type, int lanes) {
@@ -137,8 +146,8 @@ static void result(checker *c, const kernel_value *v, element_type type, int lan
 static void same_lanes(checker *c, const kernel_value *v) {
     for (int i = 1; i < v->operand_count; i++)
         if (v->operands[i]->lanes != v->operands[0]->lanes)
-            check_fail(c, "E0943", v->span, "`%s` of %d and %d lanes; a scalar is broadcast explicitly", kernel_op_table[v->op].name,
-                       v->operands[0]->lanes, v->operands[i]->lanes);
+            check_fail(c, "E0943", v->span, "`%s` of %d and %d lanes; a scalar is broadcast explicitly",
+                       kernel_op_table[v->op].name, v->operands[0]->lanes, v->operands[i]->lanes);
 }
 
 /* Types by operand class: what an op takes, and what it gives. */
@@ -265,8 +274,9 @@ static void check_fragment_value(checker *c, const kernel_value *v) {
         if (!check_fragment_ref(c, v->fragment, v->fragment_index))
             return;
         if (!same_layout(v->fragment, d))
-            check_fail(c, "E0959", v->span, "`%s` and `%s` differ in role or shape, so no element of one is at the place of the other's", v->fragment->name,
-                       d->name);
+            check_fail(c, "E0959", v->span,
+                       "`%s` and `%s` differ in role or shape, so no element of one is at the place of the other's",
+                       v->fragment->name, d->name);
         result(c, v, v->fragment->element, 1);
         return;
     }
@@ -278,8 +288,8 @@ static void check_fragment_value(checker *c, const kernel_value *v) {
     }
     const kernel_fragment *f = x->fragment;
     check_fragment_ref(c, f, x->fragment_index);
-    if (f->role != (rows ? FRAGMENT_ROW_VECTOR : FRAGMENT_COLUMN_VECTOR) || (rows ? f->rows != d->rows : f->columns != d->columns) ||
-        f->holder != d->holder)
+    if (f->role != (rows ? FRAGMENT_ROW_VECTOR : FRAGMENT_COLUMN_VECTOR) ||
+        (rows ? f->rows != d->rows : f->columns != d->columns) || f->holder != d->holder)
         check_fail(c, "E0959", v->span, "`%s` is no %s of `%s`", f->name, kernel_op_table[v->op].name, d->name);
     result(c, v, x->type, 1);
 }
@@ -305,7 +315,8 @@ static void check_leaf(checker *c, const kernel_value *v) {
     case KERNEL_REF: {
         const kernel_scope_entry *e = v->let && v->let->name ? kernel_scope_find(&c->names, v->let->name) : NULL;
         if (!e || e->object != v->let || !v->let->value)
-            check_fail(c, "E0937", v->span, "`%s` is used where it is not in scope", v->let && v->let->name ? v->let->name : "(none)");
+            check_fail(c, "E0937", v->span, "`%s` is used where it is not in scope",
+                       v->let && v->let->name ? v->let->name : "(none)");
         else
             result(c, v, v->let->value->type, v->let->value->lanes);
         break;

@@ -7,9 +7,9 @@ typedef enum name_kind { NAME_VAR, NAME_SCALAR, NAME_LET, NAME_ARRAY, NAME_FRAGM
 typedef struct kernel_scope_entry {
     const char *name;
     name_kind kind;
-    void *object;    /* index_var, kernel_scalar, kernel_stmt (LET or ATOMIC), kernel_array, kernel_fragment, kernel_mbarrier */
-    index_var *var;  /* usable in index expressions under this name; NULL: not */
-    int next;        /* older entry of the same bucket, -1: none */
+    void *object;   /* index_var, kernel_scalar, kernel_stmt (LET or ATOMIC), kernel_array, kernel_fragment, kernel_mbarrier */
+    index_var *var; /* usable in index expressions under this name; NULL: not */
+    int next;       /* older entry of the same bucket, -1: none */
     unsigned bucket;
 } kernel_scope_entry;
 enum { NAME_BUCKETS = 256 };

@@ -180,7 +180,8 @@ static void read_fragment_declaration(reader *r) {
     reader_expect(r, ":");
     int role = reader_word(r, role_names, FRAGMENT_COLUMN_VECTOR + 1);
     if (role < 0)
-        reader_fail(r, "E0161", r->now.span, "expected a role (a, b, accumulator, row_vector, column_vector), found `%s`", r->now.text);
+        reader_fail(r, "E0161", r->now.span, "expected a role (a, b, accumulator, row_vector, column_vector), found `%s`",
+                    r->now.text);
     reader_element(r, &type, &lanes);
     int rows = (int)reader_integer(r, 1, 4096, "rows");
     reader_expect(r, "x");

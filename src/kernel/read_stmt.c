@@ -326,7 +326,8 @@ void read_block(reader *r, kernel_block *b, const char *close) {
         source_span span = r->now.span;
         int kind = reader_word(r, kernel_stmt_names, KSTMT_COUNT);
         if (kind < 0)
-            reader_fail(r, "E0161", span, r->now.kind == TOKEN_END ? "expected `%s` here, found the end" : "no statement begins with `%s`",
+            reader_fail(r, "E0161", span,
+                        r->now.kind == TOKEN_END ? "expected `%s` here, found the end" : "no statement begins with `%s`",
                         r->now.kind == TOKEN_END ? close : r->now.text);
         else if (kind == KSTMT_LET)
             read_let(r, b, span);

@@ -24,7 +24,8 @@ kernel_access read_access(reader *r) {
         if (!reader_accept(r, ":"))
             continue;
         if (marked || array->lanes > 1)
-            reader_fail(r, "E0166", span, marked ? "a second vector dimension" : "the cells of `%s` are vectors already", array->name);
+            reader_fail(r, "E0166", span, marked ? "a second vector dimension" : "the cells of `%s` are vectors already",
+                        array->name);
         marked = true;
         access.lanes = (int)reader_integer(r, 2, 4096, "a lane count");
         access.vector_dim = i;

@@ -115,7 +115,8 @@ void reader_next(reader *r) {
         if (!length && strchr("{}()[],:<+-*/=", *start))
             length = 1;
         if (!length) {
-            reader_fail(r, "E0160", span, isprint((unsigned char)*start) ? "`%c` is not part of this text form" : "byte 0x%02x in a text",
+            reader_fail(r, "E0160", span,
+                        isprint((unsigned char)*start) ? "`%c` is not part of this text form" : "byte 0x%02x in a text",
                         isprint((unsigned char)*start) ? *start : (unsigned char)*start);
             return;
         }
@@ -391,8 +392,10 @@ static mixed read_sum(reader *r) {
 }
 
 static mixed read_comparison(reader *r) {
-    static const struct { const char *sign; cond_op op; } signs[] = {
-        {"<=", COND_LE}, {"<", COND_LT}, {"==", COND_EQ}, {"!=", COND_NE}};
+    static const struct {
+        const char *sign;
+        cond_op op;
+    } signs[] = {{"<=", COND_LE}, {"<", COND_LT}, {"==", COND_EQ}, {"!=", COND_NE}};
     if (reader_at(r, "not")) {
         if (!reader_enter(r))
             return of_index(ix_const(r->arena, 0));

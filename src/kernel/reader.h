@@ -18,7 +18,7 @@ typedef struct reader {
     token now;          /* the token looked at */
     source_span before; /* the place of the one taken last */
     bool failed;
-    int depth;          /* nesting of blocks, values and parentheses; at most READER_DEPTH: more than the checker lets pass */
+    int depth; /* nesting of blocks, values and parentheses; at most READER_DEPTH: more than the checker lets pass */
     diag_list *diags;
     kernel_ir *kernel;
     kernel_scope names;
@@ -28,12 +28,12 @@ enum { READER_DEPTH = 400 };
 void reader_init(reader *r, arena *a, const char *file, const char *text, diag_list *diags);
 void reader_next(reader *r);
 void reader_fail(reader *r, const char *code, source_span span, const char *message, ...) PRINTF_LIKE(4, 5);
-bool reader_at(const reader *r, const char *text);     /* a NAME or SIGN spelled so */
+bool reader_at(const reader *r, const char *text); /* a NAME or SIGN spelled so */
 bool reader_accept(reader *r, const char *text);
 void reader_expect(reader *r, const char *text);
-const char *reader_name(reader *r, const char *what);  /* an identifier; "?" after a failure */
+const char *reader_name(reader *r, const char *what);                        /* an identifier; "?" after a failure */
 int64_t reader_integer(reader *r, int64_t lo, int64_t hi, const char *what); /* digits, maybe after `-` */
-bool reader_enter(reader *r);                          /* one level deeper; false and a diagnostic when too deep */
+bool reader_enter(reader *r); /* one level deeper; false and a diagnostic when too deep */
 void reader_leave(reader *r);
 bool reader_element(reader *r, element_type *type, int *lanes); /* f32, f32x16 */
 /* "what names": looks a name up and demands one of this kind. NULL after a failure. */

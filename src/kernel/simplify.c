@@ -131,7 +131,8 @@ typedef struct linear {
 
 static void add_constant(linear *f, int64_t value, int64_t factor) {
     int64_t product;
-    f->fits = f->fits && !__builtin_mul_overflow(value, factor, &product) && !__builtin_add_overflow(f->constant, product, &f->constant);
+    f->fits = f->fits && !__builtin_mul_overflow(value, factor, &product) &&
+              !__builtin_add_overflow(f->constant, product, &f->constant);
 }
 
 static void add_atom(linear *f, const index_expr *x, int64_t factor) {
@@ -237,9 +238,15 @@ static cond *fold_condition(arena *a, cond *c, int depth) {
     }
     index_expr *x = fold_index(a, c->x, depth + 1), *y = fold_index(a, c->y, depth + 1);
     range d = difference(x, y);
-    if (c->op == COND_LE ? d.hi <= 0 : c->op == COND_LT ? d.hi < 0 : c->op == COND_EQ ? d.lo == 0 && d.hi == 0 : d.hi < 0 || d.lo > 0)
+    if (c->op == COND_LE   ? d.hi <= 0
+        : c->op == COND_LT ? d.hi < 0
+        : c->op == COND_EQ ? d.lo == 0 && d.hi == 0
+                           : d.hi < 0 || d.lo > 0)
         return truth(a, true);
-    if (c->op == COND_LE ? d.lo > 0 : c->op == COND_LT ? d.lo >= 0 : c->op == COND_EQ ? d.hi < 0 || d.lo > 0 : d.lo == 0 && d.hi == 0)
+    if (c->op == COND_LE   ? d.lo > 0
+        : c->op == COND_LT ? d.lo >= 0
+        : c->op == COND_EQ ? d.hi < 0 || d.lo > 0
+                           : d.lo == 0 && d.hi == 0)
         return truth(a, false);
     if (x == c->x && y == c->y)
         return c;

@@ -107,7 +107,8 @@ static void texts_show_them(void **state) {
         assert_non_null(k);
         text_buffer printed = {0}; /* comments are no proof */
         kernel_print(&printed, k);
-        bool implied = !r->is_stmt && (r->which == KERNEL_CONST || r->which == KERNEL_REF || r->which == KERNEL_LOAD); /* have no word of their own */
+        bool implied = !r->is_stmt && (r->which == KERNEL_CONST || r->which == KERNEL_REF ||
+                                       r->which == KERNEL_LOAD); /* have no word of their own */
         if (!implied && !holds(text_get(&printed), text_of(r)))
             fail_msg("%s does not hold `%s`", path, text_of(r));
         text_free(&printed);

@@ -114,7 +114,8 @@ static void meaning_of_a_text(void **state) {
                          "kernel t { symbol N in 1 .. 64 scalar s: f32 task (i < floor((N + 3) / 4))\n"
                          "global in x: f16[N, 2] align 32 global out y: f32[N]\n"
                          "register r: f32x4[3]\n"
-                         "for c in 4 * i .. min(N, 4 * i + 4) step 2 unroll { store y[c:4] active N - c <- mul(r[1], -2.5:f32x4) break when c == 3 } }",
+                         "for c in 4 * i .. min(N, 4 * i + 4) step 2 unroll { store y[c:4] active N - c <- mul(r[1], -2.5:f32x4) "
+                         "break when c == 3 } }",
                          &diags);
     assert_non_null(k);
     assert_int_equal(k->symbols.count, 1);
@@ -171,12 +172,13 @@ typedef struct refusal {
     const char *code, *declarations, *body; /* declarations NULL: the common ones alone */
 } refusal;
 
-static const char common[] = "symbol N scalar f: f32 scalar n: i32 in 0 .. 9 task (t < N) subgroup (g < 2) lane (l < 32)\n"
-                             "global in x: f32[N, 8] global out y: f32[N] global update z: f32[N] global in h: f16[N] global in q: q8_0[N]\n"
-                             "shared s: f32[16] shared sh: f16[16, 16] private p: f32[4] register r: f32[4] register v: f32x4[2] ghost u: f32[N]\n"
-                             "fragment fa: a f16 16 x 16 held by subgroup fragment fb: b f16 16 x 8 held by subgroup\n"
-                             "fragment acc: accumulator f32 16 x 8 [2] held by subgroup fragment m: row_vector f32 16 x 1 held by subgroup\n"
-                             "mbarrier mb[2] arrivals 1\n";
+static const char common[] =
+    "symbol N scalar f: f32 scalar n: i32 in 0 .. 9 task (t < N) subgroup (g < 2) lane (l < 32)\n"
+    "global in x: f32[N, 8] global out y: f32[N] global update z: f32[N] global in h: f16[N] global in q: q8_0[N]\n"
+    "shared s: f32[16] shared sh: f16[16, 16] private p: f32[4] register r: f32[4] register v: f32x4[2] ghost u: f32[N]\n"
+    "fragment fa: a f16 16 x 16 held by subgroup fragment fb: b f16 16 x 8 held by subgroup\n"
+    "fragment acc: accumulator f32 16 x 8 [2] held by subgroup fragment m: row_vector f32 16 x 1 held by subgroup\n"
+    "mbarrier mb[2] arrivals 1\n";
 
 static const refusal refusals[] = {
     /* the text */
@@ -375,11 +377,15 @@ static char *nested(arena *a, const char *open, const char *middle, const char *
 static void deep_nesting_is_refused(void **state) {
     (void)state;
     arena *a = arena_new();
-    char *bodies[] = {nested(a, "if t < %d { ", "", "}", 100000), arena_printf(a, "let a = %s", nested(a, "(", "1", ")", 100000)),
+    char *bodies[] = {nested(a, "if t < %d { ", "", "}", 100000),
+                      arena_printf(a, "let a = %s", nested(a, "(", "1", ")", 100000)),
                       arena_printf(a, "let a: f32 = %s", nested(a, "neg(", "1:f32", ")", 100000)),
                       arena_printf(a, "if %s < 1 { }", nested(a, "-", "1", "", 100000)),
-                      arena_printf(a, "let a = %s", nested(a, "t + ", "1", "", 100000)), arena_printf(a, "if %s { }", nested(a, "t < 3 or ", "true", "", 100000)), arena_printf(a, "if %s true { }", nested(a, "not ", "", "", 100000)),
-                      nested(a, "if t < %d { ", "", "}", 150), arena_printf(a, "let a: f32 = %s", nested(a, "neg(", "1:f32", ")", 300))};
+                      arena_printf(a, "let a = %s", nested(a, "t + ", "1", "", 100000)),
+                      arena_printf(a, "if %s { }", nested(a, "t < 3 or ", "true", "", 100000)),
+                      arena_printf(a, "if %s true { }", nested(a, "not ", "", "", 100000)),
+                      nested(a, "if t < %d { ", "", "}", 150),
+                      arena_printf(a, "let a: f32 = %s", nested(a, "neg(", "1:f32", ")", 300))};
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         diag_list diags;
         char *text = arena_printf(a, "kernel k { task (t < 1) %s }", bodies[i]);
@@ -424,7 +430,9 @@ static void broken_ir_is_refused(void **state) {
         case 7: store->access.array = NULL, code = "E0938"; break;
         case 8: loop->step = NULL, code = "E0964"; break;
         case 9: store->access.lanes = 4, store->access.vector_dim = 3, code = "E0939"; break;
-        case 10: store->value = kernel_op1(k, KERNEL_NEG, ELEMENT_F32, one), store->value->operand_count = 0, code = "E0942"; break;
+        case 10:
+            store->value = kernel_op1(k, KERNEL_NEG, ELEMENT_F32, one), store->value->operand_count = 0, code = "E0942";
+            break;
         default: kernel_append(k, &k->body, KSTMT_IF, none), code = "E0964"; break;
         }
         assert_false(kernel_check(k, &diags));
@@ -444,9 +452,17 @@ static void broken_ir_is_refused(void **state) {
 /* Storage in cells, from the layouts' definitions. */
 static void storage_of_layouts(void **state) {
     (void)state;
-    static const struct { const char *array; int64_t cells; } cases[] = {
-        {"f32[6, 7]", 42}, {"f32[6, 7] layout pad(3)", 60}, {"f32[6, 7] layout panel(1, 4)", 48}, {"f32[7, 5] layout panel(0, 6)", 60},
-        {"f32[3, 5] layout swizzle(2, 1, 2)", 16}, {"f32[6, 7] layout box(4, 4)", 64}, {"f32[6, 7] layout strides(10, 1)", 57}, {"f32[]", 1}};
+    static const struct {
+        const char *array;
+        int64_t cells;
+    } cases[] = {{"f32[6, 7]", 42},
+                 {"f32[6, 7] layout pad(3)", 60},
+                 {"f32[6, 7] layout panel(1, 4)", 48},
+                 {"f32[7, 5] layout panel(0, 6)", 60},
+                 {"f32[3, 5] layout swizzle(2, 1, 2)", 16},
+                 {"f32[6, 7] layout box(4, 4)", 64},
+                 {"f32[6, 7] layout strides(10, 1)", 57},
+                 {"f32[]", 1}};
     arena *a = arena_new();
     int64_t private_bytes = 0;
     text_buffer all = {0};
@@ -466,9 +482,11 @@ static void storage_of_layouts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_round_trip),         cmocka_unit_test(cut_texts_are_refused),   cmocka_unit_test(meaning_of_a_text),
-        cmocka_unit_test(numbers_survive),          cmocka_unit_test(common_declarations_pass), cmocka_unit_test(broken_texts_are_refused),
-        cmocka_unit_test(deep_nesting_is_refused),  cmocka_unit_test(broken_ir_is_refused),    cmocka_unit_test(storage_of_layouts),
+        cmocka_unit_test(texts_round_trip),         cmocka_unit_test(cut_texts_are_refused),
+        cmocka_unit_test(meaning_of_a_text),        cmocka_unit_test(numbers_survive),
+        cmocka_unit_test(common_declarations_pass), cmocka_unit_test(broken_texts_are_refused),
+        cmocka_unit_test(deep_nesting_is_refused),  cmocka_unit_test(broken_ir_is_refused),
+        cmocka_unit_test(storage_of_layouts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const target_limits limits = {.target = "c", .private_bytes = 1 << 20, .threads_per_block = 1, .index_bits = 64, .largest_extent = INT32_MAX};
+static const target_limits limits = {
+    .target = "c", .private_bytes = 1 << 20, .threads_per_block = 1, .index_bits = 64, .largest_extent = INT32_MAX};
 
 static char *read_text(const char *name) {
     char path[256];
@@ -55,14 +56,16 @@ static void sequential_texts_are_proved(void **state) {
 
 static void broken_twins_are_refuted(void **state) {
     (void)state;
-    static const struct { const char *name, *was, *becomes; } twins[] = {
-        {"packed_matmul", "for i in mi .. 12", "for i in mi + 1 .. 12"},                   /* a row of the panel never zeroed */
-        {"packed_matmul", "if 6 * p + r < mi", "if 6 * p + r <= mi"},                       /* a row past the tile enters the sum */
+    static const struct {
+        const char *name, *was, *becomes;
+    } twins[] = {
+        {"packed_matmul", "for i in mi .. 12", "for i in mi + 1 .. 12"}, /* a row of the panel never zeroed */
+        {"packed_matmul", "if 6 * p + r < mi", "if 6 * p + r <= mi"},    /* a row past the tile enters the sum */
         {"packed_matmul", "for k0 in 0 .. K step 128", "for k0 in 0 .. K - 127 step 128"}, /* the last K mod 128 dropped */
-        {"packed_matmul", "active nj - j <- total", "active nj - j + 1 <- total"},          /* a column past the tile written */
-        {"softmax_argmax", "max(n, 0) .. C", "max(n, 1) .. C"},                             /* a cell never written when n = 0 */
-        {"quantize", "global out q: i8[R, 32 * B]", "global out q: i8[R, 32 * B - 1]"},      /* the last element outside */
-        {"counter_random", "min(N, 1024 * t + 1024)", "min(N, 1024 * t + 1040)"},           /* two tasks write the same cells */
+        {"packed_matmul", "active nj - j <- total", "active nj - j + 1 <- total"},         /* a column past the tile written */
+        {"softmax_argmax", "max(n, 0) .. C", "max(n, 1) .. C"},                            /* a cell never written when n = 0 */
+        {"quantize", "global out q: i8[R, 32 * B]", "global out q: i8[R, 32 * B - 1]"},    /* the last element outside */
+        {"counter_random", "min(N, 1024 * t + 1024)", "min(N, 1024 * t + 1040)"},          /* two tasks write the same cells */
     };
     for (size_t i = 0; i < sizeof twins / sizeof *twins; i++) {
         char *text = read_text(twins[i].name), *at = strstr(text, twins[i].was);

@@ -60,8 +60,9 @@ static char *body_of(arena *a, const kernel_ir *k) {
     return line;
 }
 
-static const char declarations[] = "symbol N in 0 .. 1000 scalar n: i32 in 0 .. 40 task (t < N) global in x: f32[N] global out y: f32[N]\n"
-                                   "global in ids: index[N] bound N private p: f32[64] register r: f32[4]\n";
+static const char declarations[] =
+    "symbol N in 0 .. 1000 scalar n: i32 in 0 .. 40 task (t < N) global in x: f32[N] global out y: f32[N]\n"
+    "global in ids: index[N] bound N private p: f32[64] register r: f32[4]\n";
 
 static void expect(const char *before, const char *after) {
     arena *a = arena_new();
@@ -78,7 +79,8 @@ static void dead_lets_go(void **state) {
     expect("let a: f32 = x[t] store y[t] <- a", "let a: f32 = x[t] store y[t] <- a");
     expect("let a: index = ids[t] store y[a] <- 0:f32", "let a: index = ids[t] store y[a] <- 0:f32");
     expect("let a: index = ids[t] if a < 3 { store y[t] <- 0:f32 }", "let a: index = ids[t] if a < 3 { store y[t] <- 0:f32 }");
-    expect("let a = t + 1 for i in 0 .. a { store p[i] <- 0:f32 }", "let a = t + 1 for i in 0 .. a step 1 { store p[i] <- 0:f32 }");
+    expect("let a = t + 1 for i in 0 .. a { store p[i] <- 0:f32 }",
+           "let a = t + 1 for i in 0 .. a step 1 { store p[i] <- 0:f32 }");
 }
 
 static void constants_and_second_names_go(void **state) {
@@ -96,11 +98,14 @@ static void loops_of_no_or_one_trip_go(void **state) {
     expect("for i in 0 .. 3 { comment \"nothing\" }", "");
     expect("for i in 7 .. 8 { store p[i] <- 0:f32 }", "store p[7] <- 0:f32");
     expect("for i in t .. t + 1 step 16 { store p[i - t] <- 0:f32 }", "store p[0] <- 0:f32");
-    expect("for i in 0 .. n step 16 { store p[i] <- 0:f32 }", "for i in 0 .. n step 16 { store p[i] <- 0:f32 }"); /* none to three */
+    expect("for i in 0 .. n step 16 { store p[i] <- 0:f32 }",
+           "for i in 0 .. n step 16 { store p[i] <- 0:f32 }"); /* none to three */
     expect("for i in 0 .. n + 1 step 16 { store p[i] <- 0:f32 }", "for i in 0 .. n + 1 step 16 { store p[i] <- 0:f32 }");
     expect("for i in 0 .. n + 1 step 64 { store p[i] <- 0:f32 }", "store p[0] <- 0:f32"); /* 1 <= n + 1 <= 41 */
-    expect("for i in 0 .. n step 64 { store p[i] <- 0:f32 }", "for i in 0 .. n step 64 { store p[i] <- 0:f32 }"); /* none when n = 0 */
-    expect("for i in 0 .. 1 { if t < 4 { break } store p[i] <- 0:f32 }", "for i in 0 .. 1 step 1 { if t < 4 { break } store p[i] <- 0:f32 }");
+    expect("for i in 0 .. n step 64 { store p[i] <- 0:f32 }",
+           "for i in 0 .. n step 64 { store p[i] <- 0:f32 }"); /* none when n = 0 */
+    expect("for i in 0 .. 1 { if t < 4 { break } store p[i] <- 0:f32 }",
+           "for i in 0 .. 1 step 1 { if t < 4 { break } store p[i] <- 0:f32 }");
     expect("for i in 0 .. 1 { let a: f32 = x[i] store p[i] <- a } for j in 0 .. 1 { let a: f32 = x[j + 1] store p[j] <- a }",
            "let a: f32 = x[0] store p[0] <- a let a_2: f32 = x[1] store p[0] <- a_2");
 }
@@ -129,14 +134,17 @@ static void integers_fold_by_ranges(void **state) {
     expect("for i in 0 .. 8 { store p[min(t, 2000)] <- 0:f32 }", "for i in 0 .. 8 step 1 { store p[t] <- 0:f32 }");
     expect("let a: index = ids[t] store p[min(a, 63)] <- 0:f32", "let a: index = ids[t] store p[min(a, 63)] <- 0:f32");
     /* what stands on both sides cancels, through names too */
-    expect("for i in 0 .. 8 { store p[max(1 - (t - 1), 0 - (t + 1))] <- 0:f32 }", "for i in 0 .. 8 step 1 { store p[2 - t] <- 0:f32 }");
+    expect("for i in 0 .. 8 { store p[max(1 - (t - 1), 0 - (t + 1))] <- 0:f32 }",
+           "for i in 0 .. 8 step 1 { store p[2 - t] <- 0:f32 }");
     expect("let s = t * 16 for i in s .. s + 16 step 16 { store p[i] <- 0:f32 }", "let s = t * 16 store p[s] <- 0:f32");
     expect("let s = t * 16 let e = s + 8 for i in e .. s + 8 { store p[i] <- 0:f32 }", "");
     expect("let s = min(t, 9) if s + n <= s + 40 { store p[s] <- 0:f32 }", "let s = min(t, 9) store p[s] <- 0:f32");
-    expect("let s = min(t, 9) if s + n < s + 40 { store p[s] <- 0:f32 }", "let s = min(t, 9) if s + n < s + 40 { store p[s] <- 0:f32 }");
+    expect("let s = min(t, 9) if s + n < s + 40 { store p[s] <- 0:f32 }",
+           "let s = min(t, 9) if s + n < s + 40 { store p[s] <- 0:f32 }");
     /* ends near 2^63 never wrap into a decision */
     expect("if n * 4611686018427387904 < 5 { store p[0] <- 0:f32 }", "if n * 4611686018427387904 < 5 { store p[0] <- 0:f32 }");
-    expect("if t * t * t * t * t * t * t < N * N * N { store p[0] <- 0:f32 }", "if t * t * t * t * t * t * t < N * N * N { store p[0] <- 0:f32 }");
+    expect("if t * t * t * t * t * t * t < N * N * N { store p[0] <- 0:f32 }",
+           "if t * t * t * t * t * t * t < N * N * N { store p[0] <- 0:f32 }");
 }
 
 /* Names are seen through, so that sixty lets stand for an expression of 2^60 terms: giving up is right, hanging is not. */
@@ -161,7 +169,10 @@ static void doubling_names_end(void **state) {
 }
 
 /* ---- the same places in the same order ---- */
-typedef struct binding { const index_var *var; int64_t value; } binding;
+typedef struct binding {
+    const index_var *var;
+    int64_t value;
+} binding;
 typedef struct tracer {
     VEC(binding) values;
     arena *arena;
@@ -478,8 +489,12 @@ static void random_programs_do_the_same(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dead_lets_go),   cmocka_unit_test(constants_and_second_names_go), cmocka_unit_test(loops_of_no_or_one_trip_go),
-        cmocka_unit_test(decided_ifs_go), cmocka_unit_test(integers_fold_by_ranges),       cmocka_unit_test(texts_do_the_same),
+        cmocka_unit_test(dead_lets_go),
+        cmocka_unit_test(constants_and_second_names_go),
+        cmocka_unit_test(loops_of_no_or_one_trip_go),
+        cmocka_unit_test(decided_ifs_go),
+        cmocka_unit_test(integers_fold_by_ranges),
+        cmocka_unit_test(texts_do_the_same),
         cmocka_unit_test(doubling_names_end),
         cmocka_unit_test(random_programs_do_the_same),
     };
