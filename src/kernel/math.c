@@ -101,9 +101,9 @@ static kernel_value *exp_of(builder *b, kernel_value *x) {
     kernel_value *p = POLYNOMIAL(b, r, 0x1.fffffcp-2, 0x1.555482p-3, 0x1.555826p-5, 0x1.12449p-7, 0x1.6afdep-10);
     kernel_value *y = let(b, "y", add(b, fused(b, mul(b, r, r), let(b, "p", p), r), f(b, 1)));
     kernel_value *k = let(b, "k", as(b, KERNEL_CONVERT, ELEMENT_I32, n));
-    kernel_value *half = let(b, "half", shift_right(b, k, 1));
-    kernel_value *other = sub(b, k, half);
-    kernel_value *s1 = let(b, "s1", real(b, shift_left(b, add(b, half, i(b, 127)), 23)));
+    kernel_value *lower = let(b, "lower", shift_right(b, k, 1));
+    kernel_value *other = sub(b, k, lower);
+    kernel_value *s1 = let(b, "s1", real(b, shift_left(b, add(b, lower, i(b, 127)), 23)));
     kernel_value *s2 = let(b, "s2", real(b, shift_left(b, add(b, other, i(b, 127)), 23)));
     return mul(b, mul(b, y, s1), s2);
 }

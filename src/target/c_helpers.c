@@ -80,7 +80,7 @@ static void add(maker *m, const char *format, ...) {
 }
 
 static void begin(maker *m, const char *result, const char *parameters) {
-    add(m, "static inline %s %s(%s)\n{\n", result, m->name, parameters);
+    add(m, "INLINE %s %s(%s)\n{\n", result, m->name, parameters);
 }
 
 static const char *form(maker *m, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -145,7 +145,7 @@ static const char *prefix_mask(cfamily *p) {
     const char *name = "prefix_mask";
     if (!names_have(&p->helpers, name)) {
         names_add(p, &p->helpers, name);
-        text_add(&p->prelude, "/* The first n of `lanes` bits. */\nstatic inline unsigned prefix_mask(int64_t n, int lanes)\n{\n"
+        text_add(&p->prelude, "/* The first n of `lanes` bits. */\nINLINE unsigned prefix_mask(int64_t n, int lanes)\n{\n"
                               "    return n <= 0 ? 0 : n >= lanes ? (1u << lanes) - 1 : (1u << n) - 1;\n}\n");
     }
     return name;
@@ -792,7 +792,7 @@ static const char *index_helper(cfamily *p, cfamily_helper h) {
         if (table[i].h == h) {
             if (!names_have(&p->helpers, table[i].name)) {
                 names_add(p, &p->helpers, table[i].name);
-                text_add(&p->prelude, "static inline int64_t %s(%s", table[i].name, table[i].text);
+                text_add(&p->prelude, "INLINE int64_t %s(%s", table[i].name, table[i].text);
             }
             return table[i].name;
         }
@@ -903,7 +903,7 @@ const char *c_math(cfamily *p, kernel_op op, int lanes) {
     p->names = names;
     p->suffix = suffix;
     p->indent = indent;
-    text_add(&p->prelude, "static inline %s %s(%s x)\n{\n%s}\n", v, name, v, text_get(&text));
+    text_add(&p->prelude, "INLINE %s %s(%s x)\n{\n%s}\n", v, name, v, text_get(&text));
     text_free(&text);
     return name;
 }

@@ -263,6 +263,7 @@ static bool same_arguments(const kernel_ir *x, const kernel_ir *y) {
 
 void c_plan_head(text_buffer *out) {
     text_add(out, "#include <stdbool.h>\n#include <stdint.h>\n#ifndef __has_builtin\n#define __has_builtin(x) 0\n#endif\n"
+                  "#define INLINE static inline __attribute__((always_inline, unused))\n"
                   "#pragma GCC diagnostic ignored \"-Wpsabi\" /* vectors are passed between functions of this file only */\n\n");
 }
 
