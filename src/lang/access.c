@@ -38,6 +38,9 @@ static const char *witness_words(builder *b, const linear_witness *w, const inde
         if (!ix_mentions(index, v) && !(above && ix_mentions(dim, v)))
             continue;
         const char *name = v->name ? v->name : "the index";
+        const tile_value *owner = v->kind == INDEX_VALUE ? v->owner : NULL;
+        if (owner && owner->op == TILE_LOAD)
+            name = arena_printf(b->arena, "%s[...]", owner->array->name);
         text_add(&t, "%s%s = %lld", count++ ? ", " : " when ", name, (long long)w->values.at[i]);
     }
     const char *copy = arena_strdup(b->arena, text_get(&t));
@@ -46,17 +49,16 @@ static const char *witness_words(builder *b, const linear_witness *w, const inde
 }
 
 /* 0 <= x < dim for everything that exists here. */
-static bool check_bounds(builder *b, const tile_array *array, int group, index_expr *dim, index_expr *x, const expr *access,
-                         const expr *index) {
-    linear_facts facts = facts_here(b);
+static bool check_bounds(builder *b, const linear_facts *facts, const tile_array *array, int group, index_expr *dim,
+                         index_expr *x, const expr *access, const expr *index) {
     index_expr *room = ix_sub(b->arena, ix_sub(b->arena, dim, x), ix_const(b->arena, 1));
-    bool low = linear_prove_nonnegative(&facts, x), high = linear_prove_nonnegative(&facts, room);
+    bool low = linear_prove_nonnegative(facts, x), high = linear_prove_nonnegative(facts, room);
     if (low && high)
         return true;
     const char *text = source_text_of(b->arena, access);
     for (int side = 0; side < 2; side++) {
         linear_witness w = {0};
-        if ((side ? high : low) || !linear_find_negative(b->arena, &facts, side ? room : x, x, &w))
+        if ((side ? high : low) || !linear_find_negative(b->arena, facts, side ? room : x, x, &w))
             continue;
         diag *g = lang_error(b, "E0301", index->span, "%s reads %s%s", text, place_words(b, array, group, w.value),
                              witness_words(b, &w, x, dim, side == 1));
@@ -84,6 +86,35 @@ static const char *tuple_example(builder *b, const tile_array *array) {
     const char *copy = arena_strdup(b->arena, text_get(&t));
     text_free(&t);
     return copy;
+}
+
+/* A range over another extent is let through where a `where` says that the dimension is at least as large. */
+static bool spans_part(builder *b, const tile_range *r, index_expr *dim) {
+    linear_facts none = {0}, where = {0};
+    for (int i = 0; i < b->k->where.count; i++)
+        VEC_PUSH(b->arena, where.given, b->k->where.at[i]);
+    index_expr *room = ix_sub(b->arena, dim, r->extent);
+    return linear_prove_nonnegative(&where, room) && !linear_prove_nonnegative(&none, room);
+}
+
+/* Every index stays within its dimension: bare ranges because they span it, others by proof. */
+static bool check_indices(builder *b, const tile_array *array, const expr *e, index_expr **indices) {
+    bool ok = true;
+    linear_facts facts = facts_here(b, indices, array->rank);
+    for (int g = 0, flat = 0; g < array->group_count; g++) {
+        const expr *item = e->args.at[g];
+        for (int f = 0; f < array->groups[g]; f++, flat++) {
+            const expr *index = array->groups[g] > 1 ? item->args.at[f] : item;
+            const tile_range *r = only_range(indices[flat]);
+            if (!r) {
+                ok &= check_bounds(b, &facts, array, g, array->dims[flat], indices[flat], e, index);
+            } else if (!extents_equal(b, r->extent, array->dims[flat]) && !spans_part(b, r, array->dims[flat])) {
+                report_range(b, array, g, f, array->dims[flat], r, index->span);
+                return false; /* a transposed access would say the same of its other dimension */
+            }
+        }
+    }
+    return ok;
 }
 
 bool array_indices(builder *b, tile_array *array, const expr *e, bool has_outside, index_expr **out) {
@@ -127,18 +158,9 @@ bool array_indices(builder *b, tile_array *array, const expr *e, bool has_outsid
                 ok = false;
                 continue;
             }
-            const tile_range *r = only_range(x);
-            if (has_outside)
-                continue;
-            if (r && !extents_equal(b, r->extent, array->dims[flat])) {
-                report_range(b, array, g, f, array->dims[flat], r, index->span);
-                ok = false;
-            } else if (!r) {
-                ok &= check_bounds(b, array, g, array->dims[flat], x, e, index);
-            }
         }
     }
-    return ok;
+    return ok && (has_outside || check_indices(b, array, e, out));
 }
 
 operand lang_evaluate_load(builder *b, const expr *e, const expr *outside) {
@@ -193,8 +215,8 @@ operand lang_evaluate_load(builder *b, const expr *e, const expr *outside) {
             diag_caret(b->diags, g, "index it only where it has elements");
             return operand_error();
         }
-        otherwise =
-            as_type(b, lang_evaluate(b, outside), array->type, arena_printf(b->arena, "an element of `%s`", e->name), outside->span);
+        otherwise = as_type(b, lang_evaluate(b, outside), array->type, arena_printf(b->arena, "an element of `%s`", e->name),
+                            outside->span);
         if (!otherwise)
             return operand_error();
         v->has_outside = true;

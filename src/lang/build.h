@@ -12,8 +12,8 @@ enum {
     MAX_INDEX_SIZE = 150,   /* of an integer expression */
     MAX_INLINE_DEPTH = 50,  /* functions calling functions */
     MAX_LOOP_DEPTH = 40,
-    MAX_STEPS = 2000000, /* of evaluating a kernel's expressions */
-    MAX_ERRORS = 60      /* then the rest of the file is not looked at */
+    MAX_STEPS = 400000, /* of evaluating a kernel's expressions */
+    MAX_ERRORS = 60     /* then the rest of the file is not looked at */
 };
 
 /* --- what an expression denotes before its context has given it a type --- */
@@ -58,8 +58,8 @@ typedef struct name_entry {
 typedef enum taint_kind { TAINT_SUM, TAINT_MAX, TAINT_MIN, TAINT_OTHER } taint_kind;
 typedef struct taint {
     tile_range *range;
-    taint_kind kind;
-    source_span span; /* the partial reduction it began with */
+    taint_kind kind, origin; /* what it is now, and what reduction made it */
+    source_span span;        /* the partial reduction it began with */
 } taint;
 typedef struct taint_list {
     VEC(taint) items;
@@ -166,7 +166,7 @@ int index_size(const index_expr *x);
 bool index_is_symbolic(const index_expr *x);      /* only symbols and statics */
 bool index_is_constant_size(const index_expr *x); /* known before lowering: constants, statics, tile sizes */
 tile_range *only_range(const index_expr *x);
-linear_facts facts_here(builder *b);
+linear_facts facts_here(builder *b, index_expr **indices, int count); /* what holds where these indices are used */
 bool extents_equal(builder *b, index_expr *x, index_expr *y);
 const char *index_text(arena *a, const index_expr *x);
 
@@ -185,7 +185,7 @@ const char *operand_describe(builder *b, const operand *x);
 /* --- expression.c --- */
 operand lang_evaluate(builder *b, const expr *e);
 operand lang_evaluate_left(builder *b, const expr *e, tile_range **target, int count,
-                      element_type want);                                       /* for a declared left side */
+                           element_type want);                                  /* for a declared left side */
 tile_value *bind_value(builder *b, tile_value *v, const char *name, bool user); /* appends a LET */
 bool check_axes(builder *b, const tile_value *v, tile_range **allowed, int count, source_span span, const char *left);
 bool check_held(builder *b, tile_range **axes, int count, source_span span, const char *name);
@@ -220,7 +220,8 @@ void build_statements(builder *b, const stmt_list *list);
 index_expr *range_size(builder *b, const expr *e, index_expr *extent, bool *whole, bool *scheduled); /* NULL after an error */
 void own_tile(builder *b, const stmt *s);
 void check_read(builder *b, tile_value *load, const expr *e);
-void record_store(builder *b, tile_array *array, index_expr **indices, const tile_value *v, const expr *target);
+bool record_store(builder *b, tile_array *array, index_expr **indices, const tile_value *v,
+                  const expr *target); /* false when reported */
 void check_ownership(builder *b);
 
 /* --- kernel.c, program.c --- */

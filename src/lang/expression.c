@@ -420,7 +420,6 @@ operand lang_evaluate_reduction(builder *b, const expr *e) {
     b->reducing.count--;
     b->target = old_target;
     b->target_count--;
-    bool literal_like = x.kind == OPERAND_LITERAL || (x.kind == OPERAND_INDEX && !ix_mentions(x.index, r->var));
     if (!as_arithmetic(b, &x, b->want))
         return operand_error();
     tile_op op = !strcmp(e->name, "sum")      ? TILE_REDUCE_SUM
@@ -434,7 +433,7 @@ operand lang_evaluate_reduction(builder *b, const expr *e) {
         return operand_error();
     }
     if (!tile_has_axis(x.value, r)) {
-        bool counts = literal_like && op == TILE_REDUCE_SUM && x.value->op == TILE_CONST;
+        bool counts = op == TILE_REDUCE_SUM && x.value->op == TILE_CONST; /* sum[k](1) */
         if (!counts) {
             diag *g =
                 lang_error(b, "E0220", e->range_span, "`%s` does not vary over `%s`", source_text_of(b->arena, e->a), r->name);
@@ -444,7 +443,6 @@ operand lang_evaluate_reduction(builder *b, const expr *e) {
                        r->name);
             return operand_error();
         }
-        tile_add_axis(b->k, x.value, r); /* sum[k](1) counts */
     }
     tile_value *v = tile_new_value(b->k, op, op == TILE_ARGMAX || op == TILE_ARGMIN ? ELEMENT_INDEX : x.value->type, e->span);
     v->range = r;

@@ -45,13 +45,28 @@ const char *index_text(arena *a, const index_expr *x) {
     return copy;
 }
 
-linear_facts facts_here(builder *b) {
+/* A range that has a tile has an element, unless it is a whole dimension, whose one tile may be empty. */
+static void add_existence(builder *b, linear_facts *f, const tile_range *r) {
+    if (!r->whole)
+        VEC_PUSH(b->arena, f->given, cond_compare(b->arena, COND_LT, ix_const(b->arena, 0), r->extent));
+}
+
+linear_facts facts_here(builder *b, index_expr **indices, int count) {
     linear_facts f = {0};
     for (int i = 0; i < b->k->where.count; i++)
         VEC_PUSH(b->arena, f.given, b->k->where.at[i]);
-    for (int i = 0; i < b->loops.count; i++)
-        if (b->loops.at[i].predicate)
-            VEC_PUSH(b->arena, f.given, b->loops.at[i].predicate);
+    for (int i = 0; i < b->k->task.count; i++)
+        add_existence(b, &f, b->k->task.at[i]);
+    for (int i = 0; i < b->loops.count; i++) {
+        const loop_scope *l = &b->loops.at[i];
+        add_existence(b, &f, l->range);
+        /* A loop's `where` speaks of single elements: it protects accesses that move with the range. */
+        bool moves = false;
+        for (int j = 0; j < count; j++)
+            moves |= indices[j] && ix_mentions(indices[j], l->range->var);
+        if (l->predicate && moves)
+            VEC_PUSH(b->arena, f.given, l->predicate);
+    }
     return f;
 }
 
@@ -79,7 +94,12 @@ static const char *place_words(integer_place place) {
 static index_expr *integer_name(builder *b, const expr *e, integer_place place) {
     name_entry *n = name_find(b, e->name);
     if (!n) {
-        name_unknown(b, e->name, e->span);
+        if (place == PLACE_BOUND || place == PLACE_WHERE || place == PLACE_EXTENT) {
+            diag *g = lang_error(b, "E0201", e->span, "unknown extent `%s`", e->name);
+            diag_caret(b->diags, g, "extents are the names in the arrays' dimensions, and static names");
+        } else {
+            name_unknown(b, e->name, e->span);
+        }
         return NULL;
     }
     switch (n->kind) {
@@ -166,8 +186,11 @@ static index_expr *integer_binary(builder *b, const expr *e, integer_place place
             if (!index_is_symbolic(x) || !index_is_symbolic(y)) {
                 diag *g =
                     lang_error(b, place == PLACE_INDEX ? "E0221" : "E0313", e->span, "%s does not divide", place_words(place));
-                diag_caret(b->diags, g,
-                           "declare the dimension as a product (`f32[A*B]`) and index it by its factors: `x[(a, b)]`");
+                if (place == PLACE_INDEX)
+                    diag_caret(b->diags, g,
+                               "declare the dimension as a product (`f32[A*B]`) and index it by its factors: `x[(a, b)]`");
+                else
+                    diag_caret(b->diags, g, "multiply the other side instead: `t < 2 * n`");
                 return NULL;
             }
         }
@@ -212,6 +235,7 @@ index_expr *integer_expression(builder *b, const expr *e, integer_place place) {
         }
         break;
     case EXPR_INDEX:
+    case EXPR_ELSE:
     case EXPR_REDUCE:
         if (place == PLACE_INDEX) {
             operand x = lang_evaluate(b, e);

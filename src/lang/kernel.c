@@ -369,6 +369,7 @@ void build_kernel(module_builder *m, const declaration *d) {
     build_statements(b, &tile->body);
     if (m->diags->errors == errors && !d->broken) {
         check_ownership(b);
-        warn_unused(b);
+        if (m->diags->errors == 0)
+            warn_unused(b);
     }
 }

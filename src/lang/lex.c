@@ -117,6 +117,7 @@ static void mark(lexer *l) {
         diag_error(l->diags, "E0101", span, "a control character (code %d) in the source", c);
     else
         diag_error(l->diags, "E0101", span, "`%.*s` means nothing here", (int)(l->at - start), start);
+    add(l, (token){.kind = TOKEN_BAD}, start);
 }
 
 void lex(arena *a, const char *file, const char *text, diag_list *diags, token_list *out) {

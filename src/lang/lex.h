@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 
-typedef enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_MARK } token_kind;
+typedef enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_MARK, TOKEN_BAD } token_kind;
 
 typedef struct token {
     token_kind kind;
@@ -21,7 +21,8 @@ typedef struct token_list {
     VEC(token) items; /* the last one is END */
 } token_list;
 
-/* Splits `text` into tokens. Bad characters and numbers are diagnosed (E0101 to E0103) and left out or replaced by 0. */
+/* Splits `text` into tokens. Bad characters and numbers are diagnosed (E0101 to E0103): they become BAD tokens, of which the parser says
+ * no more, and the number 0. */
 void lex(arena *a, const char *file, const char *text, diag_list *diags, token_list *out);
 bool token_is(const token *t, const char *text);
 #endif

@@ -360,8 +360,7 @@ static bool add_condition(system_t *s, const cond *c, bool holds) {
     case COND_TRUE: return holds;
     case COND_NOT: return add_condition(s, c->a, !holds);
     case COND_AND:
-    case COND_OR:
-        return (c->op == COND_AND) == holds && add_both(s, c, holds);
+    case COND_OR: return (c->op == COND_AND) == holds && add_both(s, c, holds);
     case COND_LE: holds ? add_at_least(s, c->y, c->x, 0) : add_at_least(s, c->x, c->y, 1); return true;
     case COND_LT: holds ? add_at_least(s, c->y, c->x, 1) : add_at_least(s, c->x, c->y, 0); return true;
     case COND_EQ:
@@ -406,9 +405,48 @@ static bool prove(const linear_facts *facts, index_expr *expr) {
     return true;
 }
 
-bool linear_prove_nonnegative(const linear_facts *facts, index_expr *expr) {
+static index_expr *find_choice(index_expr *x) {
+    if (!x || x->op == IX_MIN || x->op == IX_MAX)
+        return x;
+    index_expr *found = find_choice(x->a);
+    return found ? found : find_choice(x->b);
+}
+
+static index_expr *replace(arena *a, index_expr *x, const index_expr *from, index_expr *to) {
+    if (!x || x->op == IX_CONST || x->op == IX_VAR)
+        return x;
+    if (ix_equal(x, from))
+        return to;
+    return ix_op2(a, x->op, replace(a, x->a, from, to), replace(a, x->b, from, to));
+}
+
+/* A minimum or maximum is one of its operands: each case is proved by itself. */
+static bool prove_cases(arena *a, const linear_facts *facts, index_expr *expr, int depth) {
     int64_t value;
-    return ix_is_const(expr, &value) ? value >= 0 : prove(facts, expr);
+    if (ix_is_const(expr, &value))
+        return value >= 0;
+    index_expr *choice = find_choice(expr);
+    if (!choice || depth >= 4)
+        return prove(facts, expr);
+    for (int side = 0; side < 2; side++) {
+        linear_facts more = {0};
+        for (int i = 0; i < facts->given.count; i++)
+            VEC_PUSH(a, more.given, facts->given.at[i]);
+        bool first_is_small = (side == 0) == (choice->op == IX_MIN);
+        VEC_PUSH(a, more.given,
+                 first_is_small ? cond_compare(a, COND_LE, choice->a, choice->b)
+                                : cond_compare(a, COND_LE, choice->b, choice->a));
+        if (!prove_cases(a, &more, replace(a, expr, choice, side ? choice->b : choice->a), depth + 1))
+            return false;
+    }
+    return true;
+}
+
+bool linear_prove_nonnegative(const linear_facts *facts, index_expr *expr) {
+    arena *a = arena_new();
+    bool shown = prove_cases(a, facts, expr, 0);
+    arena_free(a);
+    return shown;
 }
 
 bool linear_prove_equal(const linear_facts *facts, index_expr *x, index_expr *y) {
@@ -422,7 +460,7 @@ bool linear_prove_equal(const linear_facts *facts, index_expr *x, index_expr *y)
 
 /* --- witnesses --- */
 
-enum { MAX_VARS = 12, MAX_TRIES = 60000 };
+enum { MAX_VARS = 12, MAX_TRIES = 60000, LAST_LIMIT = 4 };
 
 static void collect_vars(arena *a, const index_expr *x, linear_witness *w, int depth) {
     if (!x || depth > MAX_NODES || w->vars.count > MAX_VARS)
@@ -498,13 +536,20 @@ static bool search_from(search *s, int i) {
     if (upper) {
         if (!ix_eval(upper, lookup, w, &top) || top < lo)
             return false;
-        w->values.at[i] = top;
-        if (top > hi && search_from(s, i + 1))
-            return true;
-        if (hi > top)
+        if (lo < 0 && top >= 0)
+            hi = s->limit;
+        if (hi >= top)
             hi = top;
+        else if (w->values.at[i] = top, s->limit == LAST_LIMIT && search_from(s, i + 1))
+            return true;
     }
-    for (int64_t x = lo; x <= hi; x++) {
+    /* nearest to 0 first */
+    for (int64_t x = lo < 0 && hi >= -s->limit ? (hi < 0 ? hi : 0) : lo; x <= hi; x++) {
+        w->values.at[i] = x;
+        if (search_from(s, i + 1))
+            return true;
+    }
+    for (int64_t x = -1; x >= lo && x >= -s->limit; x--) {
         w->values.at[i] = x;
         if (search_from(s, i + 1))
             return true;
@@ -520,7 +565,7 @@ bool linear_find_negative(arena *a, const linear_facts *facts, index_expr *expr,
         collect_cond_vars(a, facts->given.at[i], out, 0);
     if (out->vars.count > MAX_VARS)
         return false;
-    for (int64_t limit = 0; limit <= 4; limit++) {
+    for (int64_t limit = 0; limit <= LAST_LIMIT; limit++) {
         search s = {a, facts, expr, also, out, limit, 0};
         if (search_from(&s, 0))
             return true;

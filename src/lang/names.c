@@ -83,7 +83,10 @@ name_entry *name_add(builder *b, const char *name, name_kind kind, source_span s
         bool value = kind == NAME_OPERAND && (old->kind == NAME_OPERAND || old->kind == NAME_VARIABLE);
         diag *g = value ? lang_error(b, "E0203", span, "`%s` is bound already; a name is bound once", name)
                         : lang_error(b, "E0203", span, "`%s` is %s already", name, name_describe(old));
-        if (value && old->kind == NAME_VARIABLE && !(old->variable && old->variable->combine))
+        if (value && old->kind == NAME_OPERAND && old->loop_depth < b->loops.count)
+            diag_caret(b->diags, g, "to accumulate, declare `%s: f32[...] = 0` before the loop, and write `%s += ...`", name,
+                       name);
+        else if (value && old->kind == NAME_VARIABLE && !(old->variable && old->variable->combine))
             diag_caret(b->diags, g, "change it by combining (`%s += ...`), or choose another name", name);
         else
             diag_caret(b->diags, g, "choose another name");

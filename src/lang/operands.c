@@ -178,7 +178,7 @@ bool unify(builder *b, operand *x, operand *y, const expr *at, const char *what)
         }
         if (index_is_symbolic(x->index))
             return as_arithmetic(b, x, ELEMENT_F32) && as_arithmetic(b, y, ELEMENT_F32);
-        diag *g = lang_error(b, "E0209", at->span, "%s between an integer and a number that is none", what);
+        diag *g = lang_error(b, "E0209", at->span, "%s between an integer and a fraction", what);
         diag_caret(b->diags, g, "convert the integer: `f32(%s)`", x->from ? source_text_of(b->arena, x->from) : "...");
         return false;
     }

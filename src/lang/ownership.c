@@ -142,7 +142,7 @@ static void own_dimension(owner *o, const expr *e, int group, int flat) {
         o->failed = true;
         return;
     }
-    linear_facts facts = facts_here(b);
+    linear_facts facts = facts_here(b, &x, 1);
     index_expr *room = ix_sub(b->arena, ix_sub(b->arena, dim, x), ix_const(b->arena, 1));
     if (!linear_prove_nonnegative(&facts, x) || !linear_prove_nonnegative(&facts, room)) {
         diag *g = lang_error(b, "E0302", e->span, "the slice `%s` is not shown to lie within dimension %d of `%s`, which is %s",
@@ -336,7 +336,7 @@ void check_read(builder *b, tile_value *load, const expr *e) {
     VEC_PUSH(b->arena, b->reads, a);
 }
 
-void record_store(builder *b, tile_array *array, index_expr **indices, const tile_value *v, const expr *target) {
+bool record_store(builder *b, tile_array *array, index_expr **indices, const tile_value *v, const expr *target) {
     const tile_owned *o = owned_of(b, array);
     const char *text = source_text_of(b->arena, target);
     (void)v;
@@ -353,12 +353,13 @@ void record_store(builder *b, tile_array *array, index_expr **indices, const til
                 report_outside(b, "E0304", "are", o, i, text, target->span)->message =
                     arena_printf(b->arena, "`%s` stores to elements that this task does not own", text);
             }
-            return;
+            return false;
         }
     }
     access a = {.array = array, .indices = indices};
     record(b, &a, text, target->span);
     VEC_PUSH(b->arena, b->stores, a);
+    return true;
 }
 
 /* --- at the end of `for tile` --- */

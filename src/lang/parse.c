@@ -37,6 +37,13 @@ diag *parser_error(parser *p, const char *code, const token *at, const char *for
     if (p->failed)
         return NULL;
     p->failed = true;
+    if (parser_peek(p)->kind == TOKEN_BAD || at->kind == TOKEN_BAD)
+        return NULL; /* said already */
+    if (at->kind == TOKEN_END) {
+        if (p->unclosed)
+            return NULL;
+        p->unclosed = true;
+    }
     text_buffer b = {0};
     va_list args;
     va_start(args, format);
@@ -108,7 +115,7 @@ static void skip_statement(parser *p) {
         const token *t = parser_peek(p);
         if (t->kind == TOKEN_END || (t->first_on_line && begins_declaration(p)))
             break;
-        if (moved && depth <= 0 && t->first_on_line && !token_is(t, ")") && !token_is(t, "]"))
+        if (moved && depth <= 0 && t->first_on_line && t->kind == TOKEN_NAME)
             break;
         if (depth <= 0 && token_is(t, ";"))
             break;
@@ -247,8 +254,11 @@ static void parse_block(parser *p, stmt_list *out, declaration *owner) {
         if (parser_accept(p, "}"))
             break;
         if (t->kind == TOKEN_END || (t->first_on_line && begins_declaration(p))) {
-            diag *g = parser_error(p, "E0105", open, "this `{` is never closed");
-            diag_caret(p->diags, g, "add `}` before line %d", t->span.line);
+            if (!p->unclosed) {
+                diag *g = diag_error(p->diags, "E0105", open->span, "this `{` is never closed");
+                diag_caret(p->diags, g, "add `}` before line %d", t->span.line);
+            }
+            p->unclosed = true;
             owner->broken = true;
             break;
         }
@@ -489,6 +499,7 @@ void parse(arena *a, const char *file, const char *text, diag_list *diags, synta
     lex(a, file, text, diags, &p.tokens);
     while (parser_peek(&p)->kind != TOKEN_END) {
         p.depth = 0;
+        p.unclosed = false;
         if (begins_declaration(&p)) {
             parse_declaration(&p, out);
         } else if (!parser_accept(&p, ";")) {

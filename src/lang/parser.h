@@ -12,7 +12,8 @@ typedef struct parser {
     token_list tokens;
     int at;
     int depth;
-    bool failed; /* an error was reported in this statement: say no more until recovery */
+    bool unclosed; /* a missing end of this declaration was reported */
+    bool failed;   /* an error was reported in this statement: say no more until recovery */
 } parser;
 
 const token *parser_peek(const parser *p);

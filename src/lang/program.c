@@ -22,6 +22,7 @@ typedef struct program_builder {
     builder *b;
     tile_program *program;
     VEC(holding) holdings;
+    bool stopped; /* later calls depend on what went wrong */
 } program_builder;
 
 static holding *find_holding(program_builder *p, const char *name) {
@@ -116,12 +117,12 @@ static bool match_dimension(builder *b, match *m, const tile_array *callee, int 
     return true; /* compared at launch */
 }
 
-static bool pass_scalar(program_builder *p, const tile_scalar *wanted, const expr *e, const holding *h) {
+static bool pass_scalar(program_builder *p, const tile_scalar *wanted, const char *callee, const expr *e, const holding *h) {
     builder *b = p->b;
     bool integer = wanted->var != NULL;
     if (h->scalar && (h->scalar->type == wanted->type || (integer && h->scalar->var)))
         return true;
-    diag *g = lang_error(b, "E0225", e->span, "`%s` of `%s` takes a scalar %s", wanted->name, p->program->name,
+    diag *g = lang_error(b, "E0225", e->span, "`%s` of `%s` takes a scalar %s", wanted->name, callee,
                          integer && wanted->type == ELEMENT_INDEX ? "integer" : element_table[wanted->type].name);
     diag_caret(b->diags, g, "`%s` is %s", h->name, h->scalar ? element_table[h->scalar->type].name : "an array");
     return false;
@@ -193,6 +194,7 @@ static void receive_result(program_builder *p, match *m, const tile_array *out, 
                 const char *symbol = out->dims[flat]->op == IX_VAR ? out->dims[flat]->var->name : "S";
                 diag_caret(b->diags, e, "bind it in the call (`%s = ...`), or let the kernel say `where %s == ...`", symbol,
                            symbol);
+                p->stopped = true; /* what follows depends on it */
                 return;
             }
             made.factors[g][f] = x;
@@ -242,14 +244,14 @@ static void build_call(program_builder *p, const call_syntax *c) {
             if (h)
                 h->made = true;
         }
-        b->too_large = true; /* what follows depends on it */
+        p->stopped = true; /* what follows depends on it */
         return;
     }
     if (c->args.count != k->arguments.count) {
         diag *g = lang_error(b, "E0208", c->span, "`%s` takes %d argument%s, and %d %s given", k->name, k->arguments.count,
                              k->arguments.count == 1 ? "" : "s", c->args.count, c->args.count == 1 ? "is" : "are");
         diag_note(b->diags, g, "`%s` is declared in line %d", k->name, k->span.line);
-        b->too_large = true;
+        p->stopped = true;
         return;
     }
     match m = {k, NEW_ARRAY(b->arena, index_expr *, k->symbols.count + 1)};
@@ -309,7 +311,7 @@ static void build_call(program_builder *p, const call_syntax *c) {
             }
         h->used = true;
         if (k->argument_is_scalar.at[i])
-            pass_scalar(p, k->arguments.at[i], e, h);
+            pass_scalar(p, k->arguments.at[i], k->name, e, h);
         else
             pass_array(p, &m, k->arguments.at[i], k->name, e->span, h);
         VEC_PUSH(b->arena, out->arguments, e->name);
@@ -323,7 +325,7 @@ static void build_call(program_builder *p, const call_syntax *c) {
         diag_note(b->diags, g, "`%s` is declared in line %d", k->name, k->span.line);
     }
     if (b->diags->errors != errors) {
-        b->too_large = true;
+        p->stopped = true;
         return;
     }
     for (int i = 0; i < c->results.count; i++)
@@ -393,7 +395,7 @@ void build_program(module_builder *m, const declaration *d) {
     }
     for (int i = 0; i < b->k->symbols.count; i++)
         VEC_PUSH(m->arena, p.program->symbols, b->k->symbols.at[i]);
-    for (int i = 0; i < d->calls.count && !b->too_large; i++)
+    for (int i = 0; i < d->calls.count && !p.stopped; i++)
         build_call(&p, &d->calls.at[i]);
     if (m->diags->errors != errors)
         return;

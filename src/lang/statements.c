@@ -138,9 +138,6 @@ static void declare_value(builder *b, const stmt *s, const stmt_list *list, int 
         return;
     }
     if (!changes) {
-        if (v->op == TILE_CONST)
-            for (int i = 0; i < count; i++)
-                tile_add_axis(b->k, v, axes[i]);
         name_entry *entry = name_add(b, s->name, NAME_OPERAND, s->span);
         if (entry)
             entry->operand = operand_of_value(bind_value(b, v, s->name, true), s->value);
@@ -239,8 +236,8 @@ static void build_join(builder *b, const stmt *s) {
     if (s->value->kind == EXPR_ERROR)
         return;
     if (given != x->field_count) {
-        diag *g = lang_error(b, "E0315", s->value->span, "`%s` has %d fields, and %d value%s joined", s->name, x->field_count,
-                             given, given == 1 ? " is" : "s are");
+        diag *g = lang_error(b, "E0315", s->value->span, "`%s` has %d field%s, and %d value%s joined", s->name, x->field_count,
+                             x->field_count == 1 ? "" : "s", given, given == 1 ? " is" : "s are");
         text_buffer t = {0};
         for (int f = 0; f < x->field_count; f++)
             text_add(&t, "%s%s", f ? ", " : "", x->field_names[f]);
@@ -322,7 +319,8 @@ static void build_store(builder *b, const stmt *s) {
         record_store(b, array, indices, NULL, target);
         return;
     }
-    record_store(b, array, indices, v, target);
+    if (!record_store(b, array, indices, v, target))
+        return;
     if (!check_axes(b, v, kept, count, s->value->span, arena_printf(b->arena, "`%s`", source_text_of(b->arena, target))))
         return;
     taint_check_clean(b, v, s->span);

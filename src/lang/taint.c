@@ -15,13 +15,13 @@ static const taint *find_taint(const taint_list *list, const tile_range *r) {
     return NULL;
 }
 
-static void set_taint(builder *b, taint_list *list, tile_range *r, taint_kind kind, source_span span) {
+static void set_taint(builder *b, taint_list *list, tile_range *r, taint_kind kind, taint_kind origin, source_span span) {
     for (int i = 0; i < list->items.count; i++)
         if (list->items.at[i].range == r) {
             list->items.at[i].kind = kind;
             return;
         }
-    taint t = {r, kind, span};
+    taint t = {r, kind, origin, span};
     VEC_PUSH(b->arena, list->items, t);
 }
 
@@ -61,7 +61,8 @@ static void taint_of_index(builder *b, tile_value *v, const index_expr *x) {
     if (x->op == IX_VAR && x->var->kind == INDEX_VALUE && x->var->owner) {
         const taint_list *from = taints_of(b, x->var->owner);
         for (int i = 0; i < from->items.count; i++)
-            set_taint(b, &b->info.at[v->id].taints, from->items.at[i].range, TAINT_OTHER, from->items.at[i].span);
+            set_taint(b, &b->info.at[v->id].taints, from->items.at[i].range, TAINT_OTHER, from->items.at[i].origin,
+                      from->items.at[i].span);
     }
     taint_of_index(b, v, x->a);
     taint_of_index(b, v, x->b);
@@ -72,11 +73,12 @@ static void taint_of_variable(builder *b, tile_value *v) {
     const variable_info *x = &b->variables.at[v->variable->id];
     taint_list *mine = &b->info.at[v->id].taints;
     for (int i = 0; i < x->taints.items.count; i++)
-        set_taint(b, mine, x->taints.items.at[i].range, x->taints.items.at[i].kind, x->taints.items.at[i].span);
+        set_taint(b, mine, x->taints.items.at[i].range, x->taints.items.at[i].kind, x->taints.items.at[i].origin,
+                  x->taints.items.at[i].span);
     for (int i = x->loop_depth; i < b->loops.count; i++) {
         const loop_scope *l = &b->loops.at[i];
         if (taint_partial(l->range) && statements_update(&l->syntax->body, 0, v->variable->name))
-            set_taint(b, mine, l->range, TAINT_OTHER, v->span);
+            set_taint(b, mine, l->range, TAINT_OTHER, TAINT_OTHER, v->span);
     }
 }
 
@@ -98,7 +100,7 @@ void taint_derive(builder *b, tile_value *v) {
                 const taint *has = find_taint(taints_of(b, v->operands[o]), t.range);
                 kinds[o] = has ? (int)has->kind : -1;
             }
-            set_taint(b, mine, t.range, kind_after(v, kinds, t.range), t.span);
+            set_taint(b, mine, t.range, kind_after(v, kinds, t.range), t.origin, t.span);
         }
     }
     bool reduces = v->op == TILE_REDUCE_SUM || v->op == TILE_REDUCE_MAX || v->op == TILE_REDUCE_MIN;
@@ -106,12 +108,12 @@ void taint_derive(builder *b, tile_value *v) {
     if ((reduces || chooses) && taint_partial(v->range)) {
         bool before = find_taint(mine, v->range) != NULL;
         taint_kind kind = v->op == TILE_REDUCE_SUM ? TAINT_SUM : v->op == TILE_REDUCE_MAX ? TAINT_MAX : TAINT_MIN;
-        set_taint(b, mine, v->range, before || chooses ? TAINT_OTHER : kind, v->span);
+        set_taint(b, mine, v->range, before || chooses ? TAINT_OTHER : kind, kind, v->span);
     }
     for (int i = 0; v->op == TILE_DOT && i < v->contract_count; i++)
         if (taint_partial(v->contract[i])) {
             bool before = find_taint(mine, v->contract[i]) != NULL;
-            set_taint(b, mine, v->contract[i], before ? TAINT_OTHER : TAINT_SUM, v->span);
+            set_taint(b, mine, v->contract[i], before ? TAINT_OTHER : TAINT_SUM, TAINT_SUM, v->span);
         }
 }
 
@@ -125,13 +127,13 @@ static void mend(builder *b, diag *g, const taint *t) {
         diag_caret(b->diags, g,
                    "it covers one task's part of `%s`; make `%s` the whole dimension, or reduce in a loop over another range",
                    t->range->name, t->range->name);
-    else if (t->kind == TAINT_OTHER)
+    else if (t->origin == TAINT_OTHER)
         diag_caret(b->diags, g, "it is only complete after the loop over `%s`", t->range->name);
     else
         diag_caret(b->diags, g, "a partial %s; finish it in a loop of its own first",
-                   t->kind == TAINT_SUM   ? "sum"
-                   : t->kind == TAINT_MAX ? "maximum"
-                                          : "minimum");
+                   t->origin == TAINT_SUM   ? "sum"
+                   : t->origin == TAINT_MAX ? "maximum"
+                                            : "minimum");
 }
 
 void taint_check_clean(builder *b, const tile_value *v, source_span span) {
@@ -165,7 +167,7 @@ void taint_declared(builder *b, tile_variable *x) {
         return;
     const taint_list *from = taints_of(b, x->empty[0]);
     for (int i = 0; i < from->items.count; i++)
-        set_taint(b, &info->taints, from->items.at[i].range, TAINT_OTHER, from->items.at[i].span);
+        set_taint(b, &info->taints, from->items.at[i].range, TAINT_OTHER, from->items.at[i].origin, from->items.at[i].span);
 }
 
 void taint_check_update(builder *b, tile_variable *x, tile_op op, const tile_value *v, const stmt *s) {
@@ -222,7 +224,7 @@ void taint_check_update(builder *b, tile_variable *x, tile_op op, const tile_val
             continue;
         const taint *old = find_taint(&info->taints, t.range);
         bool pure = t.kind == wanted && (old ? old->kind == wanted : first && is_identity(x, op));
-        set_taint(b, &info->taints, t.range, pure ? t.kind : TAINT_OTHER, t.span);
+        set_taint(b, &info->taints, t.range, pure ? t.kind : TAINT_OTHER, t.origin, t.span);
     }
     for (int i = 0; i < info->taints.items.count; i++)
         if (!find_taint(list, info->taints.items.at[i].range) || mixed)
@@ -253,7 +255,8 @@ void taint_check_join(builder *b, tile_variable *x, tile_value **values, source_
             for (int j = info->loop_depth; j < b->loops.count; j++)
                 inner |= b->loops.at[j].range == list->items.at[i].range;
             if (!inner)
-                set_taint(b, &info->taints, list->items.at[i].range, TAINT_OTHER, list->items.at[i].span);
+                set_taint(b, &info->taints, list->items.at[i].range, TAINT_OTHER, list->items.at[i].origin,
+                          list->items.at[i].span);
         }
     }
 }
