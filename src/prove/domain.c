@@ -38,17 +38,18 @@ static int_set *loop_domain(model *m, scope *s, int_set *domain)
 {
     const kernel_stmt *f = s->stmt;
     int64_t step;
-    domain = constrain(m, s, domain, at_least(m, s->depth, s->depth - 1, f->lo));
-    domain = constrain(m, s, domain, below(m, s->depth, s->depth - 1, f->hi));
+    int_set *own = sets_universe(m->sets, s->depth); /* small constraints first: the domain is large */
+    own = constrain(m, s, own, at_least(m, s->depth, s->depth - 1, f->lo));
+    own = constrain(m, s, own, below(m, s->depth, s->depth - 1, f->hi));
     if (!ix_is_const(f->step, &step) || step <= 0) {
         m->why = "a loop step that is not a positive constant";
-        domain = constrain(m, s, domain, NULL);
+        own = constrain(m, s, own, NULL);
     } else if (step > 1) {
-        domain = constrain(m, s, domain, affine_stride(m, s->depth, s->var, f->lo, step));
+        own = constrain(m, s, own, affine_stride(m, s->depth, s->var, f->lo, step));
     }
     if (s->may_stop)
         lower_precision(s, LOOSE, model_text(m, "the loop over `%s`, which `break` may end early", s->var->name));
-    return domain;
+    return sets_intersect(m->sets, domain, own);
 }
 
 /* Two values gathered from one array are related where they come from one cell; that relation is not kept. */
@@ -215,7 +216,7 @@ static int_set *active_lanes(model *m, const place *p, int dims)
 static int_set *make_cells(model *m, place *p, int source_dim)
 {
     int dims = p->scope->depth;
-    int_set *x = sets_insert(m->sets, domain_of(m, p->scope), dims, p->array->rank);
+    int_set *x = sets_universe(m->sets, dims + p->array->rank); /* small constraints first: the domain is large */
     for (int d = 0; d <= p->array->rank; d++) {
         m->why = NULL;
         if (d == p->array->rank && !p->active)
@@ -230,7 +231,8 @@ static int_set *make_cells(model *m, place *p, int source_dim)
         else if (!p->not_affine)
             p->not_affine = m->why ? m->why : "a question that took too many steps";
     }
-    return sets_simplify(m->sets, x);
+    int_set *domain = sets_insert(m->sets, domain_of(m, p->scope), dims, p->array->rank);
+    return sets_simplify(m->sets, sets_intersect(m->sets, domain, x));
 }
 
 int_set *cells_of(model *m, place *p)

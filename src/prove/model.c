@@ -301,6 +301,7 @@ model *model_new(arena *a, sets *s, const kernel_ir *k, const target_limits *lim
     for (int i = 0; i < vars; i++)
         m->position[i] = -1;
     m->visiting = NEW_ARRAY(a, int, arrays);
+    m->inexact = NEW_ARRAY(a, inexactness, arrays);
     find_parameters(m);
     scope *root = new_scope(m, NULL, SCOPE_ROOT, NULL, NULL);
     region *at = NULL;

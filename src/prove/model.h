@@ -84,6 +84,9 @@ struct region {
     summary **summaries;    /* by array id, each [SUMMARY_KINDS]; made when first asked for */
 };
 
+/* The last answer of array_inexact. */
+typedef struct inexactness { unsigned uses; const char *why; } inexactness;
+
 typedef struct let_place { kernel_stmt *let; scope *scope; } let_place;
 
 typedef struct model {
@@ -105,6 +108,7 @@ typedef struct model {
     VEC(scope *) scopes;
     const char *beyond;         /* what of this kernel is not judged yet; NULL: all is */
     source_span beyond_span;
+    inexactness *inexact;       /* by array id */
     int *visiting;              /* by array id, while stored values are collected: how deep its collection stands, from 1 */
     int visiting_depth;
     int met_visiting;           /* the outermost collection in progress that was met again; INT_MAX: none */

@@ -33,10 +33,11 @@ static const struct {
 
 /* ---- items ---- */
 
+/* Processor time of this thread: what else the machine does leaves it alone. */
 double prover_clock(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 

@@ -1,5 +1,5 @@
-/* The only file that talks to isl. One __isl_take argument a statement: the order of evaluation of arguments is not fixed. */
-#include "prove/sets.h"
+/* With sets_join.c the only file that talks to isl. One __isl_take argument a statement: the order of evaluation of arguments is not fixed. */
+#include "prove/sets_private.h"
 #include <isl/aff.h>
 #include <isl/constraint.h>
 #include <isl/ctx.h>
@@ -12,6 +12,7 @@
 #include <isl/val.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* One thing made: a set or an expression. */
 typedef struct made {
@@ -22,11 +23,22 @@ typedef struct made {
 struct sets {
     isl_ctx *ctx;
     unsigned long operations;
+    union_cache unions;
+    double end;                      /* processor time of this thread, in seconds, after which no question gets an answer */
     char **names;
     int parameters;
     made *made;
     int count, capacity;
 };
+
+enum { LONGEST_SECONDS = 10 };
+
+static double processor_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 sets *sets_new(unsigned long operations)
 {
@@ -40,6 +52,7 @@ sets *sets_new(unsigned long operations)
     }
     s->ctx = ctx;
     s->operations = operations;
+    s->end = processor_seconds() + LONGEST_SECONDS;
     isl_options_set_on_error(ctx, ISL_ON_ERROR_CONTINUE);
     isl_ctx_set_max_operations(ctx, operations);
     return s;
@@ -50,6 +63,7 @@ void sets_free(sets *s)
     if (!s)
         return;
     sets_release(s, 0, NULL);
+    union_cache_clear(&s->unions);
     for (int i = 0; i < s->parameters; i++)
         free(s->names[i]);
     free(s->names);
@@ -78,7 +92,7 @@ void sets_question(sets *s)
 {
     isl_ctx_reset_error(s->ctx);
     isl_ctx_reset_operations(s->ctx);
-    isl_ctx_set_max_operations(s->ctx, s->operations);
+    isl_ctx_set_max_operations(s->ctx, processor_seconds() < s->end ? s->operations : 1);
 }
 
 bool sets_gave_up(sets *s) { return isl_ctx_last_error(s->ctx) != isl_error_none; }
@@ -203,8 +217,7 @@ int_set *sets_empty(sets *s, int dims)
     return own(s, isl_set_empty(p));
 }
 
-/* Takes a: the points where a >= 0. */
-static isl_basic_set *half_space(isl_aff *a)
+isl_basic_set *half_space(isl_aff *a)
 {
     isl_constraint *c = isl_inequality_from_aff(a);
     return isl_basic_set_from_constraint(c);
@@ -284,88 +297,13 @@ int_set *sets_less(sets *s, int_set *x, int first, int second)
 int sets_dims(int_set *x) { return x ? (int)isl_set_dim((isl_set *)x, isl_dim_set) : -1; }
 int sets_pieces(int_set *x) { return x ? (int)isl_set_n_basic_set((isl_set *)x) : -1; }
 
-/* ---- fewer pieces: a conjunction of constraints that hold for every piece, if it is the whole set ---- */
-
-enum { MOST_PIECES = 12, MOST_CONSTRAINTS = 96 };
-
-typedef struct hull {
-    isl_set *of;
-    isl_basic_set *found;
-    isl_constraint *tried[MOST_CONSTRAINTS];
-    int count;
-    bool failed;
-} hull;
-
-/* Adds one side (c >= 0) if it holds in the whole set: as integers, which a hull of rationals would not notice. */
-static void add_if_valid(hull *h, isl_constraint *c, bool negate)
-{
-    isl_aff *holds = isl_constraint_get_aff(c);
-    if (negate)
-        holds = isl_aff_neg(holds);
-    isl_aff *broken = isl_aff_neg(isl_aff_copy(holds));
-    broken = isl_aff_add_constant_si(broken, -1);
-    isl_set *outside = isl_set_from_basic_set(half_space(broken));
-    outside = isl_set_intersect(outside, isl_set_copy(h->of));
-    isl_bool empty = isl_set_is_empty(outside);
-    isl_set_free(outside);
-    if (empty == isl_bool_true) {
-        isl_basic_set *half = half_space(holds);
-        h->found = isl_basic_set_intersect(h->found, half);
-    } else {
-        isl_aff_free(holds);
-        h->failed = h->failed || empty == isl_bool_error;
-    }
-}
-
-static isl_stat try_constraint(isl_constraint *c, void *user)
-{
-    hull *h = user;
-    isl_size divisions = isl_constraint_dim(c, isl_dim_div);
-    isl_bool floors = divisions > 0 ? isl_constraint_involves_dims(c, isl_dim_div, 0, (unsigned)divisions) : isl_bool_false;
-    if (divisions < 0 || floors != isl_bool_false || h->count == MOST_CONSTRAINTS) {
-        isl_constraint_free(c);
-        return isl_stat_ok;
-    }
-    for (int i = 0; i < h->count; i++)
-        if (isl_constraint_is_equal(h->tried[i], c) == isl_bool_true) {
-            isl_constraint_free(c);
-            return isl_stat_ok;
-        }
-    h->tried[h->count++] = c;
-    add_if_valid(h, c, false);
-    if (isl_constraint_is_equality(c) == isl_bool_true)
-        add_if_valid(h, c, true);
-    return isl_stat_ok;
-}
-
-static isl_stat try_piece(isl_basic_set *b, void *user)
-{
-    isl_basic_set_foreach_constraint(b, try_constraint, user);
-    isl_basic_set_free(b);
-    return isl_stat_ok;
-}
-
 int_set *sets_simplify(sets *s, int_set *x)
 {
-    if (sets_pieces(x) == 1)
+    int pieces = sets_pieces(x), variables = s->parameters + (x ? sets_dims(x) : 0);
+    if (pieces < 2)
         return x;
-    isl_set *a = borrow(x);
-    a = isl_set_coalesce(a);
-    int pieces = a ? (int)isl_set_n_basic_set(a) : 0;
-    if (pieces < 2 || pieces > MOST_PIECES)
-        return own(s, a);
-    hull h = {.of = a};
-    h.found = isl_basic_set_universe(isl_set_get_space(a));
-    isl_set_foreach_basic_set(a, try_piece, &h);
-    for (int i = 0; i < h.count; i++)
-        isl_constraint_free(h.tried[i]);
-    isl_set *whole = isl_set_from_basic_set(h.found);
-    if (!h.failed && isl_set_is_subset(whole, a) == isl_bool_true) {
-        isl_set_free(a);
-        return own(s, whole);
-    }
-    isl_set_free(whole);
-    return own(s, a);
+    isl_set *a = sets_join(&s->unions, borrow(x), s->parameters, variables);
+    return sets_gave_up(s) ? x : own(s, a);
 }
 
 static tri answer(isl_bool b) { return b == isl_bool_true ? TRI_YES : b == isl_bool_false ? TRI_NO : TRI_UNKNOWN; }

@@ -38,9 +38,11 @@ static int_set *compute(model *m, region *r, const kernel_array *a, int kind)
     bool must = kind == SUMMARY_MUST_WRITE || kind == SUMMARY_MUST_CONSUME;
     if (!(r->touches[a->id] & uses[kind]))
         return sets_empty(z, r->depth + a->rank);
+    sets_question(z); /* each region has a budget of its own */
     if (r->kind == REGION_STEP)
         return place_sum(m, r, a, kind, must);
     int_set *all = NULL;
+    int parts = 0;
     bool first = true, both = r->kind == REGION_MAYBE;
     for (int i = 0; i < r->children.count; i++)
         if (r->kind == REGION_CHOICE) {
@@ -52,11 +54,14 @@ static int_set *compute(model *m, region *r, const kernel_array *a, int kind)
         if (!(child->touches[a->id] & uses[kind]) && !(both && must))
             continue;
         int_set *x = summary_of(m, child, a, kind);
+        sets_question(z);
         all = first ? x : both && must ? sets_intersect(z, all, x) : sets_union(z, all, x);
         first = false;
+        parts++;
     }
+    sets_question(z);
     if (r->kind != REGION_LOOP && r->kind != REGION_VALUE)
-        return sets_simplify(z, all);
+        return parts > 1 ? sets_simplify(z, all) : all;
     domain_of(m, r->scope);
     if (must && r->kind == REGION_LOOP && (r->scope->kind == SCOPE_TRIP || r->scope->may_stop || r->scope->own_loose))
         return sets_empty(z, r->depth + a->rank);
@@ -70,6 +75,10 @@ int_set *summary_of(model *m, region *r, const kernel_array *a, int kind)
     summary *memo = r->summaries[a->id];
     if (!memo)
         memo = r->summaries[a->id] = NEW_ARRAY(m->arena, summary, SUMMARY_KINDS);
+    if (kind == SUMMARY_MUST_WRITE && !array_inexact(m, a, ACCESS_WRITE))
+        kind = SUMMARY_MAY_WRITE; /* what may happen does */
+    if (kind == SUMMARY_MUST_CONSUME && !array_inexact(m, a, ACCESS_CONSUME))
+        kind = SUMMARY_MAY_CONSUME;
     if (!memo[kind].done) {
         memo[kind].set = compute(m, r, a, kind);
         memo[kind].done = true;
@@ -200,13 +209,21 @@ tri conflict_find(model *m, const kernel_array *a, int first, int second, confli
     return find(&q, m->root);
 }
 
-const char *array_inexact(model *m, const kernel_array *a, unsigned uses)
+static const char *first_inexact(model *m, const kernel_array *a, unsigned uses_asked)
 {
     for (int i = 0; i < m->places.count; i++) {
         place *p = m->places.at[i];
-        const char *why = p->array == a && (p->use & uses) ? place_imprecise(m, p, false) : NULL;
+        const char *why = p->array == a && (p->use & uses_asked) ? place_imprecise(m, p, false) : NULL;
         if (why)
             return why;
     }
     return NULL;
+}
+
+const char *array_inexact(model *m, const kernel_array *a, unsigned uses_asked)
+{
+    inexactness *known = &m->inexact[a->id];
+    if (known->uses != uses_asked)
+        *known = (inexactness){uses_asked, first_inexact(m, a, uses_asked)};
+    return known->why;
 }
