@@ -150,7 +150,9 @@ static int score(walk *w, tile_value *v, const tile_range *r)
     if (v->op == TILE_GET || v->op == TILE_FIELD || v->op == TILE_PARAM) {
         const tile_variable *x = v->op == TILE_PARAM ? l->join_state : v->variable;
         int f = v->op == TILE_GET ? 0 : v->field;
-        total = kept_score(l->field_axes[x->id][f], x->axis_counts[f], r);
+        /* One that is declared further in has no place yet. */
+        tile_range **axes = l->field_axes[x->id] ? l->field_axes[x->id][f] : NULL;
+        total = axes || !x->axis_counts[f] ? kept_score(axes, x->axis_counts[f], r) : 0;
     } else if (v->op == TILE_LOAD) {
         total = access_score(l, v->indices, v->array->rank, r);
     } else if (v->op == TILE_INDEX && ix_mentions(v->index, r->var)) {

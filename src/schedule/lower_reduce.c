@@ -38,9 +38,9 @@ static kernel_value *identity(lower *l, const tile_value *heavy, element_type ty
 {
     double x = 0;
     if (heavy->op == TILE_REDUCE_MAX || heavy->op == TILE_ARGMAX)
-        x = type == ELEMENT_U32 ? 0 : is_integer(type) ? INT32_MIN : -INFINITY;
+        x = type == ELEMENT_U32 ? 0 : is_integer(type) ? (double)INT32_MIN : -(double)INFINITY;
     if (heavy->op == TILE_REDUCE_MIN || heavy->op == TILE_ARGMIN)
-        x = type == ELEMENT_U32 ? UINT32_MAX : is_integer(type) ? INT32_MAX : INFINITY;
+        x = type == ELEMENT_U32 ? (double)UINT32_MAX : is_integer(type) ? (double)INT32_MAX : (double)INFINITY;
     return kernel_const(l->ir, type, 1, x);
 }
 
