@@ -115,7 +115,7 @@ static void print_row(corpus *c, const corpus_row *row, const session *s, double
     char shape[64];
     const char *len = strstr(row->arguments, "len=");
     snprintf(shape, sizeof shape, "%s%s%.*s", row->shape, len ? " " : "", len ? (int)strcspn(len, " ") : 0, len ? len : "");
-    printf("%-17s %-33s %-6s", row->kernel, shape, session_device_name(s));
+    printf("%-18s %-33s %-6s", row->kernel, shape, session_device_name(s));
     if (j->compared || held)
         printf(" %8.0f  %11.3f  %6.2f%%  %7.1f%%  %9.1f  %s\n", proof_ms, j->worst_ratio, vacuous, share, ms * 1e3, held ? "ok" : "FAILED");
     else
@@ -214,7 +214,7 @@ int command_corpus(const command_line *line) {
     report_flush(&r);
     double load_ms = command_now_ms() - start;
     if (ready && !r.json)
-        printf("%-17s %-33s %-6s %8s  %11s  %7s  %8s  %9s\n", "kernel", "shape", "device", "proof ms", "error/bound", "vacuous", "compared", "run us");
+        printf("%-18s %-33s %-6s %8s  %11s  %7s  %8s  %9s\n", "kernel", "shape", "device", "proof ms", "error/bound", "vacuous", "compared", "run us");
     const char *device = option_value(line, "--device");
     bool held = ready;
     for (int i = 0; ready && !device && i < runtime_count; i++)
