@@ -715,7 +715,9 @@ static void check_ownership(checker *c) {
         /* Two tasks must own different cells: every task range with more than one tile has to choose some dimension, or be one that slices choose. */
         for (int t = 0; t < k->task.count; t++) {
             const tile_range *r = k->task.at[t];
-            bool chooses = r->whole || ix_is_const(r->extent, NULL);
+            int64_t extent, size = 1;
+            bool one_tile = ix_is_const(r->extent, &extent) && (extent <= 1 || (ix_is_const(r->size, &size) && extent <= size));
+            bool chooses = r->whole || one_tile;
             for (int d = 0; d < o->array->rank; d++)
                 chooses |= o->ranges[d] == r || (o->fixed[d] && (ix_mentions(o->fixed[d], r->var) || index_reads_value(o->fixed[d])));
             if (!chooses)

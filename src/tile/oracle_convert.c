@@ -41,6 +41,25 @@ static void convert_element(element_type from, element_type to, bool saturate, d
         *e = INFINITY;
 }
 
+/* While tilings are compared: what a narrow float rounds to depends on the tiling (p relative to its tile's maximum), within this error. */
+static void keep_element(element_type to, bool saturate, double x, double ex, double *v, double *e) {
+    double unit = to == ELEMENT_F16 ? 0x1p-11 : to == ELEMENT_BF16 ? 0x1p-8 : to == ELEMENT_E4M3 ? 0x1p-4 : 0x1p-3;
+    double smallest = to == ELEMENT_F16 ? 0x1p-25 : to == ELEMENT_BF16 ? 0x1p-134 : to == ELEMENT_E4M3 ? 0x1p-10 : 0x1p-17;
+    double low = round_to_type(to, saturate, x - ex), high = round_to_type(to, saturate, x + ex);
+    *v = round_to_type(to, saturate, x);
+    *e = ex < INFINITY ? 0 : INFINITY;
+    if (*v == x || !isfinite(x)) {
+        *e = ex;
+    } else if (!isfinite(low) || !isfinite(high)) {
+        *e = isfinite(*v) || low != high ? INFINITY : *e;
+    } else if (fabs(x) < fabs(*v) * 2) { /* not saturated far away */
+        *v = x;
+        *e = ex + unit * (fabs(x) + ex) + smallest;
+    } else {
+        *e = ex + fabs(x - *v);
+    }
+}
+
 tensor *evaluate_convert(oracle *o, const tile_value *node, tensor *x) {
     element_type from = x->type, to = node->type;
     tensor *r = tensor_like(o, to, x);
@@ -52,6 +71,14 @@ tensor *evaluate_convert(oracle *o, const tile_value *node, tensor *x) {
             r->e = tensor_numbers(x->count);
             memcpy(r->e, x->e, sizeof *r->e * (size_t)x->count);
         }
+        return r;
+    }
+    bool narrow = to == ELEMENT_F16 || to == ELEMENT_BF16 || to == ELEMENT_E4M3 || to == ELEMENT_E5M2;
+    if (o->comparing_tilings && narrow) {
+        r->e = tensor_numbers(x->count);
+        for (int64_t i = 0; i < x->count; i++)
+            keep_element(to, node->saturate, x->v[i], x->e ? x->e[i] : 0, &r->v[i], &r->e[i]);
+        tensor_trim(r);
         return r;
     }
     if (x->e)

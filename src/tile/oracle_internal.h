@@ -91,7 +91,7 @@ typedef struct oracle {
     oracle_result *out;
     arena *memory; /* for the whole run */
     bool failed;
-    bool exact_sizes;     /* every loop and task at its own tile size */
+    bool comparing_tilings; /* every loop and task at its own tile size; narrow floats as an error, so that tilings agree up to it */
     int64_t *array_strides; /* per array, per dimension: at array id * ORACLE_MAX_AXES */
     int64_t *array_dims;
     /* the tiles now: per range id */
@@ -228,6 +228,6 @@ bool variable_update(oracle *o, const tile_stmt *s);
 void variable_drop(oracle *o, const tile_variable *x);
 
 /* --- oracle_run.c --- */
-bool oracle_run_sized(const tile_kernel *k, const oracle_arguments *args, const oracle_options *options, bool exact_sizes,
+bool oracle_run_sized(const tile_kernel *k, const oracle_arguments *args, const oracle_options *options, bool comparing_tilings,
                       oracle_result *out, diag_list *diags);
 #endif

@@ -3,14 +3,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-static inline double half_number(uint16_t bits) {
+/* Without branches, so that eight of them go through the vector unit together. */
+static inline float half_number(uint16_t bits) {
     uint32_t word = (uint32_t)(bits & 0x7fff) << 13;
     float f;
     memcpy(&f, &word, sizeof f);
     f *= 0x1p112f; /* moves the exponent's bias; exact, subnormals included */
-    if ((bits & 0x7c00) == 0x7c00)
-        return bits & 0x3ff ? (double)NAN : bits & 0x8000 ? -INFINITY : INFINITY;
-    return bits & 0x8000 ? -(double)f : (double)f;
+    memcpy(&word, &f, sizeof word);
+    word |= word >= 0x47800000 ? 0x7f800000 : 0; /* 2^16 and above: infinity and NaN */
+    word |= (uint32_t)(bits & 0x8000) << 16;
+    memcpy(&f, &word, sizeof f);
+    return f;
+}
+
+static void decode_halves(const char *bytes, int64_t n, double *restrict out) {
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint16_t x[8];
+        float y[8];
+        memcpy(x, bytes + 2 * i, sizeof x);
+        for (int l = 0; l < 8; l++)
+            y[l] = half_number(x[l]);
+        for (int l = 0; l < 8; l++)
+            out[i + l] = (double)y[l];
+    }
+    for (; i < n; i++) {
+        uint16_t x;
+        memcpy(&x, bytes + 2 * i, sizeof x);
+        out[i] = (double)half_number(x);
+    }
 }
 
 #define DECODE(type, expression)                                                                                                                     \
@@ -28,7 +49,11 @@ static void decode_row(const tile_array *array, const void *data, int64_t offset
     case ELEMENT_F32:
         DECODE(float, (double)x);
     case ELEMENT_F16:
-        DECODE(uint16_t, half_number(x));
+        if (step == 1) {
+            decode_halves(bytes + 2 * offset, n, out);
+            break;
+        }
+        DECODE(uint16_t, (double)half_number(x));
     case ELEMENT_BF16:
         DECODE(uint16_t, (double)bf16_to_f32(x));
     case ELEMENT_I8:

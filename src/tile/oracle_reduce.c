@@ -5,26 +5,23 @@
 #include <string.h>
 
 double common_quantum(const double *x, int64_t count, double bits) {
-    double quantum = INFINITY, largest = 0;
+    int lowest = INT32_MAX, highest = INT32_MIN, most = (int)bits; /* exponents of the smallest unit, and above the largest number */
     for (int64_t i = 0; i < count; i++) {
-        if (x[i] == 0)
-            continue;
         uint64_t word;
         memcpy(&word, &x[i], sizeof word);
         int exponent = (int)(word >> 52 & 2047);
-        if (exponent == 2047 || exponent == 0)
-            return 0;
         uint64_t mantissa = word & (((uint64_t)1 << 52) - 1);
-        int trailing = mantissa ? __builtin_ctzll(mantissa) : 52;
-        double unit = ldexp(1, exponent - 1023 - 52 + trailing);
-        if (unit < quantum)
-            quantum = unit;
-        if (fabs(x[i]) > largest)
-            largest = fabs(x[i]);
-        if (quantum * ldexp(1, (int)bits) < largest)
+        if (exponent == 2047 || (exponent == 0 && mantissa == 0)) /* what meets infinity or NaN is that, and exact as such */
+            continue;
+        if (exponent == 0)
+            return 0;
+        int low = exponent - 1023 - 52 + (mantissa ? __builtin_ctzll(mantissa) : 52), high = exponent - 1023 + 1;
+        lowest = low < lowest ? low : lowest;
+        highest = high > highest ? high : highest;
+        if (highest - lowest > most)
             return 0;
     }
-    return quantum;
+    return lowest == INT32_MAX ? INFINITY : ldexp(1, lowest);
 }
 
 /* The tile seen as [outer][length][inner], the middle one reduced. */

@@ -12,7 +12,7 @@ static void run_block(oracle *o, const tile_block *b);
 /* How much of a loop's range to take at a time: a whole number of its tiles where tiles carry no meaning. */
 static int64_t loop_step(const oracle *o, const tile_range *r) {
     int64_t size = o->size[r->id];
-    if (o->exact_sizes || !r->scheduled || o->joins[r->id])
+    if (o->comparing_tilings || !r->scheduled || o->joins[r->id])
         return size;
     int64_t widest = 1;
     const loop_values *l = &o->loop_values[r->id];
@@ -254,7 +254,7 @@ static void run_tasks(oracle *o) {
     }
     int64_t first = o->options->first_task, last = o->options->last_task < 0 ? total - 1 : o->options->last_task;
     bool all = first <= 0 && last >= total - 1;
-    if (all && !o->exact_sizes) { /* many small tasks are done together where their size carries no meaning */
+    if (all && !o->comparing_tilings) { /* many small tasks are done together where their size carries no meaning */
         total = 1;
         for (int i = n - 1; i >= 0; i--) {
             const tile_range *r = k->task.at[i];
@@ -304,12 +304,12 @@ static void finish_outputs(oracle *o) {
     }
 }
 
-bool oracle_run_sized(const tile_kernel *k, const oracle_arguments *args, const oracle_options *options, bool exact_sizes, oracle_result *out,
-                      diag_list *diags) {
+bool oracle_run_sized(const tile_kernel *k, const oracle_arguments *args, const oracle_options *options, bool comparing_tilings,
+                      oracle_result *out, diag_list *diags) {
     memset(out, 0, sizeof *out);
     arena *memory = arena_new();
     oracle o = {.k = k, .args = args, .options = options, .model = options->model, .diags = diags, .out = out, .memory = memory,
-                .exact_sizes = exact_sizes, .epoch = 1};
+                .comparing_tilings = comparing_tilings, .epoch = 1};
     if (!o.model)
         o.model = arithmetic_model_find("c");
     int ranges = k->ranges.count + 1, values = k->value_count + 1;

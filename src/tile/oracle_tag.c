@@ -238,13 +238,13 @@ static void tagged_element(const oracle *o, tile_op op, double x, double ex, dou
         break;
     }
     }
-    if (exact_zero)
+    bool open = !(ex < INFINITY) || !(ey < INFINITY) || ((op == TILE_MUL || op == TILE_DIV) && !isfinite(x) && fabs(y) <= ey && ey > 0) ||
+                (op == TILE_MUL && !isfinite(y) && fabs(x) <= ex && ex > 0);
+    if (open)
+        *e = INFINITY;
+    else if (exact_zero || !isfinite(*v))
         *e = 0;
-    if (isnan(ex) || isnan(ey) || ex == INFINITY || ey == INFINITY || !(*e >= 0))
-        *e = isfinite(ex) && isfinite(ey) && !isfinite(*v) ? 0 : INFINITY;
-    if (!isfinite(*v) && *e < INFINITY)
-        *e = 0;
-    else if (isfinite(*v) && !((fabs(*v) + *e) * scale < F32_OVERFLOW))
+    else if (!((fabs(*v) + *e) * scale < F32_OVERFLOW))
         *e = INFINITY;
 }
 

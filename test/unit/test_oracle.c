@@ -460,7 +460,7 @@ static void attention(void **unused) {
             free(s);
         }
         assert_true(worst < 2e-3);              /* rounding p to f16 */
-        assert_true(mean_bound / mean < 2e-4);  /* and it does not grow with T */
+        assert_true(mean_bound < 5e-5); /* of values around one, however many joins there were */
         for (fault f = FAULT_NONE; f < FAULT_COUNT; f++) {
             if (f != FAULT_NONE && len < 100)
                 continue;
@@ -473,7 +473,7 @@ static void attention(void **unused) {
             if (f == FAULT_NONE)
                 note_all(&b, 3, o);
         }
-        printf("attention len %d, tile %d: %.0f ms, bound / |o| %.1e, bound / error, median %.1f\n", len, bt, ms, mean_bound / mean, median_ratio());
+        printf("attention len %d, tile %d: %.0f ms, bound %.1e, |o| %.1e; bound / error, median %.1f\n", len, bt, ms, mean_bound, mean, median_ratio());
         close_bench(&b);
     }
     free(q);
@@ -565,7 +565,7 @@ static void elementwise(void **unused) {
         if (i < 4) {
             note_all(&b, 3, y);
             for (int64_t c = 0; c < N; c++)
-                if (isfinite(y[c]) && fabsf(y[c]) > 1e-30f)
+                if (isfinite(y[c]) && fabsf(y[c]) > 1e-30f && fabsf(y[c]) < 1e38f)
                     assert_true(b.r.outputs[3].bound[c] <= 1.01 * 0x1p-24 * fabs(b.r.outputs[3].value[c]) + 1e-44);
         }
         close_bench(&b);
@@ -803,7 +803,7 @@ static void tilings(void **unused) {
         }
         double ms = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC / seeds;
         bool wants_error = cases[i].code && !strcmp(cases[i].code, "E0305");
-        if (ok == wants_error || ms > 5)
+        if (ok == wants_error || ms > 5 || (!cases[i].code && d.items.count))
             diag_print_all(&d, stderr, false);
         printf("tilings of %s: %.2f ms%s\n", cases[i].name, ms, caught ? ", refused" : "");
         assert_true(ok != wants_error);

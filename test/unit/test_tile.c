@@ -153,6 +153,7 @@ static const broken edits[] = {
     {3, "%3 = scalar on : bool", "%3 = scalar on : f32", "E0905"},
     {3, "%8 = convert %7 : f32[d]", "%8 = convert %7 : f32[d] sat", "E0905"},
     {3, "%7 = load cache[pos, d]", "%7 = load cache[pos + 1, d]", "E0907"},
+    {3, "range d: 32 in 32 whole", "range d: 16 in 32", "E0908"},
     {3, "index(V)[T]", "index[T]", "E0901"},
 };
 
