@@ -91,6 +91,85 @@ static int64_t least(cfamily *p, const index_expr *x, int depth) {
     return unknown;
 }
 
+/* The greatest value x is known to have; INT64_MAX / 4 when nothing is known. */
+static int64_t greatest(cfamily *p, const index_expr *x, int depth) {
+    const int64_t unknown = INT64_MAX / 4;
+    int64_t a, b, c;
+    switch (x->op) {
+    case IX_CONST: return saturate(x->value);
+    case IX_VAR: {
+        const cfamily_binding *bound = cfamily_find(p, x->var);
+        if (bound && bound->is_constant)
+            return saturate(bound->value);
+        return x->var->hi && depth > 0 ? greatest(p, x->var->hi, depth - 1) : unknown;
+    }
+    case IX_ADD:
+        a = greatest(p, x->a, depth), b = greatest(p, x->b, depth);
+        return a == unknown || b == unknown ? unknown : saturate(a + b);
+    case IX_SUB:
+        a = greatest(p, x->a, depth), b = least(p, x->b, depth);
+        return a == unknown || b == INT64_MIN / 4 ? unknown : saturate(a - b);
+    case IX_MUL:
+        a = greatest(p, x->a, depth), b = greatest(p, x->b, depth);
+        if (least(p, x->a, depth) < 0 || least(p, x->b, depth) < 0 || a == unknown || b == unknown)
+            return unknown;
+        return __builtin_mul_overflow(a, b, &c) ? unknown : saturate(c);
+    case IX_FLOORDIV:
+        a = greatest(p, x->a, depth);
+        return ix_is_const(x->b, &c) && c > 0 && a != unknown && a >= 0 ? a / c : unknown;
+    case IX_MOD: return ix_is_const(x->b, &c) && c > 0 ? c - 1 : unknown;
+    case IX_MIN: a = greatest(p, x->a, depth), b = greatest(p, x->b, depth); return a < b ? a : b;
+    case IX_MAX: a = greatest(p, x->a, depth), b = greatest(p, x->b, depth); return a > b ? a : b;
+    }
+    return unknown;
+}
+
+/* Splits a sum into what d divides and the rest. */
+static void split_multiples(cfamily *p, index_expr *x, int64_t d, index_expr **multiples, index_expr **rest) {
+    arena *m = p->arena;
+    index_expr *am, *ar, *bm, *br;
+    if (cfamily_multiple(p, x) % d == 0) {
+        *multiples = x;
+        *rest = ix_const(m, 0);
+    } else if (x->op == IX_ADD || x->op == IX_SUB) {
+        split_multiples(p, x->a, d, &am, &ar);
+        split_multiples(p, x->b, d, &bm, &br);
+        *multiples = ix_op2(m, x->op, am, bm);
+        *rest = ix_op2(m, x->op, ar, br);
+    } else {
+        *multiples = ix_const(m, 0);
+        *rest = x;
+    }
+}
+
+/* x / d where d divides x, term by term as far as that goes. */
+static index_expr *exact_quotient(cfamily *p, index_expr *x, int64_t d) {
+    arena *m = p->arena;
+    int64_t c;
+    if ((x->op == IX_ADD || x->op == IX_SUB) && cfamily_multiple(p, x->a) % d == 0 && cfamily_multiple(p, x->b) % d == 0)
+        return ix_op2(m, x->op, exact_quotient(p, x->a, d), exact_quotient(p, x->b, d));
+    if (x->op == IX_CONST)
+        return ix_const(m, x->value / d);
+    if (x->op == IX_MUL && ix_is_const(x->a, &c) && c % d == 0)
+        return ix_mul(m, ix_const(m, c / d), x->b);
+    if (x->op == IX_MUL && ix_is_const(x->b, &c) && c % d == 0)
+        return ix_mul(m, x->a, ix_const(m, c / d));
+    return ix_floordiv(m, x, ix_const(m, d));
+}
+
+/* floor(x / d) and x mod d, without a division where the parts of x show the answer. */
+static void divide(cfamily *p, index_expr *x, int64_t d, index_expr **quotient, index_expr **remainder) {
+    index_expr *multiples, *rest;
+    split_multiples(p, x, d, &multiples, &rest);
+    if (least(p, rest, 8) >= 0 && greatest(p, rest, 8) < d) {
+        *quotient = exact_quotient(p, multiples, d);
+        *remainder = rest;
+    } else {
+        *quotient = ix_floordiv(p->arena, x, ix_const(p->arena, d));
+        *remainder = ix_mod(p->arena, x, ix_const(p->arena, d));
+    }
+}
+
 static bool power_of_two(int64_t x, int *exponent) {
     if (x <= 0 || (x & (x - 1)))
         return false;
@@ -145,6 +224,9 @@ static text_expr index_text(cfamily *p, index_expr *x) {
     case IX_ADD:
         if (ix_is_const(x->b, &c) && c < 0 && c > INT64_MIN)
             return infix(p, a, "-", expr(arena_printf(p->arena, "%lld", -(long long)c), PRECEDENCE_PRIMARY), PRECEDENCE_ADD);
+        if (b.precedence == PRECEDENCE_ADD &&
+            b.text[0] != '-') /* a + (b + c) is (a + b) + c here: 64 bits are enough for all of them */
+            return expr(arena_printf(p->arena, "%s + %s", cfamily_wrap(p, a, PRECEDENCE_ADD), b.text), PRECEDENCE_ADD);
         return infix(p, a, "+", b, PRECEDENCE_ADD);
     case IX_SUB: return infix(p, a, "-", b, PRECEDENCE_ADD);
     case IX_MUL: return infix(p, a, "*", b, PRECEDENCE_MULTIPLY);
@@ -233,10 +315,8 @@ static index_expr *linear_offset(cfamily *p, const kernel_array *a, index_expr *
     }
     case LAYOUT_PANEL: {
         /* [dim / amount][the others][dim mod amount] */
-        index_expr *amount = ix_const(m, l->amount), *others = ix_const(m, 1);
-        index_expr *quotient = ix_floordiv(m, indices[l->dim], amount), *within = ix_mod(m, indices[l->dim], amount);
-        if (l->amount > 0 && cfamily_multiple(p, indices[l->dim]) % l->amount == 0)
-            within = ix_const(m, 0);
+        index_expr *amount = ix_const(m, l->amount), *others = ix_const(m, 1), *quotient, *within;
+        divide(p, indices[l->dim], l->amount, &quotient, &within);
         for (int d = 0; d < a->rank; d++)
             if (d != l->dim)
                 others = ix_mul(m, others, cfamily_fold(p, a->dims[d]));
@@ -248,9 +328,10 @@ static index_expr *linear_offset(cfamily *p, const kernel_array *a, index_expr *
         int64_t cells = 1;
         for (int d = 0; d < a->rank; d++) {
             index_expr *size = ix_const(m, l->box[d]);
-            outer =
-                ix_add(m, ix_mul(m, outer, ix_ceildiv(m, cfamily_fold(p, a->dims[d]), size)), ix_floordiv(m, indices[d], size));
-            inner = ix_add(m, ix_mul(m, inner, size), ix_mod(m, indices[d], size));
+            index_expr *quotient, *within, *boxes = ix_ceildiv(m, cfamily_fold(p, a->dims[d]), size);
+            divide(p, indices[d], l->box[d], &quotient, &within);
+            outer = ix_add(m, ix_mul(m, outer, boxes), quotient);
+            inner = ix_add(m, ix_mul(m, inner, size), within);
             cells *= l->box[d];
         }
         return ix_add(m, ix_mul(m, outer, ix_const(m, cells)), inner);

@@ -14,15 +14,15 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-typedef void (*entry_function)(void *const *arrays, const int64_t *integers, const float *floats, int64_t first, int64_t last, void *scratch);
+typedef void (*entry_function)(void *const *arrays, const int64_t *integers, const float *floats, int64_t first, int64_t last,
+                               void *scratch);
 
 enum { BLOCK = 1 << 16, FUNCTIONS = 7, LANES = 16 };
 static const kernel_op ops[FUNCTIONS] = {KERNEL_EXP, KERNEL_LOG, KERNEL_TANH, KERNEL_ERF, KERNEL_SIN, KERNEL_COS, KERNEL_RSQRT};
-static entry_function entries[FUNCTIONS];      /* vectors */
+static entry_function entries[FUNCTIONS]; /* vectors */
 static entry_function scalar_entries[FUNCTIONS];
 
-static double reference(kernel_op op, double x)
-{
+static double reference(kernel_op op, double x) {
     switch (op) {
     case KERNEL_EXP: return x > 89 ? INFINITY : x < -110 ? 0 : exp(x);
     case KERNEL_LOG: return log(x);
@@ -35,19 +35,24 @@ static double reference(kernel_op op, double x)
 }
 
 /* Odd and even functions need the reference for one sign only; the other is compared with it bit for bit. */
-static bool is_odd(kernel_op op) { return op == KERNEL_TANH || op == KERNEL_ERF || op == KERNEL_SIN; }
-static bool is_even(kernel_op op) { return op == KERNEL_COS; }
+static bool is_odd(kernel_op op) {
+    return op == KERNEL_TANH || op == KERNEL_ERF || op == KERNEL_SIN;
+}
+static bool is_even(kernel_op op) {
+    return op == KERNEL_COS;
+}
 
-static entry_function compile(kernel_op op, int lanes)
-{
+static entry_function compile(kernel_op op, int lanes) {
     arena *a = arena_new();
     diag_list d;
     diag_init(&d, a);
     text_buffer source = {0}, text = {0};
     /* One task handles one block. */
-    text_add(&source, "kernel math_%s_%d {\n symbol N\n task (b < N)\n global in x: f32[N, %d]\n global out y: f32[N, %d]\n"
-                      " for i in 0 .. %d step %d { store y[b, i%s] <- %s(x[b, i%s]) }\n}\n",
-             kernel_op_table[op].name, lanes, BLOCK, BLOCK, BLOCK, lanes, lanes > 1 ? ":16" : "", kernel_op_table[op].name, lanes > 1 ? ":16" : "");
+    text_add(&source,
+             "kernel math_%s_%d {\n symbol N\n task (b < N)\n global in x: f32[N, %d]\n global out y: f32[N, %d]\n"
+             " for i in 0 .. %d step %d { store y[b, i%s] <- %s(x[b, i%s]) }\n}\n",
+             kernel_op_table[op].name, lanes, BLOCK, BLOCK, BLOCK, lanes, lanes > 1 ? ":16" : "", kernel_op_table[op].name,
+             lanes > 1 ? ":16" : "");
     kernel_ir *k = kernel_parse(a, "math", text_get(&source), &d);
     launch_plan plan = {.name = k ? k->name : "none"};
     plan_variant v = {.kernel = k};
@@ -76,14 +81,19 @@ static entry_function compile(kernel_op op, int lanes)
     return f;
 }
 
-static void call(entry_function f, const float *x, float *y)
-{
+static void call(entry_function f, const float *x, float *y) {
     void *const arrays[] = {(void *)x, y};
     const int64_t integers[] = {1};
     f(arrays, integers, NULL, 0, 1, NULL);
 }
 
-typedef struct worst { double ulp, relative; float at, got; double wanted; int64_t wrong; float wrong_at, wrong_got; } worst;
+typedef struct worst {
+    double ulp, relative;
+    float at, got;
+    double wanted;
+    int64_t wrong;
+    float wrong_at, wrong_got;
+} worst;
 typedef struct work {
     kernel_op op;
     entry_function f;
@@ -91,11 +101,14 @@ typedef struct work {
     atomic_uint next; /* block number */
     worst found[16];
 } work;
-typedef struct thread { work *w; int number; pthread_t id; } thread;
+typedef struct thread {
+    work *w;
+    int number;
+    pthread_t id;
+} thread;
 
 /* Error in units of the last place that a correctly rounded float would have, and relative in units of 2^-23. */
-static void judge(worst *w, float x, float got, double wanted)
-{
+static void judge(worst *w, float x, float got, double wanted) {
     bool special = isnan(wanted) || isinf((float)wanted) || (float)wanted == 0;
     if (isnan(wanted) || isnan(got)) {
         if (isnan(wanted) == isnan(got))
@@ -124,8 +137,7 @@ static void judge(worst *w, float x, float got, double wanted)
     }
 }
 
-static void *run_thread(void *argument)
-{
+static void *run_thread(void *argument) {
     thread *t = argument;
     work *w = t->w;
     worst *found = &w->found[t->number];
@@ -158,8 +170,7 @@ static void *run_thread(void *argument)
     return NULL;
 }
 
-static worst measure(kernel_op op, entry_function f, bool all)
-{
+static worst measure(kernel_op op, entry_function f, bool all) {
     work w = {.op = op, .f = f, .all = all};
     thread threads[16];
     int count = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -186,8 +197,7 @@ static worst measure(kernel_op op, entry_function f, bool all)
 }
 
 /* What the oracle is told, in units of 2^-23 of the result. */
-static double promised(kernel_op op)
-{
+static double promised(kernel_op op) {
     const arithmetic_model *m = arithmetic_model_find("c");
     assert_non_null(m);
     switch (op) {
@@ -201,8 +211,7 @@ static double promised(kernel_op op)
     }
 }
 
-static void test_accuracy(void **state)
-{
+static void test_accuracy(void **state) {
     (void)state;
     const char *wanted = getenv("TILEC_EXHAUSTIVE");
     for (int i = 0; i < FUNCTIONS; i++) {
@@ -210,19 +219,18 @@ static void test_accuracy(void **state)
         bool all = wanted && (!strcmp(wanted, "all") || strstr(wanted, name));
         worst w = measure(ops[i], entries[i], all);
         if (all)
-            printf("%-6s worst %.4f ulp, %.4f x 2^-23 of the result, at %a: %a for %a; %lld wrong\n", name, w.ulp, w.relative, (double)w.at, (double)w.got,
-                   w.wanted, (long long)w.wrong);
+            printf("%-6s worst %.4f ulp, %.4f x 2^-23 of the result, at %a: %a for %a; %lld wrong\n", name, w.ulp, w.relative,
+                   (double)w.at, (double)w.got, w.wanted, (long long)w.wrong);
         if (w.wrong)
-            fail_msg("%s(%a) gives %a, should be %a; %lld such", name, (double)w.wrong_at, (double)w.wrong_got, reference(ops[i], (double)w.wrong_at),
-                     (long long)w.wrong);
+            fail_msg("%s(%a) gives %a, should be %a; %lld such", name, (double)w.wrong_at, (double)w.wrong_got,
+                     reference(ops[i], (double)w.wrong_at), (long long)w.wrong);
         if (w.relative > promised(ops[i]))
             fail_msg("%s errs by %.4f x 2^-23 at %a, promised %.4f", name, w.relative, (double)w.at, promised(ops[i]));
     }
 }
 
 /* The scalar form computes the same bits as the vector form. */
-static void test_scalar_is_vector(void **state)
-{
+static void test_scalar_is_vector(void **state) {
     (void)state;
     float *x = malloc(3 * BLOCK * sizeof *x), *y = x + BLOCK, *z = y + BLOCK;
     for (int i = 0; i < FUNCTIONS; i++) {
@@ -239,17 +247,40 @@ static void test_scalar_is_vector(void **state)
     free(x);
 }
 
-static void test_special_values(void **state)
-{
+static void test_special_values(void **state) {
     (void)state;
-    static const struct { kernel_op op; float x, y; } rows[] = {
-        {KERNEL_EXP, 0, 1}, {KERNEL_EXP, -0.0f, 1}, {KERNEL_EXP, INFINITY, INFINITY}, {KERNEL_EXP, -INFINITY, 0}, {KERNEL_EXP, 88.8f, INFINITY},
-        {KERNEL_EXP, -104, 0}, {KERNEL_EXP, -103.5f, 0x1p-149f}, {KERNEL_LOG, 1, 0}, {KERNEL_LOG, 0, -INFINITY}, {KERNEL_LOG, -0.0f, -INFINITY},
-        {KERNEL_LOG, INFINITY, INFINITY}, {KERNEL_LOG, -1, NAN}, {KERNEL_LOG, -INFINITY, NAN}, {KERNEL_TANH, INFINITY, 1},
-        {KERNEL_TANH, -INFINITY, -1}, {KERNEL_TANH, -0.0f, -0.0f}, {KERNEL_TANH, 0x1p-149f, 0x1p-149f}, {KERNEL_ERF, INFINITY, 1}, {KERNEL_ERF, -INFINITY, -1},
-        {KERNEL_ERF, -0.0f, -0.0f}, {KERNEL_SIN, -0.0f, -0.0f}, {KERNEL_SIN, INFINITY, NAN}, {KERNEL_SIN, 0x1p-149f, 0x1p-149f},
-        {KERNEL_COS, 0, 1}, {KERNEL_COS, -INFINITY, NAN}, {KERNEL_RSQRT, 0, INFINITY}, {KERNEL_RSQRT, INFINITY, 0}, {KERNEL_RSQRT, 4, 0.5f},
-        {KERNEL_RSQRT, -1, NAN}};
+    static const struct {
+        kernel_op op;
+        float x, y;
+    } rows[] = {{KERNEL_EXP, 0, 1},
+                {KERNEL_EXP, -0.0f, 1},
+                {KERNEL_EXP, INFINITY, INFINITY},
+                {KERNEL_EXP, -INFINITY, 0},
+                {KERNEL_EXP, 88.8f, INFINITY},
+                {KERNEL_EXP, -104, 0},
+                {KERNEL_EXP, -103.5f, 0x1p-149f},
+                {KERNEL_LOG, 1, 0},
+                {KERNEL_LOG, 0, -INFINITY},
+                {KERNEL_LOG, -0.0f, -INFINITY},
+                {KERNEL_LOG, INFINITY, INFINITY},
+                {KERNEL_LOG, -1, NAN},
+                {KERNEL_LOG, -INFINITY, NAN},
+                {KERNEL_TANH, INFINITY, 1},
+                {KERNEL_TANH, -INFINITY, -1},
+                {KERNEL_TANH, -0.0f, -0.0f},
+                {KERNEL_TANH, 0x1p-149f, 0x1p-149f},
+                {KERNEL_ERF, INFINITY, 1},
+                {KERNEL_ERF, -INFINITY, -1},
+                {KERNEL_ERF, -0.0f, -0.0f},
+                {KERNEL_SIN, -0.0f, -0.0f},
+                {KERNEL_SIN, INFINITY, NAN},
+                {KERNEL_SIN, 0x1p-149f, 0x1p-149f},
+                {KERNEL_COS, 0, 1},
+                {KERNEL_COS, -INFINITY, NAN},
+                {KERNEL_RSQRT, 0, INFINITY},
+                {KERNEL_RSQRT, INFINITY, 0},
+                {KERNEL_RSQRT, 4, 0.5f},
+                {KERNEL_RSQRT, -1, NAN}};
     float *x = malloc(2 * BLOCK * sizeof *x), *y = x + BLOCK;
     for (int i = 0; i < FUNCTIONS; i++) {
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -259,7 +290,8 @@ static void test_special_values(void **state)
                 x[j] = rows[r].x;
             call(entries[i], x, y);
             if (isnan(rows[r].y) ? !isnan(y[7]) : memcmp(&y[7], &rows[r].y, 4))
-                fail_msg("%s(%a) gives %a, should be %a", kernel_op_table[ops[i]].name, (double)rows[r].x, (double)y[7], (double)rows[r].y);
+                fail_msg("%s(%a) gives %a, should be %a", kernel_op_table[ops[i]].name, (double)rows[r].x, (double)y[7],
+                         (double)rows[r].y);
         }
         for (int j = 0; j < BLOCK; j++)
             x[j] = NAN;
@@ -269,8 +301,7 @@ static void test_special_values(void **state)
     free(x);
 }
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     (void)state;
     for (int i = 0; i < FUNCTIONS; i++) {
         entries[i] = compile(ops[i], LANES);
@@ -279,8 +310,8 @@ static int set_up(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_special_values), cmocka_unit_test(test_scalar_is_vector), cmocka_unit_test(test_accuracy)};
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_special_values), cmocka_unit_test(test_scalar_is_vector),
+                                       cmocka_unit_test(test_accuracy)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
