@@ -1,5 +1,5 @@
 /* Bounds: no access meets a half-space outside its array; a let with a stated range stays in it. */
-#include "prove/model.h"
+#include "prove/interval.h"
 #include <inttypes.h>
 
 /* The cells of p below dimension d's start, or at and past its end. */
@@ -37,11 +37,21 @@ typedef struct worst {
     const char *why;  /* the term; NULL: a question failed */
 } worst;
 
+/* Most indices of local arrays need no sets: the index's interval lies inside the extent. */
+static bool inside_by_interval(model *m, const place *p, int d)
+{
+    interval index = interval_of(m, p->indices[d]), extent = interval_of(m, p->array->dims[d]);
+    wide further = p->lanes > 1 && d == p->vector_dim ? p->lanes - 1 : 0;
+    if (p->extents)
+        further = interval_of(m, p->extents[d]).hi - 1;
+    return index.lo >= 0 && index.hi + further < extent.lo;
+}
+
 static void judge_place(prover *p, place *at, worst *found)
 {
     model *m = p->m;
     for (int d = 0; d < at->array->rank; d++)
-        for (int high = 0; high < 2; high++) {
+        for (int high = 0; high < 2 && !inside_by_interval(m, at, d); high++) {
             sets_question(m->sets);
             m->why = NULL;
             int_set *x = outside(m, at, d, high);

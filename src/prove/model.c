@@ -84,6 +84,7 @@ static scope *new_scope(model *m, scope *parent, scope_kind kind, kernel_stmt *s
     if (var && var->id >= 0 && var->id < m->kernel->var_count) {
         m->known[var->id] = var;
         m->position[var->id] = s->depth - 1;
+        m->scope_of[var->id] = s;
     }
     VEC_PUSH(m->arena, m->scopes, s);
     return s;
@@ -297,6 +298,8 @@ model *model_new(arena *a, sets *s, const kernel_ir *k, const target_limits *lim
     m->definition = NEW_ARRAY(a, index_expr *, vars);
     m->loop = NEW_ARRAY(a, kernel_stmt *, vars);
     m->wanted = NEW_ARRAY(a, bool, vars);
+    m->scope_of = NEW_ARRAY(a, scope *, vars);
+    m->intervals = NEW_ARRAY(a, struct interval *, vars);
     m->position = NEW_ARRAY(a, int, vars);
     for (int i = 0; i < vars; i++)
         m->position[i] = -1;

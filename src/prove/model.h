@@ -100,6 +100,8 @@ typedef struct model {
     index_expr **definition;    /* by variable id: an integer let that is an expression */
     int *position;              /* by variable id: its dimension, or -1 */
     kernel_stmt **loop;         /* by variable id: its FOR */
+    scope **scope_of;           /* by variable id: the scope that adds it as a dimension */
+    struct interval **intervals; /* by variable id; NULL: not asked for yet (interval.h) */
     bool *wanted;               /* by variable id: an integer let that index expressions use */
     region *root;
     int task_dims;

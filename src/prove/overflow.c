@@ -1,113 +1,14 @@
 /* Index overflow: every integer expression the printed code computes fits its integer type, a tile's start before its guard, the last
  * increment of a loop and the offset of a cell included. Intervals decide nearly always; sets decide the rest exactly. */
-#include "prove/model.h"
+#include "prove/interval.h"
 #include <inttypes.h>
-
-__extension__ typedef __int128 wide;
-typedef struct interval { wide lo, hi; } interval;
 
 typedef struct overflow {
     prover *p;
     model *m;
     wide low, high;       /* the integer type */
-    interval *of;         /* by variable id */
-    bool *has;
     bool refuted;         /* an item was made */
-    int nesting;
 } overflow;
-
-static const wide HUGE_WIDE = (wide)1 << 100;
-static const interval ANYTHING = {-((wide)1 << 100), (wide)1 << 100};
-
-static interval clamp(interval x)
-{
-    if (x.lo < -HUGE_WIDE)
-        x.lo = -HUGE_WIDE;
-    if (x.hi > HUGE_WIDE)
-        x.hi = HUGE_WIDE;
-    return x;
-}
-
-static wide floor_divide(wide x, wide y) { return x / y - (x % y < 0); }
-
-static interval product(interval x, interval y)
-{
-    wide bound = (wide)1 << 62; /* larger factors only appear where the result is too large anyway */
-    if (x.lo < -bound || x.hi > bound || y.lo < -bound || y.hi > bound)
-        return ANYTHING;
-    wide corners[4] = {x.lo * y.lo, x.lo * y.hi, x.hi * y.lo, x.hi * y.hi};
-    interval r = {corners[0], corners[0]};
-    for (int i = 1; i < 4; i++) {
-        r.lo = corners[i] < r.lo ? corners[i] : r.lo;
-        r.hi = corners[i] > r.hi ? corners[i] : r.hi;
-    }
-    return clamp(r);
-}
-
-static interval interval_of(overflow *o, const index_expr *x);
-
-static interval parameter_interval(overflow *o, const index_var *v)
-{
-    bool symbol = v->kind == INDEX_SYMBOL;
-    interval r = {symbol ? 0 : INT32_MIN, symbol ? o->m->limits->largest_extent : INT32_MAX};
-    if (o->nesting < 20) { /* `len: 0..T` */
-        o->nesting++;
-        interval lo = v->lo ? interval_of(o, v->lo) : r, hi = v->hi ? interval_of(o, v->hi) : r;
-        o->nesting--;
-        r.lo = v->lo && lo.lo > r.lo ? lo.lo : r.lo;
-        r.hi = v->hi && hi.hi < r.hi ? hi.hi : r.hi;
-    }
-    return r;
-}
-
-static interval variable_interval(overflow *o, const index_var *v)
-{
-    if (v->has_value)
-        return (interval){v->value, v->value};
-    if (v->kind == INDEX_SYMBOL || v->kind == INDEX_SCALAR)
-        return parameter_interval(o, v);
-    if (!model_knows(o->m, v))
-        return ANYTHING;
-    return o->has[v->id] ? o->of[v->id] : ANYTHING;
-}
-
-static interval interval_of(overflow *o, const index_expr *x)
-{
-    if (x->op == IX_CONST)
-        return (interval){x->value, x->value};
-    if (x->op == IX_VAR)
-        return variable_interval(o, x->var);
-    if (++o->nesting > 300) {
-        o->nesting--;
-        return ANYTHING;
-    }
-    interval a = interval_of(o, x->a), b = interval_of(o, x->b), r = ANYTHING;
-    o->nesting--;
-    switch (x->op) {
-    case IX_ADD: return clamp((interval){a.lo + b.lo, a.hi + b.hi});
-    case IX_SUB: return clamp((interval){a.lo - b.hi, a.hi - b.lo});
-    case IX_MUL: return product(a, b);
-    case IX_MIN: return (interval){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
-    case IX_MAX: return (interval){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
-    case IX_FLOORDIV:
-        if (b.lo > 0)
-            r = (interval){floor_divide(a.lo, a.lo < 0 ? b.lo : b.hi), floor_divide(a.hi, a.hi < 0 ? b.hi : b.lo)};
-        return r;
-    case IX_MOD:
-        if (b.lo > 0)
-            r = (interval){0, a.lo >= 0 && a.hi < b.hi - 1 ? a.hi : b.hi - 1};
-        return r;
-    default: return r;
-    }
-}
-
-static void remember(overflow *o, const index_var *v, interval x)
-{
-    if (v && model_knows(o->m, v)) {
-        o->of[v->id] = x;
-        o->has[v->id] = true;
-    }
-}
 
 static bool fits(const overflow *o, interval x) { return x.lo >= o->low && x.hi <= o->high; }
 
@@ -161,7 +62,7 @@ static void judge_expression(overflow *o, scope *s, const index_expr *x, source_
         judge_expression(o, s, x->a, span, nesting + 1);
         judge_expression(o, s, x->b, span, nesting + 1);
     }
-    if (!o->refuted && !fits(o, interval_of(o, x)))
+    if (!o->refuted && !fits(o, interval_of(o->m, x)))
         judge_exactly(o, s, x, span);
 }
 
@@ -176,67 +77,32 @@ static void judge_condition(overflow *o, scope *s, const cond *c, source_span sp
 }
 
 /* Integers inside a value: index expressions, and 64-bit arithmetic on them (32-bit arithmetic wraps by definition). */
-static interval judge_value(overflow *o, scope *s, const kernel_value *v, int nesting)
+static void judge_value(overflow *o, scope *s, const kernel_value *v, int nesting)
 {
-    interval x[3] = {ANYTHING, ANYTHING, ANYTHING}, r = ANYTHING;
     if (nesting > 210)
-        return r;
-    for (int i = 0; i < v->operand_count; i++) {
-        interval operand = judge_value(o, s, v->operands[i], nesting + 1);
-        if (i < 3)
-            x[i] = operand;
-    }
+        return;
+    for (int i = 0; i < v->operand_count; i++)
+        judge_value(o, s, v->operands[i], nesting + 1);
     judge_expression(o, s, v->index, v->span, 0);
-    switch (v->op) {
-    case KERNEL_CONST: r = v->number > -1e15 && v->number < 1e15 ? (interval){(int64_t)v->number, (int64_t)v->number} : r; break;
-    case KERNEL_INDEX: r = interval_of(o, v->index); break;
-    case KERNEL_REF: r = v->let->var ? variable_interval(o, v->let->var) : r; break;
-    case KERNEL_IOTA: r = (interval){0, v->lanes - 1}; break;
-    case KERNEL_LOAD:
-        if (v->access.array->element_bound)
-            r = (interval){0, interval_of(o, v->access.array->element_bound).hi};
-        break;
-    case KERNEL_BROADCAST:
-    case KERNEL_CONVERT:
-    case KERNEL_LANES_MIN:
-    case KERNEL_LANES_MAX: r = x[0]; break;
-    case KERNEL_ADD: r = clamp((interval){x[0].lo + x[1].lo, x[0].hi + x[1].hi}); break;
-    case KERNEL_SUB: r = clamp((interval){x[0].lo - x[1].hi, x[0].hi - x[1].lo}); break;
-    case KERNEL_MUL: r = product(x[0], x[1]); break;
-    case KERNEL_MIN:
-    case KERNEL_MAX: r = (interval){x[0].lo < x[1].lo ? x[0].lo : x[1].lo, x[0].hi > x[1].hi ? x[0].hi : x[1].hi}; break;
-    case KERNEL_SELECT: r = (interval){x[1].lo < x[2].lo ? x[1].lo : x[2].lo, x[1].hi > x[2].hi ? x[1].hi : x[2].hi}; break;
-    default: break;
+    bool wraps = false;
+    if (v->type == ELEMENT_INDEX && v->operand_count && !o->refuted)
+        interval_of_value(o->m, v, &wraps);
+    if (wraps) {
+        prover_unknown(o->p, o->p->kernel->name, v->span, NULL, model_text(o->m, "`%s` on integers of unknown size", kernel_op_table[v->op].name));
+        o->refuted = true;
     }
-    interval type = v->type == ELEMENT_I32   ? (interval){INT32_MIN, INT32_MAX}
-                    : v->type == ELEMENT_U32 ? (interval){0, UINT32_MAX}
-                    : v->type == ELEMENT_I8  ? (interval){INT8_MIN, INT8_MAX}
-                    : v->type == ELEMENT_U8  ? (interval){0, UINT8_MAX}
-                                             : (interval){INT64_MIN, INT64_MAX};
-    bool computed = v->op == KERNEL_ADD || v->op == KERNEL_SUB || v->op == KERNEL_MUL || v->op == KERNEL_NEG || v->op == KERNEL_SHL;
-    if (r.lo < type.lo || r.hi > type.hi) {
-        if (v->type == ELEMENT_INDEX && computed && !o->refuted) {
-            prover_unknown(o->p, o->p->kernel->name, v->span, NULL, model_text(o->m, "`%s` on integers of unknown size", kernel_op_table[v->op].name));
-            o->refuted = true;
-        }
-        r = type;
-    }
-    return r;
 }
 
-/* Intervals of variables, outermost scopes first, and the expressions that bound them. */
+/* The expressions that bound a scope. */
 static void judge_scope(overflow *o, scope *s)
 {
     source_span span = s->stmt ? s->stmt->span : o->p->kernel->span;
     if (s->kind == SCOPE_ID) {
         judge_expression(o, s->parent, s->extent, span, 0);
-        remember(o, s->var, (interval){0, interval_of(o, s->extent).hi - 1});
     } else if (s->kind == SCOPE_LOOP) {
         judge_expression(o, s->parent, s->stmt->lo, span, 0);
         judge_expression(o, s->parent, s->stmt->hi, span, 0);
         judge_expression(o, s->parent, s->stmt->step, span, 0);
-        interval lo = interval_of(o, s->stmt->lo), hi = interval_of(o, s->stmt->hi);
-        remember(o, s->var, (interval){lo.lo, hi.hi - 1});
         judge_expression(o, s, ix_add(o->m->arena, ix_var(o->m->arena, s->var), s->stmt->step), span, 0); /* the last increment */
     } else if (s->kind == SCOPE_GUARD && !s->negated) {
         judge_condition(o, s->parent, s->guard, span, 0);
@@ -251,11 +117,8 @@ static void judge_region(overflow *o, region *r)
         for (int i = 0; i < r->children.count; i++)
             judge_scope(o, r->children.at[i]->scope);
     kernel_stmt *s = r->kind == REGION_STEP ? r->stmt : NULL;
-    if (s && s->value) {
-        interval x = judge_value(o, r->scope, s->value, 0);
-        if (s->kind == KSTMT_LET)
-            remember(o, s->var, x);
-    }
+    if (s && s->value)
+        judge_value(o, r->scope, s->value, 0);
     for (int i = 0; i < r->places.count; i++) {
         place *p = r->places.at[i];
         for (int d = 0; d < p->array->rank; d++) {
@@ -360,7 +223,7 @@ static void judge_offsets(overflow *o, const kernel_array *a)
         return;
     interval size = {1, 1};
     for (int d = 0; d < a->rank; d++)
-        size = product(size, interval_of(o, a->dims[d]));
+        size = interval_product(size, interval_of(o->m, a->dims[d]));
     if (size.hi <= o->high)
         return;
     o->refuted = true;
@@ -383,14 +246,12 @@ static void judge_offsets(overflow *o, const kernel_array *a)
 void judge_overflow(prover *p)
 {
     model *m = p->m;
-    int vars = p->kernel->var_count + 1, bits = p->limits->index_bits;
+    int bits = p->limits->index_bits;
     if (prover_beyond(p))
         return;
     prover_start(p);
     overflow o = {.p = p, .m = m, .high = ((wide)1 << (bits - 1)) - 1};
     o.low = -o.high - 1;
-    o.of = NEW_ARRAY(m->arena, interval, vars);
-    o.has = NEW_ARRAY(m->arena, bool, vars);
     for (int i = 0; i < p->kernel->arrays.count; i++)
         for (int d = 0; d < p->kernel->arrays.at[i]->rank; d++)
             judge_expression(&o, m->scopes.at[0], p->kernel->arrays.at[i]->space == SPACE_GHOST ? NULL : p->kernel->arrays.at[i]->dims[d],

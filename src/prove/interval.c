@@ -1,0 +1,160 @@
+/* Intervals of integer expressions: quick, and enough for most questions about sizes. Every value at run time lies inside. */
+#include "prove/interval.h"
+
+enum { MOST_NESTING = 300, MOST_VALUE_NESTING = 210 };
+
+static const wide HUGE_WIDE = (wide)1 << 100;
+static const interval ANYTHING = {-((wide)1 << 100), (wide)1 << 100};
+
+static interval clamp(interval x)
+{
+    if (x.lo < -HUGE_WIDE)
+        x.lo = -HUGE_WIDE;
+    if (x.hi > HUGE_WIDE)
+        x.hi = HUGE_WIDE;
+    return x;
+}
+
+static wide floor_divide(wide x, wide y) { return x / y - (x % y < 0); }
+
+interval interval_product(interval x, interval y)
+{
+    wide bound = (wide)1 << 62; /* larger factors only appear where the result is too large anyway */
+    if (x.lo < -bound || x.hi > bound || y.lo < -bound || y.hi > bound)
+        return ANYTHING;
+    wide corners[4] = {x.lo * y.lo, x.lo * y.hi, x.hi * y.lo, x.hi * y.hi};
+    interval r = {corners[0], corners[0]};
+    for (int i = 1; i < 4; i++) {
+        r.lo = corners[i] < r.lo ? corners[i] : r.lo;
+        r.hi = corners[i] > r.hi ? corners[i] : r.hi;
+    }
+    return clamp(r);
+}
+
+static interval nested(model *m, const index_expr *x, int nesting);
+
+static interval parameter_interval(model *m, const index_var *v, int nesting)
+{
+    bool symbol = v->kind == INDEX_SYMBOL;
+    interval r = {symbol ? 0 : INT32_MIN, symbol ? m->limits->largest_extent : INT32_MAX};
+    if (nesting < 20) { /* `len: 0..T` */
+        interval lo = v->lo ? nested(m, v->lo, nesting + 1) : r, hi = v->hi ? nested(m, v->hi, nesting + 1) : r;
+        r.lo = v->lo && lo.lo > r.lo ? lo.lo : r.lo;
+        r.hi = v->hi && hi.hi < r.hi ? hi.hi : r.hi;
+    }
+    return r;
+}
+
+static interval scope_interval(model *m, const scope *s, int nesting)
+{
+    switch (s->kind) {
+    case SCOPE_ID: return (interval){0, nested(m, s->extent, nesting + 1).hi - 1};
+    case SCOPE_LOOP: return (interval){nested(m, s->stmt->lo, nesting + 1).lo, nested(m, s->stmt->hi, nesting + 1).hi - 1};
+    case SCOPE_VALUE: return interval_of_value(m, s->stmt->value, NULL);
+    default: return ANYTHING;
+    }
+}
+
+static interval variable_interval(model *m, const index_var *v, int nesting)
+{
+    if (v->has_value)
+        return (interval){v->value, v->value};
+    if (v->kind == INDEX_SYMBOL || v->kind == INDEX_SCALAR)
+        return parameter_interval(m, v, nesting);
+    if (!model_knows(m, v) || nesting > MOST_NESTING)
+        return ANYTHING;
+    if (!m->intervals[v->id]) {
+        interval x = ANYTHING;
+        if (m->definition[v->id])
+            x = nested(m, m->definition[v->id], nesting + 1);
+        else if (m->scope_of[v->id])
+            x = scope_interval(m, m->scope_of[v->id], nesting + 1);
+        m->intervals[v->id] = NEW(m->arena, interval);
+        *m->intervals[v->id] = clamp(x);
+    }
+    return *m->intervals[v->id];
+}
+
+static interval nested(model *m, const index_expr *x, int nesting)
+{
+    if (x->op == IX_CONST)
+        return (interval){x->value, x->value};
+    if (nesting > MOST_NESTING)
+        return ANYTHING;
+    if (x->op == IX_VAR)
+        return variable_interval(m, x->var, nesting);
+    interval a = nested(m, x->a, nesting + 1), b = nested(m, x->b, nesting + 1), r = ANYTHING;
+    switch (x->op) {
+    case IX_ADD: return clamp((interval){a.lo + b.lo, a.hi + b.hi});
+    case IX_SUB: return clamp((interval){a.lo - b.hi, a.hi - b.lo});
+    case IX_MUL: return interval_product(a, b);
+    case IX_MIN: return (interval){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
+    case IX_MAX: return (interval){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+    case IX_FLOORDIV:
+        if (b.lo > 0)
+            r = (interval){floor_divide(a.lo, a.lo < 0 ? b.lo : b.hi), floor_divide(a.hi, a.hi < 0 ? b.hi : b.lo)};
+        return r;
+    case IX_MOD:
+        if (b.lo > 0)
+            r = (interval){0, a.lo >= 0 && a.hi < b.hi - 1 ? a.hi : b.hi - 1};
+        return r;
+    default: return r;
+    }
+}
+
+interval interval_of(model *m, const index_expr *x) { return nested(m, x, 0); }
+
+static interval type_interval(element_type t)
+{
+    switch (t) {
+    case ELEMENT_I32: return (interval){INT32_MIN, INT32_MAX};
+    case ELEMENT_U32: return (interval){0, UINT32_MAX};
+    case ELEMENT_I8: return (interval){INT8_MIN, INT8_MAX};
+    case ELEMENT_U8: return (interval){0, UINT8_MAX};
+    default: return (interval){INT64_MIN, INT64_MAX};
+    }
+}
+
+static interval either(interval x, interval y) { return (interval){x.lo < y.lo ? x.lo : y.lo, x.hi > y.hi ? x.hi : y.hi}; }
+
+static interval nested_value(model *m, const kernel_value *v, bool *wraps, int nesting)
+{
+    interval x[3] = {ANYTHING, ANYTHING, ANYTHING}, r = ANYTHING, type = type_interval(v->type);
+    if (nesting > MOST_VALUE_NESTING)
+        return r;
+    for (int i = 0; i < v->operand_count && i < 3; i++)
+        x[i] = nested_value(m, v->operands[i], wraps, nesting + 1);
+    bool computed = false;
+    switch (v->op) {
+    case KERNEL_CONST: r = v->number > -1e15 && v->number < 1e15 ? (interval){(int64_t)v->number, (int64_t)v->number} : r; break;
+    case KERNEL_INDEX: r = interval_of(m, v->index); break;
+    case KERNEL_REF: r = v->let->var ? variable_interval(m, v->let->var, 0) : r; break;
+    case KERNEL_IOTA: r = (interval){0, v->lanes - 1}; break;
+    case KERNEL_LOAD:
+        if (v->access.array->element_bound && v->access.array->use == USE_IN) /* a masked lane loads 0 */
+            r = (interval){0, interval_of(m, v->access.array->element_bound).hi - (v->access.active ? 0 : 1)};
+        break;
+    case KERNEL_BROADCAST:
+    case KERNEL_CONVERT:
+    case KERNEL_LANES_MIN:
+    case KERNEL_LANES_MAX: r = x[0]; break;
+    case KERNEL_ADD: computed = true; r = clamp((interval){x[0].lo + x[1].lo, x[0].hi + x[1].hi}); break;
+    case KERNEL_SUB: computed = true; r = clamp((interval){x[0].lo - x[1].hi, x[0].hi - x[1].lo}); break;
+    case KERNEL_NEG: computed = true; r = clamp((interval){-x[0].hi, -x[0].lo}); break;
+    case KERNEL_MUL: computed = true; r = interval_product(x[0], x[1]); break;
+    case KERNEL_SHL: computed = true; break;
+    case KERNEL_PREFIX_SELECT:
+    case KERNEL_MIN:
+    case KERNEL_MAX: r = either(x[0], x[1]); break;
+    case KERNEL_SELECT: r = either(x[1], x[2]); break;
+    default: break;
+    }
+    if (r.lo < type.lo || r.hi > type.hi) {
+        if (computed && wraps && v->type == ELEMENT_INDEX)
+            *wraps = true;
+        r = type;
+    }
+    return r;
+}
+
+interval interval_of_value(model *m, const kernel_value *v, bool *wraps) { return nested_value(m, v, wraps, 0); }
