@@ -10,7 +10,7 @@ static const char *dimension_words(builder *b, const tile_array *array, int grou
 
 static void report_range(builder *b, const tile_array *array, int group, int factor, index_expr *dim, const tile_range *r,
                          source_span span) {
-    const char *extent = index_text(b->arena, r->extent), *wanted = index_text(b->arena, dim);
+    const char *extent = lang_index_text(b->arena, r->extent), *wanted = lang_index_text(b->arena, dim);
     diag *g = lang_error(b, "E0214", span, "`%s` spans %s, but %s is %s", r->name, extent,
                          dimension_words(b, array, group, factor), wanted);
     if (ix_is_const(dim, NULL) && ix_is_const(r->extent, NULL))
@@ -55,7 +55,7 @@ static bool check_bounds(builder *b, const linear_facts *facts, const tile_array
     bool low = linear_prove_nonnegative(facts, x), high = linear_prove_nonnegative(facts, room);
     if (low && high)
         return true;
-    const char *text = source_text_of(b->arena, access);
+    const char *text = lang_source_text_of(b->arena, access);
     for (int side = 0; side < 2; side++) {
         linear_witness w = {0};
         if ((side ? high : low) || !linear_find_negative(b->arena, facts, side ? room : x, x, &w))
@@ -100,15 +100,15 @@ static bool spans_part(builder *b, const tile_range *r, index_expr *dim) {
 /* Every index stays within its dimension: bare ranges because they span it, others by proof. */
 static bool check_indices(builder *b, const tile_array *array, const expr *e, index_expr **indices) {
     bool ok = true;
-    linear_facts facts = facts_here(b, indices, array->rank);
+    linear_facts facts = lang_facts_here(b, indices, array->rank);
     for (int g = 0, flat = 0; g < array->group_count; g++) {
         const expr *item = e->args.at[g];
         for (int f = 0; f < array->groups[g]; f++, flat++) {
             const expr *index = array->groups[g] > 1 ? item->args.at[f] : item;
-            const tile_range *r = only_range(indices[flat]);
+            const tile_range *r = lang_only_range(indices[flat]);
             if (!r) {
                 ok &= check_bounds(b, &facts, array, g, array->dims[flat], indices[flat], e, index);
-            } else if (!extents_equal(b, r->extent, array->dims[flat]) && !spans_part(b, r, array->dims[flat])) {
+            } else if (!lang_extents_equal(b, r->extent, array->dims[flat]) && !spans_part(b, r, array->dims[flat])) {
                 report_range(b, array, g, f, array->dims[flat], r, index->span);
                 return false; /* a transposed access would say the same of its other dimension */
             }
@@ -117,7 +117,7 @@ static bool check_indices(builder *b, const tile_array *array, const expr *e, in
     return ok;
 }
 
-bool array_indices(builder *b, tile_array *array, const expr *e, bool has_outside, index_expr **out) {
+bool lang_array_indices(builder *b, tile_array *array, const expr *e, bool has_outside, index_expr **out) {
     if (e->args.count != array->group_count) {
         diag *g = lang_error(b, "E0213", e->span, "`%s` has %d dimension%s, and %d ind%s given", array->name, array->group_count,
                              array->group_count == 1 ? "" : "s", e->args.count, e->args.count == 1 ? "ex is" : "ices are");
@@ -152,7 +152,7 @@ bool array_indices(builder *b, tile_array *array, const expr *e, bool has_outsid
                 ok = false;
                 continue;
             }
-            index_expr *x = integer_expression(b, index, PLACE_INDEX);
+            index_expr *x = lang_integer_expression(b, index, PLACE_INDEX);
             out[flat] = x;
             if (!x) {
                 ok = false;
@@ -200,7 +200,7 @@ operand lang_evaluate_load(builder *b, const expr *e, const expr *outside) {
     }
     element_type want = b->want;
     b->want = ELEMENT_COUNT;
-    bool ok = array_indices(b, array, e, outside != NULL, indices);
+    bool ok = lang_array_indices(b, array, e, outside != NULL, indices);
     b->want = want;
     if (!ok)
         return operand_error();
@@ -215,8 +215,8 @@ operand lang_evaluate_load(builder *b, const expr *e, const expr *outside) {
             diag_caret(b->diags, g, "index it only where it has elements");
             return operand_error();
         }
-        otherwise = as_type(b, lang_evaluate(b, outside), array->type, arena_printf(b->arena, "an element of `%s`", e->name),
-                            outside->span);
+        otherwise = lang_as_type(b, lang_evaluate(b, outside), array->type, arena_printf(b->arena, "an element of `%s`", e->name),
+                                 outside->span);
         if (!otherwise)
             return operand_error();
         v->has_outside = true;
@@ -224,11 +224,11 @@ operand lang_evaluate_load(builder *b, const expr *e, const expr *outside) {
     tile_set_operands(b->k, v, otherwise ? 1 : 0, &otherwise);
     value_done(b, v);
     if (array->role == ARRAY_UPDATE)
-        check_read(b, v, e);
+        lang_check_read(b, v, e);
     return operand_of_value(v, e);
 }
 
-index_var *index_of_value(builder *b, const expr *e, tile_value *v) {
+index_var *lang_index_of_value(builder *b, const expr *e, tile_value *v) {
     if (v->value_var)
         return v->value_var;
     index_expr *hi = NULL;
@@ -242,7 +242,7 @@ index_var *index_of_value(builder *b, const expr *e, tile_value *v) {
     } else {
         operand x = operand_of_value(v, e);
         diag *g = lang_error(b, "E0221", e->span, "`%s` is %s; its bounds are not known, so it cannot index",
-                             source_text_of(b->arena, e), operand_describe(b, &x));
+                             lang_source_text_of(b->arena, e), operand_describe(b, &x));
         if (v->op == TILE_LOAD)
             diag_caret(b->diags, g, "declare `%s: index(V)[...]`, whose data is checked at launch", v->array->name);
         else
@@ -252,11 +252,11 @@ index_var *index_of_value(builder *b, const expr *e, tile_value *v) {
     /* Computed once and named, where it can be held. */
     bool held = true;
     for (int i = 0; i < v->axis_count; i++)
-        held &= index_is_constant_size(v->axes[i]->size);
+        held &= lang_index_is_constant_size(v->axes[i]->size);
     if (held)
-        bind_value(b, v, name, false);
+        lang_bind_value(b, v, name, false);
     index_var *var = tile_index_of(b->k, v, ix_const(b->arena, 0), ix_sub(b->arena, hi, ix_const(b->arena, 1)));
     if (!var->name)
-        var->name = source_text_of(b->arena, e);
+        var->name = lang_source_text_of(b->arena, e);
     return var;
 }

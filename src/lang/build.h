@@ -146,7 +146,7 @@ typedef struct builder {
 
 /* --- diagnostics --- */
 diag *lang_error(builder *b, const char *code, source_span span, const char *format, ...) PRINTF_LIKE(4, 5);
-const char *source_text_of(arena *a, const expr *e); /* the source of an expression on one line, shortened when long */
+const char *lang_source_text_of(arena *a, const expr *e); /* the source of an expression on one line, shortened when long */
 operand operand_error(void);
 
 /* --- names.c --- */
@@ -156,53 +156,53 @@ name_entry *name_add(builder *b, const char *name, name_kind kind, source_span s
 void name_unknown(builder *b, const char *name, source_span span);
 void names_leave(builder *b, int count, const char *range);
 const char *name_describe(const name_entry *n);
-const declaration *find_declaration(const module_builder *m, declaration_kind kind, const char *name);
+const declaration *lang_find_declaration(const module_builder *m, declaration_kind kind, const char *name);
 
 /* --- integers.c: extents, sizes, conditions, indices --- */
 typedef enum integer_place { PLACE_EXTENT, PLACE_SIZE, PLACE_WHERE, PLACE_PREDICATE, PLACE_BOUND, PLACE_INDEX } integer_place;
-index_expr *integer_expression(builder *b, const expr *e, integer_place place); /* NULL after an error */
-cond *integer_condition(builder *b, const expr *e, integer_place place);        /* NULL after an error */
-int index_size(const index_expr *x);
-bool index_is_symbolic(const index_expr *x);      /* only symbols and statics */
-bool index_is_constant_size(const index_expr *x); /* known before lowering: constants, statics, tile sizes */
-tile_range *only_range(const index_expr *x);
-linear_facts facts_here(builder *b, index_expr **indices, int count); /* what holds where these indices are used */
-bool extents_equal(builder *b, index_expr *x, index_expr *y);
-const char *index_text(arena *a, const index_expr *x);
+index_expr *lang_integer_expression(builder *b, const expr *e, integer_place place); /* NULL after an error */
+cond *lang_integer_condition(builder *b, const expr *e, integer_place place);        /* NULL after an error */
+int lang_index_size(const index_expr *x);
+bool lang_index_is_symbolic(const index_expr *x);      /* only symbols and statics */
+bool lang_index_is_constant_size(const index_expr *x); /* known before lowering: constants, statics, tile sizes */
+tile_range *lang_only_range(const index_expr *x);
+linear_facts lang_facts_here(builder *b, index_expr **indices, int count); /* what holds where these indices are used */
+bool lang_extents_equal(builder *b, index_expr *x, index_expr *y);
+const char *lang_index_text(arena *a, const index_expr *x);
 
 /* --- operands.c: types and conversions --- */
 operand operand_of_value(tile_value *v, const expr *from);
-tile_value *value_done(builder *b, tile_value *v); /* every new value passes here: depth, taint */
-tile_value *arithmetic(builder *b, tile_value *v); /* as f32, i32, u32 or bool */
-bool as_arithmetic(builder *b, operand *x,
-                   element_type want); /* into a VALUE of an arithmetic type; literals and integers as `want` or their own */
-bool unify(builder *b, operand *x, operand *y, const expr *at,
-           const char *what); /* both VALUE of one type, both INDEX or both LITERAL */
-tile_value *as_type(builder *b, operand x, element_type type, const char *what, source_span span); /* NULL after an error */
-operand convert_to(builder *b, element_type type, operand x, bool saturate, const expr *at);
+tile_value *value_done(builder *b, tile_value *v);      /* every new value passes here: depth, taint */
+tile_value *lang_arithmetic(builder *b, tile_value *v); /* as f32, i32, u32 or bool */
+bool lang_as_arithmetic(builder *b, operand *x,
+                        element_type want); /* into a VALUE of an arithmetic type; literals and integers as `want` or their own */
+bool lang_unify(builder *b, operand *x, operand *y, const expr *at,
+                const char *what); /* both VALUE of one type, both INDEX or both LITERAL */
+tile_value *lang_as_type(builder *b, operand x, element_type type, const char *what, source_span span); /* NULL after an error */
+operand lang_convert_to(builder *b, element_type type, operand x, bool saturate, const expr *at);
 const char *operand_describe(builder *b, const operand *x);
 
 /* --- expression.c --- */
 operand lang_evaluate(builder *b, const expr *e);
 operand lang_evaluate_left(builder *b, const expr *e, tile_range **target, int count,
-                           element_type want);                                  /* for a declared left side */
-tile_value *bind_value(builder *b, tile_value *v, const char *name, bool user); /* appends a LET */
-bool check_axes(builder *b, const tile_value *v, tile_range **allowed, int count, source_span span, const char *left);
-bool check_held(builder *b, tile_range **axes, int count, source_span span, const char *name);
-void add_predicate_axes(builder *b, tile_value *v, const tile_range *reduced);
+                           element_type want);                                       /* for a declared left side */
+tile_value *lang_bind_value(builder *b, tile_value *v, const char *name, bool user); /* appends a LET */
+bool lang_check_axes(builder *b, const tile_value *v, tile_range **allowed, int count, source_span span, const char *left);
+bool lang_check_held(builder *b, tile_range **axes, int count, source_span span, const char *name);
+void lang_add_predicate_axes(builder *b, tile_value *v, const tile_range *reduced);
 operand lang_evaluate_dot(builder *b, const expr *e);
 operand lang_evaluate_reduction(builder *b, const expr *e);
-operand binary_operand(builder *b, binary_op op, operand x, operand y, const expr *at);
+operand lang_binary_operand(builder *b, binary_op op, operand x, operand y, const expr *at);
 
 /* --- access.c --- */
-bool array_indices(builder *b, tile_array *array, const expr *e, bool has_outside, index_expr **out);
+bool lang_array_indices(builder *b, tile_array *array, const expr *e, bool has_outside, index_expr **out);
 operand lang_evaluate_load(builder *b, const expr *e, const expr *outside);
-index_var *index_of_value(builder *b, const expr *e, tile_value *v); /* NULL after an error */
+index_var *lang_index_of_value(builder *b, const expr *e, tile_value *v); /* NULL after an error */
 
 /* --- functions.c --- */
 operand lang_evaluate_call(builder *b, const expr *e);
-bool make_join(builder *b, tile_variable *x, const declaration *combine, source_span span);
-void check_functions(module_builder *m);
+bool lang_make_join(builder *b, tile_variable *x, const declaration *combine, source_span span);
+void lang_check_functions(module_builder *m);
 
 /* --- taint.c --- */
 void taint_derive(builder *b, tile_value *v);
@@ -211,22 +211,23 @@ void taint_check_clean(builder *b, const tile_value *v, source_span span);
 void taint_check_update(builder *b, tile_variable *x, tile_op op, const tile_value *v, const stmt *s);
 void taint_check_join(builder *b, tile_variable *x, tile_value **values, source_span span);
 void taint_declared(builder *b, tile_variable *x);
-bool statements_update(const stmt_list *list, int from, const char *name);
+bool lang_statements_update(const stmt_list *list, int from, const char *name);
 
 /* --- statements.c --- */
-void build_statements(builder *b, const stmt_list *list);
+void lang_build_statements(builder *b, const stmt_list *list);
 
 /* --- ownership.c --- */
-index_expr *range_size(builder *b, const expr *e, index_expr *extent, bool *whole, bool *scheduled); /* NULL after an error */
-void own_tile(builder *b, const stmt *s);
-void check_read(builder *b, tile_value *load, const expr *e);
-bool record_store(builder *b, tile_array *array, index_expr **indices, const tile_value *v,
-                  const expr *target); /* false when reported */
-void check_ownership(builder *b);
+index_expr *lang_range_size(builder *b, const expr *e, index_expr *extent, bool *whole,
+                            bool *scheduled); /* NULL after an error */
+void lang_own_tile(builder *b, const stmt *s);
+void lang_check_read(builder *b, tile_value *load, const expr *e);
+bool lang_record_store(builder *b, tile_array *array, index_expr **indices, const tile_value *v,
+                       const expr *target); /* false when reported */
+void lang_check_ownership(builder *b);
 
 /* --- kernel.c, program.c --- */
-void build_kernel(module_builder *m, const declaration *d);
-void build_program(module_builder *m, const declaration *d);
-void build_schedule(module_builder *m, const declaration *d);
-void declare_parameters(builder *b, const declaration *d);
+void lang_build_kernel(module_builder *m, const declaration *d);
+void lang_build_program(module_builder *m, const declaration *d);
+void lang_build_schedule(module_builder *m, const declaration *d);
+void lang_declare_parameters(builder *b, const declaration *d);
 #endif

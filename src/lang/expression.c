@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-tile_value *bind_value(builder *b, tile_value *v, const char *name, bool user) {
+tile_value *lang_bind_value(builder *b, tile_value *v, const char *name, bool user) {
     if (v->bound || !b->block)
         return v;
     if (!user) { /* a name of our own must not read like one of the source's */
@@ -29,7 +29,7 @@ static bool is_allowed(tile_range **allowed, int count, const tile_range *r) {
     return false;
 }
 
-bool check_axes(builder *b, const tile_value *v, tile_range **allowed, int count, source_span span, const char *left) {
+bool lang_check_axes(builder *b, const tile_value *v, tile_range **allowed, int count, source_span span, const char *left) {
     for (int i = 0; i < v->axis_count; i++) {
         const tile_range *r = v->axes[i];
         if (is_allowed(allowed, count, r))
@@ -41,12 +41,12 @@ bool check_axes(builder *b, const tile_value *v, tile_range **allowed, int count
     return true;
 }
 
-bool check_held(builder *b, tile_range **axes, int count, source_span span, const char *name) {
+bool lang_check_held(builder *b, tile_range **axes, int count, source_span span, const char *name) {
     for (int i = 0; i < count; i++) {
         const tile_range *r = axes[i];
-        if (index_is_constant_size(r->size))
+        if (lang_index_is_constant_size(r->size))
             continue;
-        const char *size = index_text(b->arena, r->size);
+        const char *size = lang_index_text(b->arena, r->size);
         diag *g = lang_error(b, "E0310", span, "`%s` would hold all of `%s`, and its extent %s is only known at launch", name,
                              r->name, size);
         diag_caret(b->diags, g, "declare `static %s`, or go over it in a loop of tiles", size);
@@ -56,7 +56,7 @@ bool check_held(builder *b, tile_range **axes, int count, source_span span, cons
 }
 
 /* Elements that a loop's `where` removes are missing from a reduction, so its result varies as the condition does. */
-void add_predicate_axes(builder *b, tile_value *v, const tile_range *reduced) {
+void lang_add_predicate_axes(builder *b, tile_value *v, const tile_range *reduced) {
     for (int i = 0; i < b->loops.count; i++) {
         const cond *p = b->loops.at[i].predicate;
         if (!p || !cond_mentions(p, reduced->var))
@@ -168,7 +168,7 @@ static operand lang_evaluate_field(builder *b, const expr *e) {
     if (x.kind == OPERAND_ERROR)
         return x;
     if (x.kind != OPERAND_STATE) {
-        diag *g = lang_error(b, "E0224", e->span, "`%s` has no fields", source_text_of(b->arena, e->a));
+        diag *g = lang_error(b, "E0224", e->span, "`%s` has no fields", lang_source_text_of(b->arena, e->a));
         diag_caret(b->diags, g, "only states (`acc: name(...)` of a `combine name`) have fields");
         return operand_error();
     }
@@ -202,9 +202,9 @@ static operand lang_evaluate_negation(builder *b, const expr *e) {
         return x;
     if (x.kind == OPERAND_LITERAL)
         return literal(-x.number, x.integral, e);
-    if (x.kind == OPERAND_INDEX && index_size(x.index) < MAX_INDEX_SIZE)
+    if (x.kind == OPERAND_INDEX && lang_index_size(x.index) < MAX_INDEX_SIZE)
         return index_operand(ix_sub(b->arena, ix_const(b->arena, 0), x.index), e);
-    if (!as_arithmetic(b, &x, ELEMENT_COUNT))
+    if (!lang_as_arithmetic(b, &x, ELEMENT_COUNT))
         return operand_error();
     if (x.value->type != ELEMENT_F32 && x.value->type != ELEMENT_I32) {
         diag *g = lang_error(b, "E0209", e->span, "`-` of %s", element_table[x.value->type].name);
@@ -221,7 +221,7 @@ static bool as_condition(builder *b, operand *x, const char *what) {
     if (x->kind == OPERAND_VALUE && x->value->type == ELEMENT_BOOL)
         return true;
     diag *g = lang_error(b, "E0227", x->from->span, "%s takes conditions, and this is %s", what, operand_describe(b, x));
-    diag_caret(b->diags, g, "write a comparison: `%s != 0`", x->from ? source_text_of(b->arena, x->from) : "x");
+    diag_caret(b->diags, g, "write a comparison: `%s != 0`", x->from ? lang_source_text_of(b->arena, x->from) : "x");
     return false;
 }
 
@@ -242,7 +242,7 @@ static operand literal_arithmetic(builder *b, binary_op op, operand x, operand y
     }
     bool grew = isinf(n) && !isinf(x.number) && !isinf(y.number);
     if (isnan(n) || grew || (integral && fabs(n) > 0x1p48)) {
-        lang_error(b, "E0103", e->span, "`%s` is %s", source_text_of(b->arena, e),
+        lang_error(b, "E0103", e->span, "`%s` is %s", lang_source_text_of(b->arena, e),
                    isnan(n) ? "not a number" : "too large a number");
         return operand_error();
     }
@@ -250,11 +250,11 @@ static operand literal_arithmetic(builder *b, binary_op op, operand x, operand y
 }
 
 static operand comparison(builder *b, binary_op op, operand x, operand y, const expr *e) {
-    if (!unify(b, &x, &y, e, op_text(op)))
+    if (!lang_unify(b, &x, &y, e, op_text(op)))
         return operand_error();
-    if (x.kind != OPERAND_VALUE && (!as_arithmetic(b, &x, ELEMENT_COUNT) || !as_arithmetic(b, &y, x.value->type)))
+    if (x.kind != OPERAND_VALUE && (!lang_as_arithmetic(b, &x, ELEMENT_COUNT) || !lang_as_arithmetic(b, &y, x.value->type)))
         return operand_error();
-    if (x.value->type != y.value->type && !unify(b, &x, &y, e, op_text(op)))
+    if (x.value->type != y.value->type && !lang_unify(b, &x, &y, e, op_text(op)))
         return operand_error();
     if (x.value->type == ELEMENT_BOOL) {
         diag *g = lang_error(b, "E0227", e->span, "%s compares numbers, and these are conditions", op_text(op));
@@ -267,7 +267,7 @@ static operand comparison(builder *b, binary_op op, operand x, operand y, const 
     return operand_of_value(value_done(b, v), e);
 }
 
-operand binary_operand(builder *b, binary_op op, operand x, operand y, const expr *e) {
+operand lang_binary_operand(builder *b, binary_op op, operand x, operand y, const expr *e) {
     if (x.kind == OPERAND_ERROR || y.kind == OPERAND_ERROR)
         return operand_error();
     if (op == OP_AND || op == OP_OR) {
@@ -283,12 +283,12 @@ operand binary_operand(builder *b, binary_op op, operand x, operand y, const exp
         diag_caret(b->diags, g, "declare the dimension as a product (`f32[A*B]`), whose second factor is the remainder");
         return operand_error();
     }
-    if (!unify(b, &x, &y, e, op_text(op)))
+    if (!lang_unify(b, &x, &y, e, op_text(op)))
         return operand_error();
     if (x.kind == OPERAND_LITERAL)
         return literal_arithmetic(b, op, x, y, e);
     if (x.kind == OPERAND_INDEX && op != OP_DIV) {
-        if (index_size(x.index) + index_size(y.index) > MAX_INDEX_SIZE) {
+        if (lang_index_size(x.index) + lang_index_size(y.index) > MAX_INDEX_SIZE) {
             lang_error(b, "E0111", e->span, "this integer expression has more than %d parts", MAX_INDEX_SIZE);
             return operand_error();
         }
@@ -296,8 +296,8 @@ operand binary_operand(builder *b, binary_op op, operand x, operand y, const exp
         return index_operand(ix_op2(b->arena, ir, x.index, y.index), e);
     }
     if (x.kind == OPERAND_INDEX) {
-        element_type real = index_is_symbolic(x.index) && index_is_symbolic(y.index) ? ELEMENT_F32 : ELEMENT_COUNT;
-        if (!as_arithmetic(b, &x, real) || !as_arithmetic(b, &y, real))
+        element_type real = lang_index_is_symbolic(x.index) && lang_index_is_symbolic(y.index) ? ELEMENT_F32 : ELEMENT_COUNT;
+        if (!lang_as_arithmetic(b, &x, real) || !lang_as_arithmetic(b, &y, real))
             return operand_error();
     }
     element_type type = x.value->type;
@@ -329,7 +329,7 @@ static operand dot_operand(builder *b, const expr *e) {
     element_type t = x.value->type;
     if (element_table[t].block_elements > 1) {
         diag *g = lang_error(b, "E0219", e->span, "`@` does not take %s elements as they are", element_table[t].name);
-        const char *text = source_text_of(b->arena, e);
+        const char *text = lang_source_text_of(b->arena, e);
         diag_caret(b->diags, g, "convert them: `f16(%s)` or `f32(%s)`", text, text);
         return operand_error();
     }
@@ -356,7 +356,7 @@ operand lang_evaluate_dot(builder *b, const expr *e) {
         diag *g = lang_error(b, "E0210", e->span, "`@` multiplies %s by %s", element_table[tx].name, element_table[ty].name);
         bool left = tx == ELEMENT_F32 || tx == ELEMENT_I8 || tx == ELEMENT_U8 || tx == ELEMENT_I32;
         diag_caret(b->diags, g, "convert one side: `%s(%s)`", element_table[left ? ty : tx].name,
-                   source_text_of(b->arena, left ? e->a : e->b));
+                   lang_source_text_of(b->arena, left ? e->a : e->b));
         return operand_error();
     }
     element_type type = element_table[x.value->type].is_float ? ELEMENT_F32 : ELEMENT_I32;
@@ -387,7 +387,7 @@ operand lang_evaluate_dot(builder *b, const expr *e) {
     v->contract = contract.at;
     tile_set_operands(b->k, v, 2, (tile_value *[]){x.value, y.value});
     for (int i = 0; i < contract.count; i++)
-        add_predicate_axes(b, v, contract.at[i]);
+        lang_add_predicate_axes(b, v, contract.at[i]);
     return operand_of_value(value_done(b, v), e);
 }
 
@@ -420,7 +420,7 @@ operand lang_evaluate_reduction(builder *b, const expr *e) {
     b->reducing.count--;
     b->target = old_target;
     b->target_count--;
-    if (!as_arithmetic(b, &x, b->want))
+    if (!lang_as_arithmetic(b, &x, b->want))
         return operand_error();
     tile_op op = !strcmp(e->name, "sum")      ? TILE_REDUCE_SUM
                  : !strcmp(e->name, "max")    ? TILE_REDUCE_MAX
@@ -435,8 +435,8 @@ operand lang_evaluate_reduction(builder *b, const expr *e) {
     if (!tile_has_axis(x.value, r)) {
         bool counts = op == TILE_REDUCE_SUM && x.value->op == TILE_CONST; /* sum[k](1) */
         if (!counts) {
-            diag *g =
-                lang_error(b, "E0220", e->range_span, "`%s` does not vary over `%s`", source_text_of(b->arena, e->a), r->name);
+            diag *g = lang_error(b, "E0220", e->range_span, "`%s` does not vary over `%s`", lang_source_text_of(b->arena, e->a),
+                                 r->name);
             diag_caret(b->diags, g,
                        op == TILE_REDUCE_SUM ? "multiply it by the number of elements, `sum[%s](1)`"
                                              : "leave the reduction over `%s` out",
@@ -447,7 +447,7 @@ operand lang_evaluate_reduction(builder *b, const expr *e) {
     tile_value *v = tile_new_value(b->k, op, op == TILE_ARGMAX || op == TILE_ARGMIN ? ELEMENT_INDEX : x.value->type, e->span);
     v->range = r;
     tile_set_operands(b->k, v, 1, &x.value);
-    add_predicate_axes(b, v, r);
+    lang_add_predicate_axes(b, v, r);
     return operand_of_value(value_done(b, v), e);
 }
 
@@ -479,7 +479,7 @@ operand lang_evaluate(builder *b, const expr *e) {
             b->want = ELEMENT_COUNT;
         operand x = lang_evaluate(b, e->a), y = lang_evaluate(b, e->b);
         b->want = want;
-        return binary_operand(b, e->op, x, y, e);
+        return lang_binary_operand(b, e->op, x, y, e);
     }
     case EXPR_INDEX: return lang_evaluate_load(b, e, NULL);
     case EXPR_ELSE:
@@ -502,6 +502,6 @@ operand lang_evaluate(builder *b, const expr *e) {
     }
     default: break;
     }
-    lang_error(b, "E0104", e->span, "`%s` belongs in a `for tile` list", source_text_of(b->arena, e));
+    lang_error(b, "E0104", e->span, "`%s` belongs in a `for tile` list", lang_source_text_of(b->arena, e));
     return operand_error();
 }

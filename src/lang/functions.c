@@ -42,7 +42,7 @@ static operand call_unary(builder *b, const expr *e, const struct builtin *f) {
     if (!check_arity(b, e, 1, arena_printf(b->arena, "%s(x)", f->name)))
         return operand_error();
     operand x = lang_evaluate(b, e->args.at[0]);
-    if (!as_arithmetic(b, &x, f->integers ? b->want : ELEMENT_F32))
+    if (!lang_as_arithmetic(b, &x, f->integers ? b->want : ELEMENT_F32))
         return operand_error();
     element_type t = x.value->type;
     if (t != ELEMENT_F32 && !(f->integers && t == ELEMENT_I32)) {
@@ -50,7 +50,7 @@ static operand call_unary(builder *b, const expr *e, const struct builtin *f) {
         if (t == ELEMENT_BOOL)
             diag_caret(b->diags, g, "turn the condition into a number: `select(c, 1, 0)`");
         else
-            diag_caret(b->diags, g, "convert it: `f32(%s)`", source_text_of(b->arena, e->args.at[0]));
+            diag_caret(b->diags, g, "convert it: `f32(%s)`", lang_source_text_of(b->arena, e->args.at[0]));
         return operand_error();
     }
     return operand_of_value(value_done(b, tile_unary(b->k, f->op, t, x.value, e->span)), e);
@@ -67,13 +67,13 @@ static operand call_extreme(builder *b, const expr *e) {
     operand x = lang_evaluate(b, e->args.at[0]);
     for (int i = 1; i < e->args.count; i++) {
         operand y = lang_evaluate(b, e->args.at[i]);
-        if (!unify(b, &x, &y, e, max ? "`max`" : "`min`"))
+        if (!lang_unify(b, &x, &y, e, max ? "`max`" : "`min`"))
             return operand_error();
         if (x.kind == OPERAND_LITERAL) {
             bool first = max ? x.number >= y.number : x.number <= y.number;
             x = first ? x : y;
         } else if (x.kind == OPERAND_INDEX) {
-            if (index_size(x.index) + index_size(y.index) > MAX_INDEX_SIZE) {
+            if (lang_index_size(x.index) + lang_index_size(y.index) > MAX_INDEX_SIZE) {
                 lang_error(b, "E0111", e->span, "this integer expression has more than %d parts", MAX_INDEX_SIZE);
                 return operand_error();
             }
@@ -104,20 +104,20 @@ static operand call_select(builder *b, const expr *e) {
     if (c.kind != OPERAND_VALUE || c.value->type != ELEMENT_BOOL) {
         diag *g = lang_error(b, "E0227", e->args.at[0]->span, "`select` chooses by a condition, and this is %s",
                              operand_describe(b, &c));
-        diag_caret(b->diags, g, "write a comparison: `%s != 0`", source_text_of(b->arena, e->args.at[0]));
+        diag_caret(b->diags, g, "write a comparison: `%s != 0`", lang_source_text_of(b->arena, e->args.at[0]));
         return operand_error();
     }
     bool conditions =
         x.kind == OPERAND_VALUE && y.kind == OPERAND_VALUE && x.value->type == ELEMENT_BOOL && y.value->type == ELEMENT_BOOL;
     if (!conditions) {
-        if (!unify(b, &x, &y, e, "`select`"))
+        if (!lang_unify(b, &x, &y, e, "`select`"))
             return operand_error();
         bool untyped = x.kind != OPERAND_VALUE;
         if (untyped) {
             bool real = (x.kind == OPERAND_LITERAL && (!x.integral || !y.integral)) || want == ELEMENT_F32;
-            if (!as_arithmetic(b, &x, real ? ELEMENT_F32 : want) || !as_arithmetic(b, &y, real ? ELEMENT_F32 : want))
+            if (!lang_as_arithmetic(b, &x, real ? ELEMENT_F32 : want) || !lang_as_arithmetic(b, &y, real ? ELEMENT_F32 : want))
                 return operand_error();
-            if (x.value->type != y.value->type && !unify(b, &x, &y, e, "`select`"))
+            if (x.value->type != y.value->type && !lang_unify(b, &x, &y, e, "`select`"))
                 return operand_error();
         }
     }
@@ -135,7 +135,7 @@ static operand call_conversion(builder *b, const expr *e, element_type type) {
         if (!mode || (!saturate && strcmp(mode, other))) {
             diag *g =
                 lang_error(b, "E0212", e->span, "a conversion to %s says what becomes of values beyond its largest", e->name);
-            const char *arg = e->args.count ? source_text_of(b->arena, e->args.at[0]) : "x";
+            const char *arg = e->args.count ? lang_source_text_of(b->arena, e->args.at[0]) : "x";
             diag_caret(b->diags, g, "write `%s(%s, sat)` for the largest value, or `%s(%s, %s)`", e->name, arg, e->name, arg,
                        other);
             return operand_error();
@@ -147,7 +147,7 @@ static operand call_conversion(builder *b, const expr *e, element_type type) {
     b->want = type == ELEMENT_I32 || type == ELEMENT_U32 ? ELEMENT_COUNT : ELEMENT_F32;
     operand x = lang_evaluate(b, e->args.at[0]);
     b->want = want;
-    return convert_to(b, type, x, saturate, e);
+    return lang_convert_to(b, type, x, saturate, e);
 }
 
 /* How often a parameter occurs in a function's body. */
@@ -175,9 +175,9 @@ static void bind_argument(builder *b, operand *x, const char *name) {
     default: break;
     }
     for (int i = 0; i < x->value->axis_count; i++)
-        if (!index_is_constant_size(x->value->axes[i]->size))
+        if (!lang_index_is_constant_size(x->value->axes[i]->size))
             return;
-    bind_value(b, x->value, name, false);
+    lang_bind_value(b, x->value, name, false);
 }
 
 static operand inline_function(builder *b, const expr *e, const declaration *f) {
@@ -239,7 +239,7 @@ operand lang_evaluate_call(builder *b, const expr *e) {
         return call_extreme(b, e);
     if (!strcmp(e->name, "sum") || !strcmp(e->name, "argmax") || !strcmp(e->name, "argmin")) {
         diag *g = lang_error(b, "E0208", e->span, "`%s` names the range it reduces", e->name);
-        diag_caret(b->diags, g, "write `%s[k](%s)`", e->name, e->args.count ? source_text_of(b->arena, e->args.at[0]) : "x");
+        diag_caret(b->diags, g, "write `%s[k](%s)`", e->name, e->args.count ? lang_source_text_of(b->arena, e->args.at[0]) : "x");
         return operand_error();
     }
     static const element_type conversions[] = {ELEMENT_F32, ELEMENT_F16, ELEMENT_BF16, ELEMENT_I8,  ELEMENT_U8,
@@ -247,7 +247,7 @@ operand lang_evaluate_call(builder *b, const expr *e) {
     for (size_t i = 0; i < sizeof conversions / sizeof *conversions; i++)
         if (!strcmp(e->name, element_table[conversions[i]].name))
             return call_conversion(b, e, conversions[i]);
-    const declaration *f = find_declaration(b->m, DECLARE_FN, e->name);
+    const declaration *f = lang_find_declaration(b->m, DECLARE_FN, e->name);
     if (f)
         return f->broken || !f->value ? operand_error() : inline_function(b, e, f);
     element_type named = element_by_name(e->name);
@@ -255,10 +255,10 @@ operand lang_evaluate_call(builder *b, const expr *e) {
     if (named == ELEMENT_Q8_0 || named == ELEMENT_Q4_0) {
         g = lang_error(b, "E0219", e->span, "nothing converts to the block format %s within a kernel", e->name);
         diag_caret(b->diags, g, "block formats are read only");
-    } else if (find_declaration(b->m, DECLARE_KERNEL, e->name) || find_declaration(b->m, DECLARE_PROGRAM, e->name)) {
+    } else if (lang_find_declaration(b->m, DECLARE_KERNEL, e->name) || lang_find_declaration(b->m, DECLARE_PROGRAM, e->name)) {
         g = lang_error(b, "E0207", e->span, "`%s` is a kernel; kernels are called in a `program`", e->name);
         diag_caret(b->diags, g, "write `program ... { y = %s(x) }`", e->name);
-    } else if (find_declaration(b->m, DECLARE_COMBINE, e->name)) {
+    } else if (lang_find_declaration(b->m, DECLARE_COMBINE, e->name)) {
         g = lang_error(b, "E0207", e->span, "`%s` is a combine; it declares states", e->name);
         diag_caret(b->diags, g, "write `acc: %s(...)`", e->name);
     } else {
@@ -278,7 +278,7 @@ static bool is_constant(const tile_value *v) {
     return v->op == TILE_CONST;
 }
 
-bool make_join(builder *b, tile_variable *x, const declaration *c, source_span span) {
+bool lang_make_join(builder *b, tile_variable *x, const declaration *c, source_span span) {
     int n = x->field_count;
     (void)span;
     tile_block *block = b->block;
@@ -293,7 +293,7 @@ bool make_join(builder *b, tile_variable *x, const declaration *c, source_span s
     for (int f = 0; f < n; f++) {
         operand e = lang_evaluate_left(b, c->empty->args.at[f], x->axes[f], x->axis_counts[f], x->types[f]);
         x->empty[f] =
-            as_type(b, e, x->types[f], arena_printf(b->arena, "field `%s`", x->field_names[f]), c->empty->args.at[f]->span);
+            lang_as_type(b, e, x->types[f], arena_printf(b->arena, "field `%s`", x->field_names[f]), c->empty->args.at[f]->span);
         if (x->empty[f] && !is_constant(x->empty[f])) {
             diag *g = lang_error(b, "E0317", c->empty->args.at[f]->span, "the empty value of field `%s` is no constant",
                                  x->field_names[f]);
@@ -322,10 +322,10 @@ bool make_join(builder *b, tile_variable *x, const declaration *c, source_span s
     for (int f = 0; f < n && ok; f++) {
         const expr *e = c->value->args.at[f];
         operand r = lang_evaluate_left(b, e, x->axes[f], x->axis_counts[f], x->types[f]);
-        tile_value *v = as_type(b, r, x->types[f], arena_printf(b->arena, "field `%s`", x->field_names[f]), e->span);
+        tile_value *v = lang_as_type(b, r, x->types[f], arena_printf(b->arena, "field `%s`", x->field_names[f]), e->span);
         x->join[f] = v;
-        ok = v &&
-             check_axes(b, v, x->axes[f], x->axis_counts[f], e->span, arena_printf(b->arena, "field `%s`", x->field_names[f]));
+        ok = v && lang_check_axes(b, v, x->axes[f], x->axis_counts[f], e->span,
+                                  arena_printf(b->arena, "field `%s`", x->field_names[f]));
     }
     b->sharing = false;
     b->block = block;
@@ -352,7 +352,7 @@ static void check_body(module_builder *m, const declaration *d, const expr *e) {
         diag *g = diag_error(m->diags, "E0201", e->span, "unknown name `%s`", e->name);
         diag_caret(m->diags, g, "a function or join sees its parameters only");
     }
-    if (e->kind == EXPR_CALL && !is_builtin(e->name) && !find_declaration(m, DECLARE_FN, e->name)) {
+    if (e->kind == EXPR_CALL && !is_builtin(e->name) && !lang_find_declaration(m, DECLARE_FN, e->name)) {
         diag *g = diag_error(m->diags, "E0202", e->span, "unknown function `%s`", e->name);
         const char *near = nearest_function(m, m->arena, e->name);
         if (near)
@@ -392,7 +392,7 @@ static const expr *find_cycle(module_builder *m, const expr *e, const declaratio
     return found;
 }
 
-void check_functions(module_builder *m) {
+void lang_check_functions(module_builder *m) {
     for (int i = 0; i < m->syntax.items.count; i++) {
         declaration *d = m->syntax.items.at[i];
         if (d->kind != DECLARE_FN && d->kind != DECLARE_COMBINE)

@@ -13,31 +13,31 @@ static int size_up_to(const index_expr *x, int limit) {
     return n;
 }
 
-int index_size(const index_expr *x) {
+int lang_index_size(const index_expr *x) {
     return size_up_to(x, MAX_INDEX_SIZE + 1);
 }
 
-bool index_is_symbolic(const index_expr *x) {
+bool lang_index_is_symbolic(const index_expr *x) {
     if (x->op == IX_CONST)
         return true;
     if (x->op == IX_VAR)
         return x->var->kind == INDEX_SYMBOL || x->var->kind == INDEX_STATIC;
-    return index_is_symbolic(x->a) && index_is_symbolic(x->b);
+    return lang_index_is_symbolic(x->a) && lang_index_is_symbolic(x->b);
 }
 
-bool index_is_constant_size(const index_expr *x) {
+bool lang_index_is_constant_size(const index_expr *x) {
     if (x->op == IX_CONST)
         return true;
     if (x->op == IX_VAR)
         return x->var->kind == INDEX_STATIC || x->var->kind == INDEX_TILE;
-    return index_is_constant_size(x->a) && index_is_constant_size(x->b);
+    return lang_index_is_constant_size(x->a) && lang_index_is_constant_size(x->b);
 }
 
-tile_range *only_range(const index_expr *x) {
+tile_range *lang_only_range(const index_expr *x) {
     return x && x->op == IX_VAR && x->var->kind == INDEX_RANGE ? x->var->owner : NULL;
 }
 
-const char *index_text(arena *a, const index_expr *x) {
+const char *lang_index_text(arena *a, const index_expr *x) {
     text_buffer t = {0};
     ix_print(&t, x);
     const char *copy = arena_strdup(a, text_get(&t));
@@ -51,7 +51,7 @@ static void add_existence(builder *b, linear_facts *f, const tile_range *r) {
         VEC_PUSH(b->arena, f->given, cond_compare(b->arena, COND_LT, ix_const(b->arena, 0), r->extent));
 }
 
-linear_facts facts_here(builder *b, index_expr **indices, int count) {
+linear_facts lang_facts_here(builder *b, index_expr **indices, int count) {
     linear_facts f = {0};
     for (int i = 0; i < b->k->where.count; i++)
         VEC_PUSH(b->arena, f.given, b->k->where.at[i]);
@@ -70,7 +70,7 @@ linear_facts facts_here(builder *b, index_expr **indices, int count) {
     return f;
 }
 
-bool extents_equal(builder *b, index_expr *x, index_expr *y) {
+bool lang_extents_equal(builder *b, index_expr *x, index_expr *y) {
     if (ix_equal(x, y))
         return true;
     linear_facts f = {0};
@@ -128,7 +128,7 @@ static index_expr *integer_name(builder *b, const expr *e, integer_place place) 
         if (n->operand.kind == OPERAND_LITERAL && n->operand.integral)
             return ix_const(b->arena, (int64_t)n->operand.number);
         if (n->operand.kind == OPERAND_VALUE && place == PLACE_INDEX) {
-            index_var *v = index_of_value(b, e, n->operand.value);
+            index_var *v = lang_index_of_value(b, e, n->operand.value);
             return v ? ix_var(b->arena, v) : NULL;
         }
         break;
@@ -155,7 +155,7 @@ static bool is_positive(builder *b, index_expr *x) {
         return c > 0;
     (void)b;
     /* an extent or static name may divide: the launch checks that it is not 0 */
-    return index_is_symbolic(x) && x->op == IX_VAR;
+    return lang_index_is_symbolic(x) && x->op == IX_VAR;
 }
 
 static index_expr *integer_binary(builder *b, const expr *e, integer_place place) {
@@ -168,10 +168,10 @@ static index_expr *integer_binary(builder *b, const expr *e, integer_place place
         lang_error(b, "E0221", e->span, "`@` multiplies tiles; it cannot stand in %s", place_words(place));
         return NULL;
     }
-    index_expr *x = integer_expression(b, e->a, place), *y = integer_expression(b, e->b, place);
+    index_expr *x = lang_integer_expression(b, e->a, place), *y = lang_integer_expression(b, e->b, place);
     if (!x || !y)
         return NULL;
-    if (index_size(x) + index_size(y) > MAX_INDEX_SIZE) {
+    if (lang_index_size(x) + lang_index_size(y) > MAX_INDEX_SIZE) {
         diag *g = lang_error(b, "E0111", e->span, "this integer expression has more than %d parts", MAX_INDEX_SIZE);
         diag_caret(b->diags, g, "simplify it");
         return NULL;
@@ -183,7 +183,7 @@ static index_expr *integer_binary(builder *b, const expr *e, integer_place place
                                     : IX_MOD;
     if (op == IX_FLOORDIV || op == IX_MOD) {
         if (place == PLACE_INDEX || place == PLACE_PREDICATE) {
-            if (!index_is_symbolic(x) || !index_is_symbolic(y)) {
+            if (!lang_index_is_symbolic(x) || !lang_index_is_symbolic(y)) {
                 diag *g =
                     lang_error(b, place == PLACE_INDEX ? "E0221" : "E0313", e->span, "%s does not divide", place_words(place));
                 if (place == PLACE_INDEX)
@@ -195,8 +195,8 @@ static index_expr *integer_binary(builder *b, const expr *e, integer_place place
             }
         }
         if (!is_positive(b, y)) {
-            diag *g =
-                lang_error(b, "E0221", e->b->span, "the divisor %s is not known to be positive", source_text_of(b->arena, e->b));
+            diag *g = lang_error(b, "E0221", e->b->span, "the divisor %s is not known to be positive",
+                                 lang_source_text_of(b->arena, e->b));
             diag_caret(b->diags, g, "divide by a positive constant, an extent or a static name");
             return NULL;
         }
@@ -204,30 +204,31 @@ static index_expr *integer_binary(builder *b, const expr *e, integer_place place
     return ix_op2(b->arena, op, x, y);
 }
 
-index_expr *integer_expression(builder *b, const expr *e, integer_place place) {
+index_expr *lang_integer_expression(builder *b, const expr *e, integer_place place) {
     if (!e)
         return NULL;
     switch (e->kind) {
     case EXPR_ERROR: return NULL;
     case EXPR_NUMBER:
         if (!e->integral) {
-            diag *g = lang_error(b, "E0221", e->span, "%s is not an integer", source_text_of(b->arena, e));
+            diag *g = lang_error(b, "E0221", e->span, "%s is not an integer", lang_source_text_of(b->arena, e));
             diag_caret(b->diags, g, "%s holds integers only", place_words(place));
             return NULL;
         }
         return ix_const(b->arena, e->integer);
     case EXPR_NAME: return integer_name(b, e, place);
     case EXPR_NEGATE: {
-        index_expr *x = integer_expression(b, e->a, place);
+        index_expr *x = lang_integer_expression(b, e->a, place);
         return x ? ix_sub(b->arena, ix_const(b->arena, 0), x) : NULL;
     }
     case EXPR_BINARY: return integer_binary(b, e, place);
     case EXPR_CALL:
         if ((!strcmp(e->name, "min") || !strcmp(e->name, "max")) && e->args.count == 2) {
-            index_expr *x = integer_expression(b, e->args.at[0], place), *y = integer_expression(b, e->args.at[1], place);
+            index_expr *x = lang_integer_expression(b, e->args.at[0], place),
+                       *y = lang_integer_expression(b, e->args.at[1], place);
             if (!x || !y)
                 return NULL;
-            if (index_size(x) + index_size(y) > MAX_INDEX_SIZE) {
+            if (lang_index_size(x) + lang_index_size(y) > MAX_INDEX_SIZE) {
                 lang_error(b, "E0111", e->span, "this integer expression has more than %d parts", MAX_INDEX_SIZE);
                 return NULL;
             }
@@ -242,7 +243,7 @@ index_expr *integer_expression(builder *b, const expr *e, integer_place place) {
             if (x.kind == OPERAND_ERROR)
                 return NULL;
             if (x.kind == OPERAND_VALUE) {
-                index_var *v = index_of_value(b, e, x.value);
+                index_var *v = lang_index_of_value(b, e, x.value);
                 return v ? ix_var(b->arena, v) : NULL;
             }
         }
@@ -257,8 +258,8 @@ index_expr *integer_expression(builder *b, const expr *e, integer_place place) {
     default: break;
     }
     const char *code = place == PLACE_PREDICATE ? "E0313" : "E0221";
-    diag *g =
-        lang_error(b, code, e->span, "`%s` is no integer that may stand in %s", source_text_of(b->arena, e), place_words(place));
+    diag *g = lang_error(b, code, e->span, "`%s` is no integer that may stand in %s", lang_source_text_of(b->arena, e),
+                         place_words(place));
     if (place == PLACE_INDEX)
         diag_caret(b->diags, g, "an index is made of ranges, extents, integer scalars, data of type index(V), `+`, `-` and `*`");
     else if (place == PLACE_PREDICATE)
@@ -297,7 +298,7 @@ static bool is_affine(const index_expr *x, bool *varies) {
     }
 }
 
-cond *integer_condition(builder *b, const expr *e, integer_place place) {
+cond *lang_integer_condition(builder *b, const expr *e, integer_place place) {
     if (!e || e->kind == EXPR_ERROR)
         return NULL;
     const char *code = place == PLACE_PREDICATE ? "E0313" : "E0221";
@@ -306,16 +307,16 @@ cond *integer_condition(builder *b, const expr *e, integer_place place) {
         return strcmp(e->name, "true") ? cond_not(b->arena, yes) : yes;
     }
     if (e->kind == EXPR_NOT && place == PLACE_WHERE) {
-        cond *c = integer_condition(b, e->a, place);
+        cond *c = lang_integer_condition(b, e->a, place);
         return c ? cond_not(b->arena, c) : NULL;
     }
     if (e->kind != EXPR_BINARY || e->op < OP_EQ) {
-        diag *g = lang_error(b, code, e->span, "`%s` is no comparison", source_text_of(b->arena, e));
+        diag *g = lang_error(b, code, e->span, "`%s` is no comparison", lang_source_text_of(b->arena, e));
         diag_caret(b->diags, g, "%s holds comparisons of integers joined by `and` and `or`", place_words(place));
         return NULL;
     }
     if (e->op == OP_AND || e->op == OP_OR) {
-        cond *x = integer_condition(b, e->a, place), *y = integer_condition(b, e->b, place);
+        cond *x = lang_integer_condition(b, e->a, place), *y = lang_integer_condition(b, e->b, place);
         if (!x || !y)
             return NULL;
         return e->op == OP_AND ? cond_and(b->arena, x, y) : cond_or(b->arena, x, y);
@@ -325,12 +326,13 @@ cond *integer_condition(builder *b, const expr *e, integer_place place) {
         diag_caret(b->diags, g, "write `a < b or a > b`");
         return NULL;
     }
-    index_expr *x = integer_expression(b, e->a, place), *y = integer_expression(b, e->b, place);
+    index_expr *x = lang_integer_expression(b, e->a, place), *y = lang_integer_expression(b, e->b, place);
     if (!x || !y)
         return NULL;
     bool varies;
     if (place == PLACE_PREDICATE && (!is_affine(x, &varies) || !is_affine(y, &varies))) {
-        diag *g = lang_error(b, "E0313", e->span, "`%s` is not affine: two unknowns are multiplied", source_text_of(b->arena, e));
+        diag *g =
+            lang_error(b, "E0313", e->span, "`%s` is not affine: two unknowns are multiplied", lang_source_text_of(b->arena, e));
         diag_caret(b->diags, g, "make one of them `static`, so that it is a constant when the kernel is compiled");
         return NULL;
     }

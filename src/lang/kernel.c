@@ -50,12 +50,12 @@ static bool flatten_dimension(builder *b, const expr *e, index_expr **dims, int 
         dims[(*count)++] = ix_var(b->arena, v);
         return true;
     }
-    diag *g = lang_error(b, "E0222", e->span, "`%s` is no extent", source_text_of(b->arena, e));
+    diag *g = lang_error(b, "E0222", e->span, "`%s` is no extent", lang_source_text_of(b->arena, e));
     if (e->kind == EXPR_NUMBER)
         diag_caret(b->diags, g, "extents are integers of at least 1");
     else
         diag_caret(b->diags, g, "an extent is a name, an integer, or a product of them; name it, and add `where NAME == %s`",
-                   source_text_of(b->arena, e));
+                   lang_source_text_of(b->arena, e));
     return false;
 }
 
@@ -190,8 +190,8 @@ static void finish_scalar(builder *b, const parameter_syntax *p) {
         v->lo = ix_const(b->arena, 0);
         v->hi = ix_const(b->arena, UINT32_MAX);
     } else {
-        v->lo = integer_expression(b, p->type.lo, PLACE_BOUND);
-        v->hi = integer_expression(b, p->type.hi, PLACE_BOUND);
+        v->lo = lang_integer_expression(b, p->type.lo, PLACE_BOUND);
+        v->hi = lang_integer_expression(b, p->type.hi, PLACE_BOUND);
         int64_t lo, hi;
         if (v->lo && v->hi && ix_is_const(v->lo, &lo) && ix_is_const(v->hi, &hi) && lo > hi) {
             diag *g = lang_error(b, "E0223", p->type.span, "no integer lies in %lld..%lld", (long long)lo, (long long)hi);
@@ -255,7 +255,7 @@ static void add_where(builder *b, cond *c) {
     }
 }
 
-void declare_parameters(builder *b, const declaration *d) {
+void lang_declare_parameters(builder *b, const declaration *d) {
     for (int pass = 0; pass < 2; pass++) {
         const parameter_syntax *list = pass ? d->outputs.at : d->inputs.at;
         int count = pass ? d->outputs.count : d->inputs.count;
@@ -285,7 +285,7 @@ void declare_parameters(builder *b, const declaration *d) {
         index_var *v = n && !repeated ? n->symbol : add_symbol(b, s->name, s->span);
         if (!v || !s->value)
             continue;
-        index_expr *value = integer_expression(b, s->value, PLACE_EXTENT);
+        index_expr *value = lang_integer_expression(b, s->value, PLACE_EXTENT);
         int64_t x;
         if (value && (!ix_is_const(value, &x) || x < 1)) {
             diag *g = lang_error(b, "E0228", s->value->span, "the default of static `%s` is no positive constant", s->name);
@@ -302,12 +302,12 @@ void declare_parameters(builder *b, const declaration *d) {
             finish_scalar(b, p);
         for (int j = 0; p->type.index_bound && j < b->k->arrays.count; j++)
             if (!strcmp(b->k->arrays.at[j]->name, p->name)) {
-                index_expr *bound = integer_expression(b, p->type.index_bound, PLACE_BOUND);
+                index_expr *bound = lang_integer_expression(b, p->type.index_bound, PLACE_BOUND);
                 b->k->arrays.at[j]->index_bound = bound ? bound : ix_const(b->arena, 1);
             }
     }
     for (int i = 0; i < d->where.count; i++) {
-        cond *c = integer_condition(b, d->where.at[i], PLACE_WHERE);
+        cond *c = lang_integer_condition(b, d->where.at[i], PLACE_WHERE);
         if (c)
             add_where(b, c);
     }
@@ -327,7 +327,7 @@ static void warn_unused(builder *b) {
     }
 }
 
-void build_kernel(module_builder *m, const declaration *d) {
+void lang_build_kernel(module_builder *m, const declaration *d) {
     builder *b = NEW(m->arena, builder);
     b->m = m;
     b->arena = m->arena;
@@ -338,7 +338,7 @@ void build_kernel(module_builder *m, const declaration *d) {
     b->k = tile_new_kernel(m->arena, d->name, d->span);
     VEC_PUSH(m->arena, m->module->kernels, b->k);
     VEC_PUSH(m->arena, m->kernel_syntax, d);
-    declare_parameters(b, d);
+    lang_declare_parameters(b, d);
     if (d->outputs.count == 0 && !d->broken) {
         diag *g = lang_error(b, "E0312", d->span, "kernel `%s` has no outputs", d->name);
         diag_caret(b->diags, g, "declare them: `kernel %s(...) -> (y: f32[N])`", d->name);
@@ -362,13 +362,13 @@ void build_kernel(module_builder *m, const declaration *d) {
     }
     if (m->diags->errors != errors || !tile)
         return; /* the body would repeat what is wrong with the arguments */
-    own_tile(b, tile);
+    lang_own_tile(b, tile);
     if (m->diags->errors != errors)
         return;
     b->block = &b->k->body;
-    build_statements(b, &tile->body);
+    lang_build_statements(b, &tile->body);
     if (m->diags->errors == errors && !d->broken) {
-        check_ownership(b);
+        lang_check_ownership(b);
         if (m->diags->errors == 0)
             warn_unused(b);
     }

@@ -27,9 +27,9 @@ tile_module *lang_load(arena *a, const char *file, const char *text, diag_list *
     module_builder m = {.arena = a, .diags = diags, .file = file};
     m.module = NEW(a, tile_module);
     m.module->arena = a;
-    parse(a, file, text, diags, &m.syntax);
+    lang_parse(a, file, text, diags, &m.syntax);
     check_names(&m);
-    check_functions(&m);
+    lang_check_functions(&m);
     static const declaration_kind order[] = {DECLARE_KERNEL, DECLARE_PROGRAM, DECLARE_SCHEDULE};
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < m.syntax.items.count && diags->errors - errors < MAX_ERRORS; i++) {
@@ -37,11 +37,11 @@ tile_module *lang_load(arena *a, const char *file, const char *text, diag_list *
             if (d->kind != order[pass])
                 continue;
             if (d->kind == DECLARE_KERNEL)
-                build_kernel(&m, d);
+                lang_build_kernel(&m, d);
             else if (d->kind == DECLARE_PROGRAM)
-                build_program(&m, d);
+                lang_build_program(&m, d);
             else
-                build_schedule(&m, d);
+                lang_build_schedule(&m, d);
         }
     return diags->errors == errors ? m.module : NULL;
 }

@@ -120,7 +120,7 @@ static void mark(lexer *l) {
     add(l, (token){.kind = TOKEN_BAD}, start);
 }
 
-void lex(arena *a, const char *file, const char *text, diag_list *diags, token_list *out) {
+void lang_lex(arena *a, const char *file, const char *text, diag_list *diags, token_list *out) {
     lexer l = {a, file, text, text, 1, true, diags, out};
     for (skip_blanks(&l); *l.at; skip_blanks(&l)) {
         const char *start = l.at;

@@ -23,6 +23,6 @@ typedef struct token_list {
 
 /* Splits `text` into tokens. Bad characters and numbers are diagnosed (E0101 to E0103): they become BAD tokens, of which the parser says
  * no more, and the number 0. */
-void lex(arena *a, const char *file, const char *text, diag_list *diags, token_list *out);
+void lang_lex(arena *a, const char *file, const char *text, diag_list *diags, token_list *out);
 bool token_is(const token *t, const char *text);
 #endif

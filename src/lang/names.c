@@ -20,7 +20,7 @@ diag *lang_error(builder *b, const char *code, source_span span, const char *for
     return g;
 }
 
-const char *source_text_of(arena *a, const expr *e) {
+const char *lang_source_text_of(arena *a, const expr *e) {
     enum { LONGEST = 60 };
     text_buffer t = {0};
     bool blank = false;
@@ -143,7 +143,7 @@ void name_unknown(builder *b, const char *name, source_span span) {
         diag_caret(b->diags, g, "did you mean `%s`?", near);
 }
 
-const declaration *find_declaration(const module_builder *m, declaration_kind kind, const char *name) {
+const declaration *lang_find_declaration(const module_builder *m, declaration_kind kind, const char *name) {
     for (int i = 0; i < m->syntax.items.count; i++) {
         const declaration *d = m->syntax.items.at[i];
         if (d->kind == kind && d->name && !strcmp(d->name, name))

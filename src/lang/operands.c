@@ -69,7 +69,7 @@ static tile_value *converted(builder *b, tile_value *v, element_type type) {
     return v->type == type ? v : value_done(b, tile_unary(b->k, TILE_CONVERT, type, v, v->span));
 }
 
-tile_value *arithmetic(builder *b, tile_value *v) {
+tile_value *lang_arithmetic(builder *b, tile_value *v) {
     return converted(b, v, arithmetic_type(v->type));
 }
 
@@ -87,7 +87,7 @@ static tile_value *index_value(builder *b, const operand *x) {
 const char *operand_describe(builder *b, const operand *x) {
     switch (x->kind) {
     case OPERAND_LITERAL: return x->integral ? "an integer literal" : "a number";
-    case OPERAND_INDEX: return index_is_symbolic(x->index) ? "an extent" : "an index (integer)";
+    case OPERAND_INDEX: return lang_index_is_symbolic(x->index) ? "an extent" : "an index (integer)";
     case OPERAND_VALUE:
         return arena_printf(b->arena, "%s",
                             x->value->type == ELEMENT_INDEX ? "an index (integer)" : element_table[x->value->type].name);
@@ -117,7 +117,7 @@ static tile_value *literal_value(builder *b, const operand *x, element_type type
     if (is_integer_type(type)) {
         if (!x->integral) {
             diag *g = lang_error(b, "E0209", span, "%s is not an integer, and %s is wanted here",
-                                 x->from ? source_text_of(b->arena, x->from) : "this", element_table[type].name);
+                                 x->from ? lang_source_text_of(b->arena, x->from) : "this", element_table[type].name);
             diag_caret(b->diags, g, "write an integer, or convert the other side: `f32(...)`");
             return NULL;
         }
@@ -133,13 +133,13 @@ static bool refuse_state(builder *b, const operand *x) {
     if (x->kind != OPERAND_STATE)
         return false;
     diag *g = lang_error(b, "E0224", span_of(b, x), "`%s` is a state with several fields; one of them is wanted here",
-                         x->side < 0 ? x->variable->name : source_text_of(b->arena, x->from));
-    diag_caret(b->diags, g, "name the field: `%s.%s`", x->side < 0 ? x->variable->name : source_text_of(b->arena, x->from),
+                         x->side < 0 ? x->variable->name : lang_source_text_of(b->arena, x->from));
+    diag_caret(b->diags, g, "name the field: `%s.%s`", x->side < 0 ? x->variable->name : lang_source_text_of(b->arena, x->from),
                x->variable->field_names[0]);
     return true;
 }
 
-bool as_arithmetic(builder *b, operand *x, element_type want) {
+bool lang_as_arithmetic(builder *b, operand *x, element_type want) {
     if (x->kind == OPERAND_ERROR || refuse_state(b, x))
         return false;
     tile_value *v = NULL;
@@ -152,34 +152,34 @@ bool as_arithmetic(builder *b, operand *x, element_type want) {
         break;
     }
     case OPERAND_INDEX: {
-        bool real = want == ELEMENT_F32 && index_is_symbolic(x->index);
+        bool real = want == ELEMENT_F32 && lang_index_is_symbolic(x->index);
         v = converted(b, index_value(b, x), real ? ELEMENT_F32 : want == ELEMENT_U32 ? ELEMENT_U32 : ELEMENT_I32);
         break;
     }
     default:
         v = x->value->type == ELEMENT_INDEX && want == ELEMENT_U32 ? converted(b, x->value, ELEMENT_U32)
-                                                                   : arithmetic(b, x->value);
+                                                                   : lang_arithmetic(b, x->value);
     }
     *x = operand_of_value(v, x->from);
     return v != NULL;
 }
 
-bool unify(builder *b, operand *x, operand *y, const expr *at, const char *what) {
+bool lang_unify(builder *b, operand *x, operand *y, const expr *at, const char *what) {
     if (x->kind == OPERAND_ERROR || y->kind == OPERAND_ERROR || refuse_state(b, x) || refuse_state(b, y))
         return false;
     if (x->kind == y->kind && x->kind != OPERAND_VALUE)
         return true;
     if (x->kind == OPERAND_LITERAL && y->kind == OPERAND_INDEX)
-        return unify(b, y, x, at, what);
+        return lang_unify(b, y, x, at, what);
     if (x->kind == OPERAND_INDEX && y->kind == OPERAND_LITERAL) {
         if (y->integral && fabs(y->number) < 0x1p48) {
             *y = (operand){.kind = OPERAND_INDEX, .index = ix_const(b->arena, (int64_t)y->number), .from = y->from, .side = -1};
             return true;
         }
-        if (index_is_symbolic(x->index))
-            return as_arithmetic(b, x, ELEMENT_F32) && as_arithmetic(b, y, ELEMENT_F32);
+        if (lang_index_is_symbolic(x->index))
+            return lang_as_arithmetic(b, x, ELEMENT_F32) && lang_as_arithmetic(b, y, ELEMENT_F32);
         diag *g = lang_error(b, "E0209", at->span, "%s between an integer and a fraction", what);
-        diag_caret(b->diags, g, "convert the integer: `f32(%s)`", x->from ? source_text_of(b->arena, x->from) : "...");
+        diag_caret(b->diags, g, "convert the integer: `f32(%s)`", x->from ? lang_source_text_of(b->arena, x->from) : "...");
         return false;
     }
     /* One is a value: the other takes its type. */
@@ -187,9 +187,10 @@ bool unify(builder *b, operand *x, operand *y, const expr *at, const char *what)
     if (other->kind != OPERAND_VALUE && value->value->type == ELEMENT_INDEX)
         value->value = converted(b, value->value, ELEMENT_I32);
     element_type type = arithmetic_type(value->value->type);
-    if (other->kind == OPERAND_INDEX && type == ELEMENT_F32 && !index_is_symbolic(other->index)) {
+    if (other->kind == OPERAND_INDEX && type == ELEMENT_F32 && !lang_index_is_symbolic(other->index)) {
         diag *g = lang_error(b, "E0209", at->span, "%s between %s and %s", what, operand_describe(b, x), operand_describe(b, y));
-        diag_caret(b->diags, g, "convert the integer: `f32(%s)`", other->from ? source_text_of(b->arena, other->from) : "...");
+        diag_caret(b->diags, g, "convert the integer: `f32(%s)`",
+                   other->from ? lang_source_text_of(b->arena, other->from) : "...");
         return false;
     }
     if (other->kind != OPERAND_VALUE && type == ELEMENT_BOOL) {
@@ -205,7 +206,7 @@ bool unify(builder *b, operand *x, operand *y, const expr *at, const char *what)
             y->value = converted(b, y->value, ELEMENT_U32);
     }
     operand was_x = *x, was_y = *y;
-    if (!as_arithmetic(b, value, ELEMENT_COUNT) || !as_arithmetic(b, other, type))
+    if (!lang_as_arithmetic(b, value, ELEMENT_COUNT) || !lang_as_arithmetic(b, other, type))
         return false;
     if (x->value->type != y->value->type) {
         diag *g = lang_error(b, "E0209", at->span, "%s between %s and %s", what, operand_describe(b, &was_x),
@@ -221,7 +222,7 @@ bool unify(builder *b, operand *x, operand *y, const expr *at, const char *what)
     return true;
 }
 
-tile_value *as_type(builder *b, operand x, element_type type, const char *what, source_span span) {
+tile_value *lang_as_type(builder *b, operand x, element_type type, const char *what, source_span span) {
     if (x.kind == OPERAND_ERROR || refuse_state(b, &x))
         return NULL;
     bool is_float = element_table[type].is_float;
@@ -242,7 +243,7 @@ tile_value *as_type(builder *b, operand x, element_type type, const char *what, 
     if (x.kind == OPERAND_INDEX) {
         if (type == ELEMENT_I32 || type == ELEMENT_U32)
             return converted(b, index_value(b, &x), type);
-        if (type == ELEMENT_F32 && index_is_symbolic(x.index))
+        if (type == ELEMENT_F32 && lang_index_is_symbolic(x.index))
             return converted(b, index_value(b, &x), type);
     } else {
         tile_value *v = x.value;
@@ -271,7 +272,7 @@ tile_value *as_type(builder *b, operand x, element_type type, const char *what, 
     return NULL;
 }
 
-operand convert_to(builder *b, element_type type, operand x, bool saturate, const expr *at) {
+operand lang_convert_to(builder *b, element_type type, operand x, bool saturate, const expr *at) {
     if (x.kind == OPERAND_ERROR || refuse_state(b, &x))
         return operand_error();
     const element_info *to = &element_table[type];

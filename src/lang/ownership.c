@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* A range's tile size, as written behind `i:`. */
-index_expr *range_size(builder *b, const expr *e, index_expr *extent, bool *whole, bool *scheduled) {
+index_expr *lang_range_size(builder *b, const expr *e, index_expr *extent, bool *whole, bool *scheduled) {
     *whole = *scheduled = false;
     if (!e || e->kind == EXPR_ERROR)
         return NULL;
@@ -22,7 +22,7 @@ index_expr *range_size(builder *b, const expr *e, index_expr *extent, bool *whol
         }
     }
     if (!size)
-        size = integer_expression(b, e, PLACE_SIZE);
+        size = lang_integer_expression(b, e, PLACE_SIZE);
     if (!size)
         return NULL;
     if (!*scheduled) {
@@ -34,12 +34,12 @@ index_expr *range_size(builder *b, const expr *e, index_expr *extent, bool *whol
             return NULL;
         }
         *whole = ix_equal(size, extent) || (fixed && ix_is_const(extent, &x) && s >= x);
-        bool constant = index_is_constant_size(size);
+        bool constant = lang_index_is_constant_size(size);
         for (int i = 0; i < b->k->symbols.count; i++)
             constant &= b->k->symbols.at[i]->kind != INDEX_TILE || !ix_mentions(size, b->k->symbols.at[i]);
         if (!*whole && !constant) {
-            diag *g = lang_error(b, "E0228", e->span, "`%s` is no tile size for a range over %s", source_text_of(b->arena, e),
-                                 index_text(b->arena, extent));
+            diag *g = lang_error(b, "E0228", e->span, "`%s` is no tile size for a range over %s",
+                                 lang_source_text_of(b->arena, e), lang_index_text(b->arena, extent));
             diag_caret(b->diags, g,
                        "a size is a constant, a static name, the extent itself, or a new name that the schedule sets");
             return NULL;
@@ -72,7 +72,7 @@ static void own_dimension(owner *o, const expr *e, int group, int flat) {
     }
     if (e->kind == EXPR_RANGE) {
         bool whole, scheduled;
-        index_expr *size = range_size(b, e->a, dim, &whole, &scheduled);
+        index_expr *size = lang_range_size(b, e->a, dim, &whole, &scheduled);
         name_entry *n = name_add(b, e->name, NAME_RANGE, e->span);
         if (!size || !n) {
             o->failed = true;
@@ -98,8 +98,8 @@ static void own_dimension(owner *o, const expr *e, int group, int flat) {
     if (e->kind == EXPR_NAME) {
         name_entry *n = name_find(b, e->name);
         if (n && n->kind == NAME_RANGE) {
-            if (!extents_equal(b, n->range->extent, dim)) {
-                const char *extent = index_text(b->arena, n->range->extent), *wanted = index_text(b->arena, dim);
+            if (!lang_extents_equal(b, n->range->extent, dim)) {
+                const char *extent = lang_index_text(b->arena, n->range->extent), *wanted = lang_index_text(b->arena, dim);
                 diag *g = lang_error(b, "E0214", e->span, "`%s` spans %s, but dimension %d of `%s` is %s", e->name, extent, group,
                                      o->array->name, wanted);
                 diag_caret(b->diags, g, "use a range over %s, or add `where %s == %s`", wanted, extent, wanted);
@@ -117,7 +117,7 @@ static void own_dimension(owner *o, const expr *e, int group, int flat) {
     }
     if (o->array->role != ARRAY_UPDATE) {
         diag *g = lang_error(b, "E0318", e->span, "`%s` is a new output and is owned as a whole, not at `%s`", o->array->name,
-                             source_text_of(b->arena, e));
+                             lang_source_text_of(b->arena, e));
         diag_caret(b->diags, g, "give a range (`i: B`); slices are for `update` arrays");
         o->failed = true;
         return;
@@ -128,13 +128,13 @@ static void own_dimension(owner *o, const expr *e, int group, int flat) {
         o->failed = true;
         return;
     }
-    index_expr *x = integer_expression(b, e, PLACE_INDEX);
+    index_expr *x = lang_integer_expression(b, e, PLACE_INDEX);
     bool varies = false;
     for (int i = 0; x && i < b->k->ranges.count; i++)
         varies |= ix_mentions(x, b->k->ranges.at[i]->var);
     if (varies) {
         diag *g = lang_error(b, "E0303", e->span, "the slice `%s` moves with a range, so tiles may overlap",
-                             source_text_of(b->arena, e));
+                             lang_source_text_of(b->arena, e));
         diag_caret(b->diags, g, "a slice is fixed by integer arguments, extents and constants");
         x = NULL;
     }
@@ -142,12 +142,13 @@ static void own_dimension(owner *o, const expr *e, int group, int flat) {
         o->failed = true;
         return;
     }
-    linear_facts facts = facts_here(b, &x, 1);
+    linear_facts facts = lang_facts_here(b, &x, 1);
     index_expr *room = ix_sub(b->arena, ix_sub(b->arena, dim, x), ix_const(b->arena, 1));
     if (!linear_prove_nonnegative(&facts, x) || !linear_prove_nonnegative(&facts, room)) {
         diag *g = lang_error(b, "E0302", e->span, "the slice `%s` is not shown to lie within dimension %d of `%s`, which is %s",
-                             source_text_of(b->arena, e), group, o->array->name, index_text(b->arena, dim));
-        diag_caret(b->diags, g, "declare its bounds: `%s: 0..%s-1`", source_text_of(b->arena, e), index_text(b->arena, dim));
+                             lang_source_text_of(b->arena, e), group, o->array->name, lang_index_text(b->arena, dim));
+        diag_caret(b->diags, g, "declare its bounds: `%s: 0..%s-1`", lang_source_text_of(b->arena, e),
+                   lang_index_text(b->arena, dim));
         o->failed = true;
         return;
     }
@@ -228,7 +229,7 @@ static void check_tiles(builder *b, const tile_owned *o) {
     }
 }
 
-void own_tile(builder *b, const stmt *s) {
+void lang_own_tile(builder *b, const stmt *s) {
     int errors = b->diags->errors;
     for (int i = 0; i < s->targets.count; i++) {
         tile_owned *o = own_output(b, s->targets.at[i]);
@@ -264,12 +265,12 @@ typedef enum cover { COVER_NONE, COVER_TILE, COVER_LOOP, COVER_POINT } cover;
 static cover cover_of(builder *b, const tile_owned *o, int i, index_expr *index, int64_t *point) {
     if (!o->ranges[i])
         return ix_equal(o->fixed[i], index) ? COVER_TILE : COVER_NONE;
-    tile_range *owned = o->ranges[i], *r = only_range(index);
+    tile_range *owned = o->ranges[i], *r = lang_only_range(index);
     if (r == owned)
         return COVER_TILE;
     if (!owned->whole)
         return COVER_NONE;
-    if (r && !r->is_task && extents_equal(b, r->extent, o->array->dims[i]))
+    if (r && !r->is_task && lang_extents_equal(b, r->extent, o->array->dims[i]))
         return COVER_LOOP;
     int64_t extent;
     if (ix_is_const(index, point) && ix_is_const(o->array->dims[i], &extent) && *point >= 0 && *point < extent)
@@ -290,10 +291,10 @@ static diag *report_outside(builder *b, const char *code, const char *verb, cons
     const tile_range *r = o->ranges[i];
     diag *g = lang_error(b, code, span, "`%s` %s elements that this task does not own", text, verb);
     if (!r)
-        diag_caret(b->diags, g, "it owns the slice at `%s`", index_text(b->arena, o->fixed[i]));
+        diag_caret(b->diags, g, "it owns the slice at `%s`", lang_index_text(b->arena, o->fixed[i]));
     else if (r->whole && !strcmp(r->name, "all"))
         diag_caret(b->diags, g, "it owns the whole dimension of %s: use a loop over it, or a constant below a constant extent",
-                   index_text(b->arena, r->extent));
+                   lang_index_text(b->arena, r->extent));
     else
         diag_caret(b->diags, g, "it owns the tile of `%s`: index by `%s`", r->name, r->name);
     return g;
@@ -309,11 +310,11 @@ static bool overlap(const access *x, const access *y) {
     return true;
 }
 
-void check_read(builder *b, tile_value *load, const expr *e) {
+void lang_check_read(builder *b, tile_value *load, const expr *e) {
     const tile_owned *o = owned_of(b, load->array);
     if (!o)
         return;
-    const char *text = source_text_of(b->arena, e);
+    const char *text = lang_source_text_of(b->arena, e);
     for (int i = 0; i < load->array->rank; i++) {
         int64_t point;
         if (cover_of(b, o, i, load->indices[i], &point) == COVER_NONE) {
@@ -336,16 +337,16 @@ void check_read(builder *b, tile_value *load, const expr *e) {
     VEC_PUSH(b->arena, b->reads, a);
 }
 
-bool record_store(builder *b, tile_array *array, index_expr **indices, const tile_value *v, const expr *target) {
+bool lang_record_store(builder *b, tile_array *array, index_expr **indices, const tile_value *v, const expr *target) {
     const tile_owned *o = owned_of(b, array);
-    const char *text = source_text_of(b->arena, target);
+    const char *text = lang_source_text_of(b->arena, target);
     (void)v;
     for (int i = 0; i < array->rank; i++) {
         int64_t point;
         if (cover_of(b, o, i, indices[i], &point) == COVER_NONE) {
-            const tile_range *r = only_range(indices[i]);
-            if (r && !extents_equal(b, r->extent, array->dims[i])) {
-                const char *extent = index_text(b->arena, r->extent), *wanted = index_text(b->arena, array->dims[i]);
+            const tile_range *r = lang_only_range(indices[i]);
+            if (r && !lang_extents_equal(b, r->extent, array->dims[i])) {
+                const char *extent = lang_index_text(b->arena, r->extent), *wanted = lang_index_text(b->arena, array->dims[i]);
                 diag *g = lang_error(b, "E0214", target->span, "`%s` spans %s, but that dimension of `%s` is %s", r->name, extent,
                                      array->name, wanted);
                 diag_caret(b->diags, g, "use a range over %s, or add `where %s == %s`", wanted, extent, wanted);
@@ -368,8 +369,8 @@ bool record_store(builder *b, tile_array *array, index_expr **indices, const til
 static bool check_repetition(builder *b, const tile_owned *o, const access *s) {
     for (int i = 0; i < o->array->rank; i++)
         for (int j = 0; j < i; j++) {
-            const tile_range *r = only_range(s->indices[i]);
-            if (r && r == only_range(s->indices[j])) {
+            const tile_range *r = lang_only_range(s->indices[i]);
+            if (r && r == lang_only_range(s->indices[j])) {
                 diag *g = lang_error(b, "E0307", s->span, "`%s` writes the diagonal only", s->text);
                 diag_caret(b->diags, g, "give each dimension a range of its own");
                 return false;
@@ -379,7 +380,7 @@ static bool check_repetition(builder *b, const tile_owned *o, const access *s) {
         const loop_scope *loop = &s->loops.at[l];
         bool moves = false;
         for (int i = 0; i < o->array->rank; i++)
-            moves |= only_range(s->indices[i]) == loop->range;
+            moves |= lang_only_range(s->indices[i]) == loop->range;
         if (!moves) {
             diag *g = lang_error(b, "E0306", s->span, "`%s` is written again for every tile of `%s`", s->text, loop->range->name);
             diag_caret(b->diags, g, "store after the loop over `%s`", loop->range->name);
@@ -463,7 +464,7 @@ static void check_coverage(builder *b, const tile_owned *o) {
                 if (flat < 64 && split[flat])
                     text_add(&t, "%lld", (long long)at[flat]);
                 else
-                    text_add(&t, "%s", index_text(b->arena, (first ? first : last)->indices[flat]));
+                    text_add(&t, "%s", lang_index_text(b->arena, (first ? first : last)->indices[flat]));
             }
             text_add(&t, "%s", array->groups[g] > 1 ? ")" : "");
         }
@@ -490,7 +491,7 @@ static void check_order(builder *b, const access *r, const access *s) {
             break;
         tile_range *q = s->loops.at[l].range;
         for (int i = 0; i < s->array->rank; i++)
-            if (only_range(s->indices[i]) == q && only_range(r->indices[i]) != q) {
+            if (lang_only_range(s->indices[i]) == q && lang_only_range(r->indices[i]) != q) {
                 diag *g =
                     lang_error(b, "E0309", r->span, "`%s` may have been written by an earlier tile of `%s`", r->text, q->name);
                 diag_caret(b->diags, g, "read `%s`'s own elements, index by `%s`, or read in a loop before", s->array->name,
@@ -509,7 +510,7 @@ static void check_order(builder *b, const access *r, const access *s) {
     }
 }
 
-void check_ownership(builder *b) {
+void lang_check_ownership(builder *b) {
     for (int i = 0; i < b->k->owned.count; i++) {
         const tile_owned *o = b->k->owned.at[i];
         bool ok = true;

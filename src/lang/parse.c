@@ -494,9 +494,9 @@ static void parse_declaration(parser *p, syntax_module *out) {
     VEC_PUSH(p->arena, out->items, d);
 }
 
-void parse(arena *a, const char *file, const char *text, diag_list *diags, syntax_module *out) {
+void lang_parse(arena *a, const char *file, const char *text, diag_list *diags, syntax_module *out) {
     parser p = {.arena = a, .diags = diags};
-    lex(a, file, text, diags, &p.tokens);
+    lang_lex(a, file, text, diags, &p.tokens);
     while (parser_peek(&p)->kind != TOKEN_END) {
         p.depth = 0;
         p.unclosed = false;

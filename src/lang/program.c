@@ -150,7 +150,7 @@ static bool pass_array(program_builder *p, match *m, const tile_array *wanted, c
     for (int g = 0; g < wanted->group_count; g++)
         if (!match_dimension(b, m, wanted, g, h)) {
             lang_error(b, "E0225", span, "dimension %d of `%s` is %s, and `%s` of `%s` wants another extent there", g, h->name,
-                       index_text(b->arena, h->groups[g]), wanted->name, callee);
+                       lang_index_text(b->arena, h->groups[g]), wanted->name, callee);
             return false;
         }
     return true;
@@ -190,7 +190,7 @@ static void receive_result(program_builder *p, match *m, const tile_array *out, 
             }
             if (!x) {
                 diag *e = lang_error(b, "E0225", c->span, "extent %s of `%s` does not follow from the arguments",
-                                     index_text(b->arena, out->dims[flat]), out->name);
+                                     lang_index_text(b->arena, out->dims[flat]), out->name);
                 const char *symbol = out->dims[flat]->op == IX_VAR ? out->dims[flat]->var->name : "S";
                 diag_caret(b->diags, e, "bind it in the call (`%s = ...`), or let the kernel say `where %s == ...`", symbol,
                            symbol);
@@ -228,7 +228,7 @@ static void build_call(program_builder *p, const call_syntax *c) {
     builder *b = p->b;
     const tile_kernel *k = tile_find_kernel(b->m->module, c->callee);
     if (!k) {
-        if (find_declaration(b->m, DECLARE_PROGRAM, c->callee)) {
+        if (lang_find_declaration(b->m, DECLARE_PROGRAM, c->callee)) {
             lang_error(b, "E0225", c->span, "`%s` is a program; a program calls kernels", c->callee);
         } else {
             VEC(const char *) words = {0};
@@ -263,7 +263,7 @@ static void build_call(program_builder *p, const call_syntax *c) {
         for (int s = 0; s < k->symbols.count; s++)
             if (!strcmp(k->symbols.at[s]->name, c->bind_names.at[i]) && k->symbols.at[s]->kind != INDEX_TILE)
                 at = s;
-        index_expr *x = integer_expression(b, c->bind_values.at[i], PLACE_EXTENT);
+        index_expr *x = lang_integer_expression(b, c->bind_values.at[i], PLACE_EXTENT);
         if (at < 0) {
             diag *g = lang_error(b, "E0225", c->bind_spans.at[i], "`%s` has no symbol `%s`", k->name, c->bind_names.at[i]);
             diag_caret(b->diags, g, "a call binds extents and static names of the kernel");
@@ -279,7 +279,7 @@ static void build_call(program_builder *p, const call_syntax *c) {
     for (int i = 0; i < c->args.count; i++) {
         const expr *e = c->args.at[i];
         if (e->kind != EXPR_NAME) {
-            diag *g = lang_error(b, "E0225", e->span, "a call takes names, not `%s`", source_text_of(b->arena, e));
+            diag *g = lang_error(b, "E0225", e->span, "a call takes names, not `%s`", lang_source_text_of(b->arena, e));
             diag_caret(b->diags, g, "make it an argument of the program, or the result of a kernel");
             continue;
         }
@@ -356,7 +356,7 @@ static void build_call(program_builder *p, const call_syntax *c) {
     VEC_PUSH(b->arena, p->program->calls, out);
 }
 
-void build_program(module_builder *m, const declaration *d) {
+void lang_build_program(module_builder *m, const declaration *d) {
     builder *b = NEW(m->arena, builder);
     b->m = m;
     b->arena = m->arena;
@@ -366,7 +366,7 @@ void build_program(module_builder *m, const declaration *d) {
     int errors = m->diags->errors;
     /* The header is a kernel's; its parts are then the program's. */
     b->k = tile_new_kernel(m->arena, d->name, d->span);
-    declare_parameters(b, d);
+    lang_declare_parameters(b, d);
     if (d->where.count) {
         diag *g = lang_error(b, "E0232", d->where.at[0]->span, "a program has no `where` of its own");
         diag_caret(b->diags, g, "the kernels it calls say what they need");
@@ -413,7 +413,7 @@ void build_program(module_builder *m, const declaration *d) {
     VEC_PUSH(m->arena, m->module->programs, p.program);
 }
 
-void build_schedule(module_builder *m, const declaration *d) {
+void lang_build_schedule(module_builder *m, const declaration *d) {
     const tile_kernel *k = tile_find_kernel(m->module, d->name);
     if (!k) {
         VEC(const char *) words = {0};

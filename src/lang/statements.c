@@ -10,7 +10,8 @@ static bool declared_axes(builder *b, const type_syntax *t, tile_range ***axes, 
     for (int i = 0; i < t->dims.count; i++) {
         const expr *e = t->dims.at[i];
         if (e->kind != EXPR_NAME) {
-            diag *g = lang_error(b, "E0220", e->span, "`%s` is no range; a tile's axes are ranges", source_text_of(b->arena, e));
+            diag *g =
+                lang_error(b, "E0220", e->span, "`%s` is no range; a tile's axes are ranges", lang_source_text_of(b->arena, e));
             diag_caret(b->diags, g, "name ranges of `for tile` or of a loop around this");
             return false;
         }
@@ -71,7 +72,7 @@ static void declare_error(builder *b, const stmt *s) {
 }
 
 static void declare_state(builder *b, const stmt *s) {
-    const declaration *c = s->type.name ? find_declaration(b->m, DECLARE_COMBINE, s->type.name) : NULL;
+    const declaration *c = s->type.name ? lang_find_declaration(b->m, DECLARE_COMBINE, s->type.name) : NULL;
     if (!c) {
         VEC(const char *) words = {0};
         for (int i = 0; i < b->m->syntax.items.count; i++)
@@ -104,7 +105,7 @@ static void declare_state(builder *b, const stmt *s) {
         ok = ok && declared_axes(b, &s->fields.at[f], &x->axes[f], &x->axis_counts[f]);
         if (ok) {
             x->types[f] = s->fields.at[f].element;
-            ok = check_held(b, x->axes[f], x->axis_counts[f], s->span, s->name);
+            ok = lang_check_held(b, x->axes[f], x->axis_counts[f], s->span, s->name);
         }
     }
     if (!ok) {
@@ -112,7 +113,7 @@ static void declare_state(builder *b, const stmt *s) {
         return;
     }
     taint_declared(b, x);
-    ok = make_join(b, x, c, s->span);
+    ok = lang_make_join(b, x, c, s->span);
     name_entry *entry = name_add(b, s->name, NAME_VARIABLE, s->span);
     if (entry && ok) {
         entry->variable = x;
@@ -121,7 +122,7 @@ static void declare_state(builder *b, const stmt *s) {
 }
 
 static void declare_value(builder *b, const stmt *s, const stmt_list *list, int at) {
-    bool changes = statements_update(list, at + 1, s->name);
+    bool changes = lang_statements_update(list, at + 1, s->name);
     tile_range **axes;
     int count;
     element_type type = s->type.element;
@@ -130,9 +131,9 @@ static void declare_value(builder *b, const stmt *s, const stmt_list *list, int 
         return;
     }
     operand e = lang_evaluate_left(b, s->value, axes, count, type);
-    tile_value *v = as_type(b, e, type, arena_printf(b->arena, "`%s`", s->name), s->value->span);
-    bool ok = v && check_axes(b, v, axes, count, s->value->span, arena_printf(b->arena, "`%s`", s->name)) &&
-              check_held(b, axes, count, s->span, s->name);
+    tile_value *v = lang_as_type(b, e, type, arena_printf(b->arena, "`%s`", s->name), s->value->span);
+    bool ok = v && lang_check_axes(b, v, axes, count, s->value->span, arena_printf(b->arena, "`%s`", s->name)) &&
+              lang_check_held(b, axes, count, s->span, s->name);
     if (!ok) {
         declare_error(b, s);
         return;
@@ -140,7 +141,7 @@ static void declare_value(builder *b, const stmt *s, const stmt_list *list, int 
     if (!changes) {
         name_entry *entry = name_add(b, s->name, NAME_OPERAND, s->span);
         if (entry)
-            entry->operand = operand_of_value(bind_value(b, v, s->name, true), s->value);
+            entry->operand = operand_of_value(lang_bind_value(b, v, s->name, true), s->value);
         return;
     }
     tile_variable *x = tile_new_variable(b->k, s->name, 1, s->span);
@@ -169,13 +170,13 @@ static void build_bind(builder *b, const stmt *s) {
         diag_caret(b->diags, g, "store to its elements: `%s[...] = ...`", s->name);
         return;
     }
-    if (x.kind == OPERAND_VALUE && !x.value->bound && !check_held(b, x.value->axes, x.value->axis_count, s->span, s->name))
+    if (x.kind == OPERAND_VALUE && !x.value->bound && !lang_check_held(b, x.value->axes, x.value->axis_count, s->span, s->name))
         x = operand_error();
     name_entry *entry = name_add(b, s->name, NAME_OPERAND, s->span);
     if (!entry)
         return;
     if (x.kind == OPERAND_VALUE)
-        bind_value(b, x.value, s->name, true);
+        lang_bind_value(b, x.value, s->name, true);
     entry->operand = x;
 }
 
@@ -217,8 +218,8 @@ static void build_update(builder *b, const stmt *s) {
     }
     tile_variable *x = n->variable;
     operand e = lang_evaluate_left(b, s->value, x->axes[0], x->axis_counts[0], x->types[0]);
-    tile_value *v = as_type(b, e, x->types[0], arena_printf(b->arena, "`%s`", s->name), s->value->span);
-    if (!v || !check_axes(b, v, x->axes[0], x->axis_counts[0], s->value->span, arena_printf(b->arena, "`%s`", s->name)))
+    tile_value *v = lang_as_type(b, e, x->types[0], arena_printf(b->arena, "`%s`", s->name), s->value->span);
+    if (!v || !lang_check_axes(b, v, x->axes[0], x->axis_counts[0], s->value->span, arena_printf(b->arena, "`%s`", s->name)))
         return;
     taint_check_update(b, x, ops[s->update], v, s);
     tile_stmt *out = tile_append(b->k, b->block, TILE_STMT_UPDATE, s->span);
@@ -251,8 +252,8 @@ static void build_join(builder *b, const stmt *s) {
         const expr *e = s->value->kind == EXPR_TUPLE ? s->value->args.at[f] : s->value;
         operand o = lang_evaluate_left(b, e, x->axes[f], x->axis_counts[f], x->types[f]);
         const char *field = arena_printf(b->arena, "`%s.%s`", s->name, x->field_names[f]);
-        values[f] = as_type(b, o, x->types[f], field, e->span);
-        ok &= values[f] && check_axes(b, values[f], x->axes[f], x->axis_counts[f], e->span, field);
+        values[f] = lang_as_type(b, o, x->types[f], field, e->span);
+        ok &= values[f] && lang_check_axes(b, values[f], x->axes[f], x->axis_counts[f], e->span, field);
     }
     if (!ok)
         return;
@@ -265,7 +266,7 @@ static void build_join(builder *b, const stmt *s) {
 static void collect_ranges(builder *b, const index_expr *x, tile_range **out, int *count, int limit) {
     if (!x || *count >= limit)
         return;
-    tile_range *r = only_range(x);
+    tile_range *r = lang_only_range(x);
     if (r) {
         for (int i = 0; i < *count; i++)
             if (out[i] == r)
@@ -305,7 +306,7 @@ static void build_store(builder *b, const stmt *s) {
         return; /* `for tile` was wrong about it */
     index_expr **indices = NEW_ARRAY(b->arena, index_expr *, array->rank);
     /* Bounds follow from owning; dimensions and ranges are compared there. */
-    if (!array_indices(b, array, target, true, indices))
+    if (!lang_array_indices(b, array, target, true, indices))
         return;
     tile_range *axes[64];
     int count = 0;
@@ -314,14 +315,15 @@ static void build_store(builder *b, const stmt *s) {
     tile_range **kept = NEW_ARRAY(b->arena, tile_range *, count + 1);
     memcpy(kept, axes, sizeof *kept * (size_t)count);
     operand e = lang_evaluate_left(b, s->value, kept, count, array->type);
-    tile_value *v = as_type(b, e, array->type, arena_printf(b->arena, "`%s`", s->name), s->value->span);
+    tile_value *v = lang_as_type(b, e, array->type, arena_printf(b->arena, "`%s`", s->name), s->value->span);
     if (!v) {
-        record_store(b, array, indices, NULL, target);
+        lang_record_store(b, array, indices, NULL, target);
         return;
     }
-    if (!record_store(b, array, indices, v, target))
+    if (!lang_record_store(b, array, indices, v, target))
         return;
-    if (!check_axes(b, v, kept, count, s->value->span, arena_printf(b->arena, "`%s`", source_text_of(b->arena, target))))
+    if (!lang_check_axes(b, v, kept, count, s->value->span,
+                         arena_printf(b->arena, "`%s`", lang_source_text_of(b->arena, target))))
         return;
     taint_check_clean(b, v, s->span);
     tile_stmt *out = tile_append(b->k, b->block, TILE_STMT_STORE, s->span);
@@ -335,9 +337,9 @@ static void build_for(builder *b, const stmt *s) {
         lang_error(b, "E0110", s->span, "loops are nested more than %d deep", MAX_LOOP_DEPTH);
         return;
     }
-    index_expr *extent = integer_expression(b, s->extent, PLACE_EXTENT);
+    index_expr *extent = lang_integer_expression(b, s->extent, PLACE_EXTENT);
     bool whole = false, scheduled = false;
-    index_expr *size = extent ? range_size(b, s->size, extent, &whole, &scheduled) : NULL;
+    index_expr *size = extent ? lang_range_size(b, s->size, extent, &whole, &scheduled) : NULL;
     if (!extent || !size)
         return; /* the body would only complain about the range */
     int names = b->names.count;
@@ -350,7 +352,7 @@ static void build_for(builder *b, const stmt *s) {
     n->range = r;
     loop_scope l = {.range = r, .syntax = s, .names = names, .serial = ++b->loop_serial};
     if (s->predicate) {
-        l.predicate = integer_condition(b, s->predicate, PLACE_PREDICATE);
+        l.predicate = lang_integer_condition(b, s->predicate, PLACE_PREDICATE);
         if (l.predicate && l.predicate->op == COND_TRUE)
             l.predicate = NULL;
     }
@@ -360,13 +362,13 @@ static void build_for(builder *b, const stmt *s) {
     VEC_PUSH(b->arena, b->loops, l);
     tile_block *block = b->block;
     b->block = &out->body;
-    build_statements(b, &s->body);
+    lang_build_statements(b, &s->body);
     b->block = block;
     b->loops.count--;
     names_leave(b, names, s->name);
 }
 
-void build_statements(builder *b, const stmt_list *list) {
+void lang_build_statements(builder *b, const stmt_list *list) {
     for (int i = 0; i < list->items.count && b->diags->errors < MAX_ERRORS && !b->too_large; i++) {
         const stmt *s = list->items.at[i];
         b->statement++;

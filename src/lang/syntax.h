@@ -159,5 +159,5 @@ typedef struct syntax_module {
 } syntax_module;
 
 /* Parses; syntax errors are diagnosed (E01xx) and the rest is still returned. */
-void parse(arena *a, const char *file, const char *text, diag_list *diags, syntax_module *out);
+void lang_parse(arena *a, const char *file, const char *text, diag_list *diags, syntax_module *out);
 #endif

@@ -77,7 +77,7 @@ static void taint_of_variable(builder *b, tile_value *v) {
                   x->taints.items.at[i].span);
     for (int i = x->loop_depth; i < b->loops.count; i++) {
         const loop_scope *l = &b->loops.at[i];
-        if (taint_partial(l->range) && statements_update(&l->syntax->body, 0, v->variable->name))
+        if (taint_partial(l->range) && lang_statements_update(&l->syntax->body, 0, v->variable->name))
             set_taint(b, mine, l->range, TAINT_OTHER, TAINT_OTHER, v->span);
     }
 }
@@ -118,7 +118,8 @@ void taint_derive(builder *b, tile_value *v) {
 }
 
 static diag *report(builder *b, const taint *t) {
-    diag *g = lang_error(b, "E0305", t->span, "this value depends on the tile size %s", index_text(b->arena, t->range->size));
+    diag *g =
+        lang_error(b, "E0305", t->span, "this value depends on the tile size %s", lang_index_text(b->arena, t->range->size));
     return g;
 }
 
@@ -185,7 +186,7 @@ void taint_check_update(builder *b, tile_variable *x, tile_op op, const tile_val
         if (!t) {
             diag *g = lang_error(b, "E0305", s->span,
                                  "`%s %s ...` happens once for every tile of `%s`, so it depends on the tile size %s", x->name,
-                                 word, r->name, index_text(b->arena, r->size));
+                                 word, r->name, lang_index_text(b->arena, r->size));
             diag_caret(b->diags, g, "reduce over `%s` (`sum[%s](...)`), or move it out of the loop", r->name, r->name);
             return;
         }
@@ -206,7 +207,7 @@ void taint_check_update(builder *b, tile_variable *x, tile_op op, const tile_val
         }
         if (mixed) {
             diag *g = lang_error(b, "E0305", s->span, "`%s` is combined in two ways, so it depends on the tile size %s", x->name,
-                                 index_text(b->arena, r->size));
+                                 lang_index_text(b->arena, r->size));
             diag_caret(b->diags, g, "use one variable for each way");
             return;
         }
@@ -243,7 +244,7 @@ void taint_check_join(builder *b, tile_variable *x, tile_value **values, source_
         if (!any) {
             diag *g =
                 lang_error(b, "E0305", span, "`%s <- ...` happens once for every tile of `%s`, so it depends on the tile size %s",
-                           x->name, r->name, index_text(b->arena, r->size));
+                           x->name, r->name, lang_index_text(b->arena, r->size));
             diag_caret(b->diags, g, "join what a reduction over `%s` gives, or move it out of the loop", r->name);
             return;
         }
@@ -264,10 +265,10 @@ void taint_check_join(builder *b, tile_variable *x, tile_value **values, source_
 static bool statement_updates(const stmt *s, const char *name) {
     if ((s->kind == STMT_UPDATE || s->kind == STMT_JOIN) && s->name && !strcmp(s->name, name))
         return true;
-    return statements_update(&s->body, 0, name);
+    return lang_statements_update(&s->body, 0, name);
 }
 
-bool statements_update(const stmt_list *list, int from, const char *name) {
+bool lang_statements_update(const stmt_list *list, int from, const char *name) {
     for (int i = from; i < list->items.count; i++)
         if (statement_updates(list->items.at[i], name))
             return true;
