@@ -208,7 +208,7 @@ int_set *affine_zero(model *m, affine *x)
 static bool residue(model *m, const index_expr *x, int64_t step, int64_t *value, int nesting)
 {
     int64_t a, b, factor;
-    if (nesting > MOST_NESTING || ++m->steps > MOST_STEPS)
+    if (nesting > MOST_NESTING || ++m->steps > MOST_STEPS || step > (int64_t)1 << 40)
         return false;
     if (step == 1) {
         *value = 0;
