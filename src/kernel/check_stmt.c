@@ -111,7 +111,7 @@ static void check_role(checker *c, const kernel_stmt *s) {
 
 static void check_break(checker *c, const kernel_stmt *s) {
     if (!c->loops)
-        check_fail(c, "E0951", here, "a break outside a loop");
+        check_fail(c, "E0965", here, "a break outside a loop");
     check_condition(c, s->condition, INDEX_ANYWHERE, LEVEL_TASK, "a break's condition");
 }
 
