@@ -2,7 +2,9 @@
 #include "sim/machine.h"
 #include <string.h>
 
-enum { TURN = 4096 }; /* steps of one thread before the next has its turn, so that one that waits in a loop does not wait for ever */
+enum {
+    TURN = 4096
+}; /* steps of one thread before the next has its turn, so that one that waits in a loop does not wait for ever */
 
 /* ---- meetings: barriers, subgroup operations, fragments ---- */
 static int participants_of(sim_machine *m, sim_thread *t, int instruction, sim_thread **out) {
@@ -34,7 +36,8 @@ static void combine_subgroup(sim_machine *m, sim_thread **lanes, int count, int 
         for (int l = 0; l < count; l++) {
             int64_t other = lanes[l]->operand[1].i, from = other;
             if (v->op == KERNEL_SUBGROUP_BROADCAST && other != lanes[0]->operand[1].i)
-                sim_report_finding(m, SIM_DIVERGENCE, lanes[l], instruction, NULL, NULL, "lanes name different sources, %lld and %lld", (long long)other,
+                sim_report_finding(m, SIM_DIVERGENCE, lanes[l], instruction, NULL, NULL,
+                                   "lanes name different sources, %lld and %lld", (long long)other,
                                    (long long)lanes[0]->operand[1].i);
             if (v->op == KERNEL_SHUFFLE_XOR)
                 from = l ^ other;
@@ -42,8 +45,10 @@ static void combine_subgroup(sim_machine *m, sim_thread **lanes, int count, int 
                 from = sim_add(l, other);
             bool exists = from >= 0 && from < count;
             if (!exists && !(v->op == KERNEL_SHUFFLE_DOWN && from >= count))
-                sim_report_finding(m, SIM_DIVERGENCE, lanes[l], instruction, NULL, NULL, "there is no lane %lld: the subgroup has %d", (long long)from, count);
-            memcpy(out + l * width, in + (exists ? (int)from : l) * width, sizeof *out * (size_t)width); /* past the end: unspecified, here its own */
+                sim_report_finding(m, SIM_DIVERGENCE, lanes[l], instruction, NULL, NULL,
+                                   "there is no lane %lld: the subgroup has %d", (long long)from, count);
+            memcpy(out + l * width, in + (exists ? (int)from : l) * width,
+                   sizeof *out * (size_t)width); /* past the end: unspecified, here its own */
         }
     }
     for (int l = 0; l < count; l++)
@@ -56,7 +61,8 @@ static void meet(sim_machine *m, sim_thread *t, int instruction) {
     sim_thread **all = m->meeting;
     int *arrived = &g->arrived[i->meeting][sim_instance(m, t, i->meeting_scope)];
     if (i->code == CODE_BARRIER && i->condition && !sim_condition_of(m, t, i->condition, instruction)) {
-        sim_report_finding(m, SIM_BARRIER, t, instruction, NULL, NULL, "a thread reaches a barrier that it does not take part in");
+        sim_report_finding(m, SIM_BARRIER, t, instruction, NULL, NULL,
+                           "a thread reaches a barrier that it does not take part in");
         t->at++;
         return;
     }
@@ -87,8 +93,10 @@ static void let(sim_machine *m, sim_thread *t, int at) {
         return;
     int64_t lo, hi;
     t->variables[i->variable] = value->i;
-    if ((i->lo && sim_evaluate_integer(m, t, i->lo, at, &lo) && value->i < lo) || (i->hi && sim_evaluate_integer(m, t, i->hi, at, &hi) && value->i > hi))
-        sim_report_finding(m, SIM_RANGE, t, at, NULL, NULL, "`%s` is %lld, outside the range stated", i->stmt->name, (long long)value->i);
+    if ((i->lo && sim_evaluate_integer(m, t, i->lo, at, &lo) && value->i < lo) ||
+        (i->hi && sim_evaluate_integer(m, t, i->hi, at, &hi) && value->i > hi))
+        sim_report_finding(m, SIM_RANGE, t, at, NULL, NULL, "`%s` is %lld, outside the range stated", i->stmt->name,
+                           (long long)value->i);
 }
 
 static void loop_start(sim_machine *m, sim_thread *t, int at) {
@@ -110,7 +118,8 @@ static void loop_next(sim_machine *m, sim_thread *t, int at) {
     int64_t *variable = &t->variables[i->variable];
     int64_t step = t->counters[i->place + 1];
     if (__builtin_add_overflow(*variable, step, variable) || (m->options.index_bits == 32 && *variable > INT32_MAX)) {
-        sim_report_finding(m, SIM_OVERFLOW, t, at, NULL, NULL, "the last step of `%s` does not fit %d bits", i->stmt->var->name, m->options.index_bits);
+        sim_report_finding(m, SIM_OVERFLOW, t, at, NULL, NULL, "the last step of `%s` does not fit %d bits", i->stmt->var->name,
+                           m->options.index_bits);
         *variable = t->counters[i->place]; /* as if it had reached the end */
     }
     t->at = i->target;
@@ -252,7 +261,8 @@ static void report_stuck(sim_machine *m) {
         }
         if (!missing)
             continue;
-        sim_stamp other = {.group = g->number, .thread = missing->number, .instruction = missing->state == THREAD_ENDED ? -1 : missing->at};
+        sim_stamp other = {
+            .group = g->number, .thread = missing->number, .instruction = missing->state == THREAD_ENDED ? -1 : missing->at};
         sim_report_finding(m, i->code == CODE_BARRIER ? SIM_BARRIER : SIM_DIVERGENCE, t, t->at, &other, NULL,
                            "%d of %d threads reach this; another %s", waiting, count,
                            missing->state == THREAD_ENDED ? "has ended without it" : "waits elsewhere");
@@ -263,8 +273,9 @@ static void report_stuck(sim_machine *m) {
             continue;
         const sim_mbarrier *b = &g->mbarriers[t->mbarrier_waited];
         const kernel_mbarrier *source = m->kernel->mbarriers.at[m->program->code.at[t->at].mbarrier];
-        sim_report_finding(m, SIM_STUCK, t, t->at, NULL, source->name, "phase %lld of `%s` never completes: phase %lld has %lld of %lld arrivals",
-                           (long long)t->phase_waited, source->name, (long long)b->phase, (long long)b->arrived, (long long)source->arrivals);
+        sim_report_finding(m, SIM_STUCK, t, t->at, NULL, source->name,
+                           "phase %lld of `%s` never completes: phase %lld has %lld of %lld arrivals", (long long)t->phase_waited,
+                           source->name, (long long)b->phase, (long long)b->arrived, (long long)source->arrivals);
     }
 }
 
@@ -286,7 +297,8 @@ void sim_execute(sim_machine *m, sim_group *g) {
         for (int n = 0; n < turn && t->state == THREAD_READY && !m->stop; n++) {
             step(m, t);
             if (++m->report->steps >= m->options.step_limit) {
-                sim_report_finding(m, SIM_STEPS, t, t->at, NULL, NULL, "after %lld steps the launch has not ended", (long long)m->report->steps);
+                sim_report_finding(m, SIM_STEPS, t, t->at, NULL, NULL, "after %lld steps the launch has not ended",
+                                   (long long)m->report->steps);
                 m->stop = true;
             }
         }

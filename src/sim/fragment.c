@@ -11,8 +11,8 @@ static sim_fragment *resolve(sim_machine *m, sim_thread *t, const sim_fragment_r
     if (ref->index && !sim_evaluate_integer(m, t, ref->index, instruction, &index))
         return NULL;
     if (index < 0 || index >= f->count) {
-        sim_report_finding(m, SIM_BOUNDS, t, instruction, NULL, f->name, "`%s[%lld]` is outside: there are %d of `%s`", f->name, (long long)index, f->count,
-                           f->name);
+        sim_report_finding(m, SIM_BOUNDS, t, instruction, NULL, f->name, "`%s[%lld]` is outside: there are %d of `%s`", f->name,
+                           (long long)index, f->count, f->name);
         return NULL;
     }
     return &m->group->fragments[f->id][sim_instance(m, t, f->holder) * f->count + index];
@@ -26,17 +26,20 @@ static bool running(const sim_thread *first, int count, uint32_t group) {
 }
 
 /* A register in flight is not touched. */
-static void check_free(sim_machine *m, const sim_thread *first, int count, const sim_fragment *x, const kernel_fragment *f, bool write, int instruction) {
+static void check_free(sim_machine *m, const sim_thread *first, int count, const sim_fragment *x, const kernel_fragment *f,
+                       bool write, int instruction) {
     if (running(first, count, x->writing) || (write && running(first, count, x->reading)))
-        sim_report_finding(m, SIM_ASYNC, first, instruction, NULL, f->name, "fragment `%s` is %s while an asynchronous product still %s it", f->name,
-                           write ? "written" : "read", running(first, count, x->writing) ? "writes" : "reads");
+        sim_report_finding(m, SIM_ASYNC, first, instruction, NULL, f->name,
+                           "fragment `%s` is %s while an asynchronous product still %s it", f->name, write ? "written" : "read",
+                           running(first, count, x->writing) ? "writes" : "reads");
 }
 
-static sim_lane element_of(sim_machine *m, const sim_thread *t, sim_fragment *x, const kernel_fragment *f, int row, int column, int instruction) {
+static sim_lane element_of(sim_machine *m, const sim_thread *t, sim_fragment *x, const kernel_fragment *f, int row, int column,
+                           int instruction) {
     int at = row * f->columns + column;
     if (!x->written[at]) {
-        sim_report_finding(m, SIM_UNWRITTEN, t, instruction, NULL, f->name, "element (%d, %d) of fragment `%s` is read, but nothing has set it", row, column,
-                           f->name);
+        sim_report_finding(m, SIM_UNWRITTEN, t, instruction, NULL, f->name,
+                           "element (%d, %d) of fragment `%s` is read, but nothing has set it", row, column, f->name);
         memset(x->written, 1, (size_t)(f->rows * f->columns));
     }
     return x->values[at];
@@ -122,7 +125,8 @@ static void load_or_store(sim_machine *m, sim_thread *first, int count, int inst
 }
 
 /* What the matrix unit reads itself, at each use. */
-static void fetch(sim_machine *m, sim_thread *first, int count, int instruction, sim_fragment *f, const kernel_fragment *shape, bool asynchronous) {
+static void fetch(sim_machine *m, sim_thread *first, int count, int instruction, sim_fragment *f, const kernel_fragment *shape,
+                  bool asynchronous) {
     transfer x = {.m = m, .fragment = shape, .array = f->array, .row_dim = f->row_dim, .column_dim = f->column_dim};
     memcpy(x.origin, f->origin, sizeof x.origin);
     x.by = asynchronous ? sim_observe_matrix(m, first, count, instruction) : sim_observe_together(m, first, count, instruction);
@@ -148,11 +152,13 @@ static sim_lane multiply_add(const kernel_fragment *result, sim_lane a, sim_lane
 
 static void product(sim_machine *m, sim_thread *first, int count, int instruction, sim_fragment **f) {
     const sim_instruction *i = &m->program->code.at[instruction];
-    const kernel_fragment *d = i->fragments[0].fragment, *a = i->fragments[1].fragment, *b = i->fragments[2].fragment, *c = i->fragments[3].fragment;
+    const kernel_fragment *d = i->fragments[0].fragment, *a = i->fragments[1].fragment, *b = i->fragments[2].fragment,
+                          *c = i->fragments[3].fragment;
     bool asynchronous = i->stmt->asynchronous;
     for (int n = 1; asynchronous && n < count; n++)
         if (first[n].matrix_committed != first->matrix_committed) {
-            sim_report_finding(m, SIM_DIVERGENCE, &first[n], instruction, NULL, d->name, "the lanes have committed different numbers of matrix groups");
+            sim_report_finding(m, SIM_DIVERGENCE, &first[n], instruction, NULL, d->name,
+                               "the lanes have committed different numbers of matrix groups");
             break;
         }
     /* products that add to one accumulator follow each other in the matrix unit */
@@ -170,7 +176,8 @@ static void product(sim_machine *m, sim_thread *first, int count, int instructio
         for (int j = 0; j < d->columns; j++) {
             sim_lane sum = element_of(m, first, f[3], c, r, j, instruction);
             for (int k = 0; k < a->columns; k++)
-                sum = multiply_add(d, element_of(m, first, f[1], a, r, k, instruction), element_of(m, first, f[2], b, k, j, instruction), sum);
+                sum = multiply_add(d, element_of(m, first, f[1], a, r, k, instruction),
+                                   element_of(m, first, f[2], b, k, j, instruction), sum);
             if (sim_is_float(d->element))
                 sum = sim_convert(d->element, ELEMENT_F32, sum, false);
             result[r * d->columns + j] = sum;
@@ -239,7 +246,8 @@ static bool uniform(sim_machine *m, sim_thread *first, int count, int instructio
             same = same && !memcmp(first[n].kept + place[0], first->kept + place[0], sizeof(sim_lane) * (size_t)place[1]);
         }
         if (!same) {
-            sim_report_finding(m, SIM_DIVERGENCE, &first[n], instruction, NULL, name, "the lanes that hold `%s` bring different operands", name);
+            sim_report_finding(m, SIM_DIVERGENCE, &first[n], instruction, NULL, name,
+                               "the lanes that hold `%s` bring different operands", name);
             return false;
         }
     }
@@ -276,7 +284,8 @@ void sim_fragment_step(sim_machine *m, sim_thread *first, int count, int instruc
         if (f[1]->by_reference)
             fetch(m, first, count, instruction, f[1], a, false);
         for (int n = 0; n < elements; n++) {
-            f[0]->values[n] = sim_convert(d->element, a->element, element_of(m, first, f[1], a, n / d->columns, n % d->columns, instruction), false);
+            f[0]->values[n] = sim_convert(d->element, a->element,
+                                          element_of(m, first, f[1], a, n / d->columns, n % d->columns, instruction), false);
             f[0]->written[n] = 1;
         }
         f[0]->by_reference = false;
@@ -300,13 +309,15 @@ sim_lane sim_fragment_element(sim_machine *m, sim_thread *t, const sim_value *v,
 
 /* Element e of a lane's share of an 8 x 8 fragment: the one arrangement known (sim_compile refuses others). The lane's number is (hi, cb, mid, ca) in bits
  * 1, 1, 2, 1; it holds row 4 hi + mid, columns 4 cb + 2 ca + {0, 1}. */
-static bool share_place(sim_machine *m, sim_thread *t, const kernel_fragment *f, const sim_integer *element, int instruction, int *row, int *column) {
+static bool share_place(sim_machine *m, sim_thread *t, const kernel_fragment *f, const sim_integer *element, int instruction,
+                        int *row, int *column) {
     int lane = t->number % m->sizes[f->holder];
     int64_t e;
     if (!sim_evaluate_integer(m, t, element, instruction, &e))
         return false;
     if (e < 0 || e > 1) {
-        sim_report_finding(m, SIM_BOUNDS, t, instruction, NULL, f->name, "a lane holds 2 elements of `%s`, there is no element %lld", f->name, (long long)e);
+        sim_report_finding(m, SIM_BOUNDS, t, instruction, NULL, f->name,
+                           "a lane holds 2 elements of `%s`, there is no element %lld", f->name, (long long)e);
         return false;
     }
     *row = 4 * (lane >> 4) + (lane >> 1 & 3);

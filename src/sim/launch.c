@@ -44,11 +44,13 @@ static bool check_values(sim_machine *m) {
     for (int i = 0; i < k->symbols.count; i++)
         if (!in_range(m, k->symbols.at[i], p->symbol_variable[i]))
             return refuse(m, "E0711", k->symbols.at[i]->span.line ? k->symbols.at[i]->span : k->span,
-                          arena_printf(m->memory, "`%s` = %lld is outside its range", k->symbols.at[i]->name, (long long)m->launch[p->symbol_variable[i]]));
+                          arena_printf(m->memory, "`%s` = %lld is outside its range", k->symbols.at[i]->name,
+                                       (long long)m->launch[p->symbol_variable[i]]));
     for (int i = 0; i < k->scalars.count; i++)
         if (k->scalars.at[i].var && !in_range(m, k->scalars.at[i].var, p->scalar_variable[i]))
             return refuse(m, "E0711", k->span,
-                          arena_printf(m->memory, "`%s` = %lld is outside its range", k->scalars.at[i].name, (long long)m->launch[p->scalar_variable[i]]));
+                          arena_printf(m->memory, "`%s` = %lld is outside its range", k->scalars.at[i].name,
+                                       (long long)m->launch[p->scalar_variable[i]]));
     for (int i = 0; i < k->assumptions.count; i++)
         if (!sim_condition_of(m, NULL, sim_compile_condition(m->memory, m->program, k->assumptions.at[i]), -1)) {
             text_buffer text = {0};
@@ -85,13 +87,15 @@ static bool shape_levels(sim_machine *m) {
     m->tasks = 1;
     m->task_extents = NEW_ARRAY(m->memory, int64_t, k->levels.at[0].rank);
     for (int d = 0; d < k->levels.at[0].rank; d++) {
-        if (!sim_evaluate_integer(m, NULL, sim_compile_integer(m->memory, m->program, k->levels.at[0].extents[d]), -1, &m->task_extents[d]))
+        if (!sim_evaluate_integer(m, NULL, sim_compile_integer(m->memory, m->program, k->levels.at[0].extents[d]), -1,
+                                  &m->task_extents[d]))
             return false;
         if (m->task_extents[d] < 0)
             m->task_extents[d] = 0;
         m->tasks = sim_multiply(m->tasks, m->task_extents[d]);
     }
-    if (k->grid && (!sim_evaluate_integer(m, NULL, sim_compile_integer(m->memory, m->program, k->grid), -1, &m->grid) || m->grid < 1))
+    if (k->grid &&
+        (!sim_evaluate_integer(m, NULL, sim_compile_integer(m->memory, m->program, k->grid), -1, &m->grid) || m->grid < 1))
         return refuse(m, "E0711", k->span, "the grid has no block at these launch values");
     return true;
 }
@@ -130,11 +134,13 @@ static bool check_aliases(sim_machine *m, const sim_binding *bindings) {
     for (int i = 0; i < k->arrays.count; i++)
         for (int j = 0; j < i; j++) {
             const kernel_array *x = k->arrays.at[i], *y = k->arrays.at[j];
-            if (x->space != SPACE_GLOBAL || y->space != SPACE_GLOBAL || x->view_of || y->view_of || (x->use == USE_IN && y->use == USE_IN))
+            if (x->space != SPACE_GLOBAL || y->space != SPACE_GLOBAL || x->view_of || y->view_of ||
+                (x->use == USE_IN && y->use == USE_IN))
                 continue;
             uintptr_t p = (uintptr_t)bindings[i].bytes, q = (uintptr_t)bindings[j].bytes;
             if (p && q && p < q + (uintptr_t)m->globals[j].size && q < p + (uintptr_t)m->globals[i].size)
-                return refuse(m, "E0711", x->span, arena_printf(m->memory, "`%s` and `%s` share memory: arguments never alias", y->name, x->name));
+                return refuse(m, "E0711", x->span,
+                              arena_printf(m->memory, "`%s` and `%s` share memory: arguments never alias", y->name, x->name));
         }
     return true;
 }
@@ -152,8 +158,9 @@ static bool bind_arrays(sim_machine *m, const sim_binding *bindings) {
             return false;
         bool given = source->use == USE_IN || source->use == USE_UPDATE;
         if (o->size > bindings[i].size && (given || bindings[i].bytes))
-            return refuse(m, "E0711", source->span, arena_printf(m->memory, "`%s` takes %lld bytes at these launch values, not %lld", source->name,
-                                                                 (long long)o->size, (long long)bindings[i].size));
+            return refuse(m, "E0711", source->span,
+                          arena_printf(m->memory, "`%s` takes %lld bytes at these launch values, not %lld", source->name,
+                                       (long long)o->size, (long long)bindings[i].size));
         if (bindings[i].bytes && (given || bindings[i].written))
             memcpy(o->bytes, bindings[i].bytes, (size_t)o->size);
         for (int64_t n = 0; o->cells && n < o->size / o->grain; n++)
@@ -207,8 +214,8 @@ static void run_groups(sim_machine *m) {
     free(order);
 }
 
-bool sim_run_bound(arena *a, const kernel_ir *k, sim_binding *bindings, const int64_t *integers, const float *floats, const sim_options *options,
-                   sim_report *report, diag_list *diags) {
+bool sim_run_bound(arena *a, const kernel_ir *k, sim_binding *bindings, const int64_t *integers, const float *floats,
+                   const sim_options *options, sim_report *report, diag_list *diags) {
     sim_machine m = {.arena = a, .kernel = k, .report = report, .diags = diags};
     if (options)
         m.options = *options;
@@ -223,7 +230,8 @@ bool sim_run_bound(arena *a, const kernel_ir *k, sim_binding *bindings, const in
         return false;
     m.memory = arena_new();
     m.program = sim_compile(m.memory, k, diags);
-    bool ready = m.program && bind_values(&m, integers, floats) && check_values(&m) && shape_levels(&m) && sim_shape_arrays(&m) && bind_arrays(&m, bindings);
+    bool ready = m.program && bind_values(&m, integers, floats) && check_values(&m) && shape_levels(&m) && sim_shape_arrays(&m) &&
+                 bind_arrays(&m, bindings);
     if (ready) {
         run_groups(&m);
         report->finished = !m.stop && !m.stuck && !m.failed;
@@ -239,7 +247,8 @@ bool sim_run_bound(arena *a, const kernel_ir *k, sim_binding *bindings, const in
     return ready && !m.failed && report->finished && report->findings.count == before;
 }
 
-bool sim_run(arena *a, const kernel_ir *k, const sim_arguments *args, const sim_options *options, sim_report *report, diag_list *diags) {
+bool sim_run(arena *a, const kernel_ir *k, const sim_arguments *args, const sim_options *options, sim_report *report,
+             diag_list *diags) {
     sim_binding *bindings = NEW_ARRAY(a, sim_binding, k->arrays.count);
     for (int i = 0, next = 0; i < k->arrays.count; i++)
         if (k->arrays.at[i]->space == SPACE_GLOBAL) {

@@ -103,8 +103,8 @@ static void check_injective(sim_machine *m, const sim_array *a) {
         int64_t unit = sim_unit_of(a, cell);
         if (cell[rank - 1] % block == 0) {
             if (unit < 0 || unit >= a->storage || taken[unit / 8] >> unit % 8 & 1) {
-                sim_report_finding(m, SIM_LAYOUT, NULL, -1, NULL, source->name, "another cell of `%s` lies where %s does", source->name,
-                                   sim_cell_name(m, a, cell));
+                sim_report_finding(m, SIM_LAYOUT, NULL, -1, NULL, source->name, "another cell of `%s` lies where %s does",
+                                   source->name, sim_cell_name(m, a, cell));
                 break;
             }
             taken[unit / 8] |= (unsigned char)(1u << unit % 8);
@@ -128,7 +128,8 @@ static bool shape_array(sim_machine *m, const kernel_array *source, sim_array *a
     a->width = source->space == SPACE_REGISTER && source->element == ELEMENT_INDEX ? 8 : info->block_bytes;
     a->root = source->id;
     for (int d = 0; d < rank; d++)
-        if (!sim_evaluate_integer(m, NULL, sim_compile_integer(m->memory, m->program, source->dims[d]), -1, &a->dims[d]) || a->dims[d] < 0)
+        if (!sim_evaluate_integer(m, NULL, sim_compile_integer(m->memory, m->program, source->dims[d]), -1, &a->dims[d]) ||
+            a->dims[d] < 0)
             return shape_failed(m, source, "has an extent that is negative or does not fit");
     a->last = rank ? a->dims[rank - 1] / info->block_elements : 1;
     if (rank && a->dims[rank - 1] % info->block_elements)
@@ -146,7 +147,8 @@ static bool shape_array(sim_machine *m, const kernel_array *source, sim_array *a
     } else {
         a->strides = NEW_ARRAY(m->memory, int64_t, rank);
         for (int d = 0; d < rank && source->layout.kind == LAYOUT_STRIDES; d++)
-            if (!sim_evaluate_integer(m, NULL, sim_compile_integer(m->memory, m->program, source->layout.strides[d]), -1, &a->strides[d]))
+            if (!sim_evaluate_integer(m, NULL, sim_compile_integer(m->memory, m->program, source->layout.strides[d]), -1,
+                                      &a->strides[d]))
                 return shape_failed(m, source, "has a stride that does not fit");
         a->storage = storage_of(a);
         if (a->storage < 0)
@@ -181,8 +183,9 @@ bool sim_shape_arrays(sim_machine *m) {
         a->root = of->id;
         int64_t end = sim_add(a->view_offset, sim_multiply(a->storage, a->width));
         if (end > sim_multiply(m->arrays[a->root].storage, m->arrays[a->root].width) || a->view_offset < 0)
-            sim_report_finding(m, SIM_LAYOUT, NULL, -1, NULL, a->source->name, "the view `%s` ends %lld bytes into `%s`, which has %lld", a->source->name,
-                               (long long)end, of->name, (long long)sim_multiply(m->arrays[a->root].storage, m->arrays[a->root].width));
+            sim_report_finding(m, SIM_LAYOUT, NULL, -1, NULL, a->source->name,
+                               "the view `%s` ends %lld bytes into `%s`, which has %lld", a->source->name, (long long)end,
+                               of->name, (long long)sim_multiply(m->arrays[a->root].storage, m->arrays[a->root].width));
         if (a->source->space != SPACE_GHOST)
             check_injective(m, a);
     }

@@ -44,9 +44,33 @@ struct sim_value {
 };
 
 typedef enum sim_code {
-    CODE_LET, CODE_STORE, CODE_CONSUME, CODE_LOOP_START, CODE_LOOP_TEST, CODE_LOOP_NEXT, CODE_TASKS_START, CODE_TASKS_TEST,
-    CODE_TASKS_NEXT, CODE_JUMP, CODE_UNLESS, CODE_WHEN, CODE_UNLESS_VALUE, CODE_SUBGROUP, CODE_BARRIER, CODE_FENCE, CODE_COPY, CODE_COMMIT,
-    CODE_WAIT_ASYNC, CODE_ARRIVE, CODE_WAIT, CODE_FRAGMENT, CODE_FRAGMENT_SET, CODE_ATOMIC, CODE_GRID_REDUCE, CODE_INTRINSIC, CODE_END
+    CODE_LET,
+    CODE_STORE,
+    CODE_CONSUME,
+    CODE_LOOP_START,
+    CODE_LOOP_TEST,
+    CODE_LOOP_NEXT,
+    CODE_TASKS_START,
+    CODE_TASKS_TEST,
+    CODE_TASKS_NEXT,
+    CODE_JUMP,
+    CODE_UNLESS,
+    CODE_WHEN,
+    CODE_UNLESS_VALUE,
+    CODE_SUBGROUP,
+    CODE_BARRIER,
+    CODE_FENCE,
+    CODE_COPY,
+    CODE_COMMIT,
+    CODE_WAIT_ASYNC,
+    CODE_ARRIVE,
+    CODE_WAIT,
+    CODE_FRAGMENT,
+    CODE_FRAGMENT_SET,
+    CODE_ATOMIC,
+    CODE_GRID_REDUCE,
+    CODE_INTRINSIC,
+    CODE_END
 } sim_code;
 
 typedef struct sim_operand { /* of an intrinsic */
@@ -64,9 +88,9 @@ typedef struct sim_instruction {
     int place;               /* LET, ATOMIC, SUBGROUP: where the thread keeps the value's lanes; LOOP: its counters; -1 */
     int meeting;             /* BARRIER, SUBGROUP, FRAGMENT: where the threads meet; -1 */
     level_kind meeting_scope;
-    sim_value *value;        /* SUBGROUP: the operation itself */
+    sim_value *value; /* SUBGROUP: the operation itself */
     sim_access access, source;
-    sim_integer **extents;   /* COPY: per dimension of the destination; FRAGMENT: [rows, columns] or NULL */
+    sim_integer **extents; /* COPY: per dimension of the destination; FRAGMENT: [rows, columns] or NULL */
     sim_integer *lo, *hi, *step, *slot, *phase, *element;
     sim_condition *condition; /* UNLESS, WHEN; BARRIER, ARRIVE: participants, or NULL */
     int mbarrier;             /* -1: none */
@@ -89,10 +113,10 @@ typedef struct sim_program {
     int places;    /* lanes of kept values */
     int counters;  /* loop ends and steps */
     int meetings;
-    int *symbol_variable, *scalar_variable;  /* -1: not an integer */
-    int **id_variable;                       /* per level, per id */
+    int *symbol_variable, *scalar_variable;    /* -1: not an integer */
+    int **id_variable;                         /* per level, per id */
     bool uses_copies, uses_matrix, uses_units; /* groups of copies, of matrix operations; anything that needs proxy fences */
-    unsigned fence_scopes;                   /* 1u << level */
+    unsigned fence_scopes;                     /* 1u << level */
     struct sim_names *names;
 } sim_program;
 /* NULL with a diagnostic (E0710) for what the simulator cannot run. The kernel has passed kernel_check. */
@@ -116,13 +140,13 @@ typedef struct sim_moments {
 
 /* Who made an access, and when: agent `component` of `group` at `epoch`. */
 typedef struct sim_stamp {
-    uint32_t group;          /* 1 + number; 0: nobody */
+    uint32_t group; /* 1 + number; 0: nobody */
     uint32_t component, epoch;
     int32_t thread, instruction;
-    uint8_t write, atomic;   /* atomic: 1 + scope */
+    uint8_t write, atomic;      /* atomic: 1 + scope */
     uint8_t asynchronous, unit; /* unit: by an asynchronous unit, which sees ordinary writes only after a proxy fence */
-    uint32_t share;          /* accesses to a fragment's element: which element of which shape; equal ones are the same lane's. 0: none */
-    sim_moments *moments;    /* accesses by all lanes of a holder together; NULL: a single agent */
+    uint32_t share; /* accesses to a fragment's element: which element of which shape; equal ones are the same lane's. 0: none */
+    sim_moments *moments; /* accesses by all lanes of a holder together; NULL: a single agent */
 } sim_stamp;
 
 /* What an atomic operation published: clocks of its thread's last fences. */
@@ -131,41 +155,41 @@ typedef struct sim_release {
     uint32_t group;
     int32_t thread;
     level_kind atomic_scope;
-    uint32_t **clocks;              /* per fence scope of the program, each [SIM_SPACES x components] */
+    uint32_t **clocks; /* per fence scope of the program, each [SIM_SPACES x components] */
     const struct sim_foreign *foreign;
 } sim_release;
 
 /* What is known of the smallest piece of an object that accesses tell apart. */
 typedef struct sim_cell {
-    sim_stamp writer;      /* the last ordinary write */
-    sim_stamp *others;     /* reads and atomics since */
+    sim_stamp writer;  /* the last ordinary write */
+    sim_stamp *others; /* reads and atomics since */
     sim_release *releases;
     uint16_t other_count, other_capacity;
     uint8_t written;
-    uint8_t writes;        /* that count as the launch's results, up to 2 */
+    uint8_t writes; /* that count as the launch's results, up to 2 */
 } sim_cell;
 
 typedef struct sim_object {
     unsigned char *bytes;
     int64_t size;
-    int grain;             /* bytes per sim_cell */
-    sim_cell *cells;       /* NULL: constant during the launch (`in` arrays) */
+    int grain;       /* bytes per sim_cell */
+    sim_cell *cells; /* NULL: constant during the launch (`in` arrays) */
     memory_space space;
-    bool is_output;        /* each cell may be written once */
+    bool is_output; /* each cell may be written once */
 } sim_object;
 
 /* An array at this launch. */
 typedef struct sim_array {
     const kernel_array *source;
-    int64_t *dims;         /* extents in cells */
-    int64_t *strides;      /* STRIDES */
-    int64_t last;          /* last extent in storage units (blocks of block formats) */
-    int64_t storage;       /* storage units, padding included */
-    int width;             /* bytes of a storage unit */
-    int root;              /* id of the array whose bytes it sees */
-    int64_t view_offset;   /* bytes into it */
-    uint8_t *consumed;     /* GHOST: per cell, row-major */
-    int32_t *consumer;     /* GHOST: instruction of the first consumption */
+    int64_t *dims;       /* extents in cells */
+    int64_t *strides;    /* STRIDES */
+    int64_t last;        /* last extent in storage units (blocks of block formats) */
+    int64_t storage;     /* storage units, padding included */
+    int width;           /* bytes of a storage unit */
+    int root;            /* id of the array whose bytes it sees */
+    int64_t view_offset; /* bytes into it */
+    uint8_t *consumed;   /* GHOST: per cell, row-major */
+    int32_t *consumer;   /* GHOST: instruction of the first consumption */
     sim_condition *promise;
     int *promise_variables;
 } sim_array;
@@ -177,7 +201,7 @@ enum { SIM_SPACES = 2 }; /* order is kept for global and for shared memory separ
 
 typedef struct sim_thread {
     int number;
-    int at;                  /* next instruction */
+    int at; /* next instruction */
     sim_state state;
     int64_t *variables;
     sim_lane *kept;
@@ -188,15 +212,15 @@ typedef struct sim_thread {
     uint32_t epoch;
     uint32_t copies_committed, copies_done, matrix_committed, matrix_done;
     const struct sim_foreign *foreign, *published; /* what happened before in other groups; what of it fences have published */
-    uint32_t **snapshot;                 /* of the published clocks, shared by releases until they change */
-    sim_release **pending;               /* releases seen by atomics, to be taken up by a fence */
+    uint32_t **snapshot;                           /* of the published clocks, shared by releases until they change */
+    sim_release **pending;                         /* releases seen by atomics, to be taken up by a fence */
     int pending_count, pending_capacity;
-    sim_object *objects;                 /* by array id: PRIVATE and REGISTER */
-    int64_t task;                        /* row-major number of the task being run */
-    int mbarrier_waited;                 /* index of the mbarrier state waited for */
+    sim_object *objects; /* by array id: PRIVATE and REGISTER */
+    int64_t task;        /* row-major number of the task being run */
+    int mbarrier_waited; /* index of the mbarrier state waited for */
     int64_t phase_waited;
-    sim_lane *operand;                   /* what it brings to a meeting */
-    bool finding;                        /* the current expression has been reported */
+    sim_lane *operand; /* what it brings to a meeting */
+    bool finding;      /* the current expression has been reported */
 } sim_thread;
 
 /* Knowledge of groups that ran before: immutable. */
@@ -219,9 +243,9 @@ typedef struct sim_mbarrier {
 typedef struct sim_fragment {
     sim_lane *values;
     uint8_t *written;
-    uint32_t reading, writing;  /* matrix group that uses it; 0: none */
+    uint32_t reading, writing; /* matrix group that uses it; 0: none */
     bool by_reference;
-    const sim_array *array;     /* by_reference: where its elements lie */
+    const sim_array *array; /* by_reference: where its elements lie */
     sim_object *object;
     int64_t origin[16];
     int row_dim, column_dim;
@@ -229,16 +253,16 @@ typedef struct sim_fragment {
 
 /* The threads that run one task, or one persistent block's share of tasks, together. */
 typedef struct sim_group {
-    uint32_t number;          /* from 1 */
+    uint32_t number; /* from 1 */
     int thread_count;
     sim_thread *threads;
-    int components;           /* agents: threads, their copies, their matrix operations, mbarrier slots */
+    int components; /* agents: threads, their copies, their matrix operations, mbarrier slots */
     int copies_at, matrix_at, mbarriers_at;
-    int orders;               /* arrays in `clocks`, each of SIM_SPACES x components */
+    int orders; /* arrays in `clocks`, each of SIM_SPACES x components */
     int blocks;
-    sim_object **shared;      /* per block, by array id */
-    int **arrived;            /* per meeting, per instance */
-    sim_mbarrier *mbarriers;  /* [block][mbarrier][slot] */
+    sim_object **shared;     /* per block, by array id */
+    int **arrived;           /* per meeting, per instance */
+    sim_mbarrier *mbarriers; /* [block][mbarrier][slot] */
     int mbarriers_per_block, *mbarrier_first;
     uint32_t *least[2];       /* clocks of several threads together: general, proxied */
     sim_moments **moments;    /* per first thread: the last ones made, while they hold */
@@ -249,7 +273,7 @@ typedef struct sim_group {
 
 typedef struct sim_contribution { /* grid_reduce */
     int array;
-    int64_t unit;   /* storage unit */
+    int64_t unit; /* storage unit */
     int64_t task;
     sim_lane value;
     int instruction;
@@ -258,29 +282,29 @@ typedef struct sim_contribution { /* grid_reduce */
 } sim_contribution;
 
 typedef struct sim_machine {
-    arena *arena;             /* of the caller: reports */
-    arena *memory;            /* of this run */
+    arena *arena;  /* of the caller: reports */
+    arena *memory; /* of this run */
     const kernel_ir *kernel;
     sim_program *program;
     sim_options options;
     sim_report *report;
     diag_list *diags;
     bool failed, stop, stuck;
-    sim_thread **meeting;     /* the threads of one meeting */
+    sim_thread **meeting;       /* the threads of one meeting */
     int64_t bytes, group_bytes; /* held for arrays and cells: of the launch, of the running group */
-    int64_t *launch;          /* the variables as launch values set them: each thread starts with a copy */
-    float *floats;            /* by scalar */
-    sim_array *arrays;        /* by id */
-    sim_object *globals;      /* by id of GLOBAL arrays */
+    int64_t *launch;            /* the variables as launch values set them: each thread starts with a copy */
+    float *floats;              /* by scalar */
+    sim_array *arrays;          /* by id */
+    sim_object *globals;        /* by id of GLOBAL arrays */
     int64_t *task_extents;
     int64_t tasks, grid;
-    int threads;              /* of a task */
+    int threads;               /* of a task */
     int sizes[LEVEL_LANE + 1]; /* threads in one instance of a scope */
-    sim_group *group;         /* running */
+    sim_group *group;          /* running */
     uint64_t random;
     VEC(sim_contribution) contributions;
-    VEC(uint64_t) seen;       /* hashes of findings */
-    sim_lane *scratch;        /* values of the current instruction */
+    VEC(uint64_t) seen; /* hashes of findings */
+    sim_lane *scratch;  /* values of the current instruction */
     int64_t scratch_used, scratch_size;
     int position_row, position_column; /* fragment_map */
 } sim_machine;
@@ -288,11 +312,11 @@ typedef struct sim_machine {
 /* A thread, or the lanes of a holder together, about to access memory. */
 typedef struct sim_observer {
     sim_group *group;
-    sim_thread *thread;        /* the first */
+    sim_thread *thread; /* the first */
     int count;
-    const uint32_t *clock;     /* [SIM_SPACES x components]: the least of all */
+    const uint32_t *clock; /* [SIM_SPACES x components]: the least of all */
     const uint32_t *proxied;
-    sim_stamp stamp;           /* what its accesses leave behind, but for write and atomic */
+    sim_stamp stamp; /* what its accesses leave behind, but for write and atomic */
     int instruction;
 } sim_observer;
 
@@ -323,8 +347,8 @@ void sim_write_unit(const sim_array *a, sim_object *o, int64_t unit, sim_lane va
 /* MODIFY: a read and a write at once; UPDATE: an indivisible one, by an atomic. */
 typedef enum sim_use { SIM_READ, SIM_WRITE, SIM_MODIFY, SIM_UPDATE } sim_use;
 /* One cell: bounds, order, initialisation are checked, and the access is remembered. False: outside, nothing was done. */
-bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const int64_t *cell, int lane, sim_use use, level_kind atomic_scope,
-               int64_t *unit, sim_object **object);
+bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const int64_t *cell, int lane, sim_use use,
+               level_kind atomic_scope, int64_t *unit, sim_object **object);
 void sim_load(sim_machine *m, sim_thread *t, const sim_observer *by, const sim_access *access, sim_lane *out);
 void sim_store(sim_machine *m, sim_thread *t, const sim_observer *by, const sim_access *access, const sim_lane *value);
 void sim_consume(sim_machine *m, sim_thread *t, const sim_access *access, int instruction);
@@ -376,8 +400,8 @@ void sim_execute(sim_machine *m, sim_group *g);
 
 /* ---- report.c ---- */
 /* Adds a finding unless the same place has reported the same before. `other` may be NULL. */
-void sim_report_finding(sim_machine *m, sim_kind kind, const sim_thread *t, int instruction, const sim_stamp *other, const char *array,
-                        const char *message, ...) PRINTF_LIKE(7, 8);
+void sim_report_finding(sim_machine *m, sim_kind kind, const sim_thread *t, int instruction, const sim_stamp *other,
+                        const char *array, const char *message, ...) PRINTF_LIKE(7, 8);
 const char *sim_thread_name(sim_machine *m, uint32_t group, int thread, int64_t task);
 const char *sim_head(sim_machine *m, int instruction); /* "`store y[i] <- 0:f32` at line 12" */
 uint64_t sim_random(sim_machine *m);

@@ -20,8 +20,8 @@ static bool hold(sim_machine *m, memory_space space, int64_t bytes) {
     if (sim_add(m->bytes, m->group_bytes) <= m->options.byte_limit)
         return true;
     if (!m->failed)
-        diag_error(m->diags, "E0710", m->kernel->span, "`%s` needs more than the %lld bytes that the simulation may hold", m->kernel->name,
-                   (long long)m->options.byte_limit);
+        diag_error(m->diags, "E0710", m->kernel->span, "`%s` needs more than the %lld bytes that the simulation may hold",
+                   m->kernel->name, (long long)m->options.byte_limit);
     m->failed = m->stop = true;
     return false;
 }
@@ -99,13 +99,15 @@ static int space_of(const sim_object *o) {
     return o->space == SPACE_SHARED;
 }
 
-static void race(sim_machine *m, const sim_observer *by, const sim_stamp *before, bool write, const sim_array *a, const int64_t *cell, int space) {
+static void race(sim_machine *m, const sim_observer *by, const sim_stamp *before, bool write, const sim_array *a,
+                 const int64_t *cell, int space) {
     const char *name = sim_cell_name(m, a, cell);
     const char *hint = "";
     if (before->group == by->group->number && sim_ordered(m, before, by, 0, !space))
         hint = space ? "; what orders the two orders global memory alone" : "; what orders the two orders shared memory alone";
-    sim_report_finding(m, SIM_RACE, by->thread, by->instruction, before, a->source->name, "%s is %s%s while nothing orders it after %s%s", name,
-                       write ? "written" : "read", by->stamp.asynchronous ? " asynchronously" : "",
+    sim_report_finding(m, SIM_RACE, by->thread, by->instruction, before, a->source->name,
+                       "%s is %s%s while nothing orders it after %s%s", name, write ? "written" : "read",
+                       by->stamp.asynchronous ? " asynchronously" : "",
                        before->asynchronous ? (before->write ? "an asynchronous write" : "an asynchronous read")
                        : before->write      ? "the other write"
                                             : "the other read",
@@ -113,7 +115,8 @@ static void race(sim_machine *m, const sim_observer *by, const sim_stamp *before
 }
 
 static bool same_agent(const sim_stamp *x, const sim_stamp *y) {
-    if (x->group != y->group || x->component != y->component || x->write != y->write || x->atomic != y->atomic || x->unit != y->unit || x->share != y->share)
+    if (x->group != y->group || x->component != y->component || x->write != y->write || x->atomic != y->atomic ||
+        x->unit != y->unit || x->share != y->share)
         return false;
     return x->moments == y->moments || (x->moments && y->moments && x->moments->count == y->moments->count);
 }
@@ -151,8 +154,8 @@ static bool both_atomic(sim_machine *m, const sim_stamp *before, const sim_obser
 }
 
 /* The ordering questions of one access to one grain. */
-static void judge_order(sim_machine *m, const sim_observer *by, sim_object *o, sim_cell *c, const sim_array *a, const int64_t *cell, sim_use use,
-                        level_kind scope) {
+static void judge_order(sim_machine *m, const sim_observer *by, sim_object *o, sim_cell *c, const sim_array *a,
+                        const int64_t *cell, sim_use use, level_kind scope) {
     int space = space_of(o);
     bool write = use != SIM_READ;
     const sim_stamp *w = &c->writer;
@@ -189,12 +192,13 @@ static void judge_order(sim_machine *m, const sim_observer *by, sim_object *o, s
 }
 
 static void out_of_bounds(sim_machine *m, const sim_observer *by, const sim_array *a, const int64_t *cell, int d) {
-    sim_report_finding(m, SIM_BOUNDS, by->thread, by->instruction, NULL, a->source->name, "%s is outside: dimension %d of `%s` has %lld cells",
-                       sim_cell_name(m, a, cell), d, a->source->name, (long long)a->dims[d]);
+    sim_report_finding(m, SIM_BOUNDS, by->thread, by->instruction, NULL, a->source->name,
+                       "%s is outside: dimension %d of `%s` has %lld cells", sim_cell_name(m, a, cell), d, a->source->name,
+                       (long long)a->dims[d]);
 }
 
-bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const int64_t *cell, int lane, sim_use use, level_kind scope, int64_t *unit,
-               sim_object **object) {
+bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const int64_t *cell, int lane, sim_use use,
+               level_kind scope, int64_t *unit, sim_object **object) {
     for (int d = 0; d < a->source->rank; d++)
         if (cell[d] < 0 || cell[d] >= a->dims[d]) {
             out_of_bounds(m, by, a, cell, d);
@@ -205,21 +209,21 @@ bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const
     if (a->source->lanes > 1)
         *unit = *unit * a->source->lanes + lane;
     if (*unit < 0 || *unit >= a->storage || a->view_offset + (*unit + 1) * a->width > o->size) {
-        sim_report_finding(m, SIM_BOUNDS, by->thread, by->instruction, NULL, a->source->name, "%s lies outside the storage of `%s`",
-                           sim_cell_name(m, a, cell), a->source->name);
+        sim_report_finding(m, SIM_BOUNDS, by->thread, by->instruction, NULL, a->source->name,
+                           "%s lies outside the storage of `%s`", sim_cell_name(m, a, cell), a->source->name);
         return false;
     }
     if (m->options.index_bits == 32 && *unit > INT32_MAX)
-        sim_report_finding(m, SIM_OVERFLOW, by->thread, by->instruction, NULL, a->source->name, "the offset of %s, %lld, does not fit 32 bits",
-                           sim_cell_name(m, a, cell), (long long)*unit);
+        sim_report_finding(m, SIM_OVERFLOW, by->thread, by->instruction, NULL, a->source->name,
+                           "the offset of %s, %lld, does not fit 32 bits", sim_cell_name(m, a, cell), (long long)*unit);
     if (!o->cells)
         return true; /* an input: all written before, and never again */
     int64_t first = (a->view_offset + *unit * a->width) / o->grain, count = (a->width + o->grain - 1) / o->grain;
     for (int64_t i = first; i < first + count; i++) {
         sim_cell *c = &o->cells[i];
         if (use != SIM_WRITE && !c->written) {
-            sim_report_finding(m, SIM_UNWRITTEN, by->thread, by->instruction, NULL, a->source->name, "%s is read, but nothing has written it",
-                               sim_cell_name(m, a, cell));
+            sim_report_finding(m, SIM_UNWRITTEN, by->thread, by->instruction, NULL, a->source->name,
+                               "%s is read, but nothing has written it", sim_cell_name(m, a, cell));
             c->written = 1; /* once is enough */
         }
         sim_stamp before = c->writer;
@@ -227,8 +231,8 @@ bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const
             judge_order(m, by, o, c, a, cell, use, scope);
         if (use == SIM_WRITE || use == SIM_MODIFY) {
             if (o->is_output && c->writes)
-                sim_report_finding(m, SIM_TWICE, by->thread, by->instruction, &before, a->source->name, "%s is written a second time",
-                                   sim_cell_name(m, a, cell));
+                sim_report_finding(m, SIM_TWICE, by->thread, by->instruction, &before, a->source->name,
+                                   "%s is written a second time", sim_cell_name(m, a, cell));
             c->written = 1;
             if (c->writes < 2)
                 c->writes++;
@@ -278,8 +282,8 @@ void sim_store(sim_machine *m, sim_thread *t, const sim_observer *by, const sim_
         if (!sim_touch(m, by, a, cell, l, SIM_WRITE, LEVEL_TASK, &unit, &o))
             return;
         if (a->source->element == ELEMENT_INDEX && a->width == 4 && (value[l].i < INT32_MIN || value[l].i > INT32_MAX))
-            sim_report_finding(m, SIM_OVERFLOW, t, by->instruction, NULL, a->source->name, "%lld does not fit the 32 bits of %s", (long long)value[l].i,
-                               sim_cell_name(m, a, cell));
+            sim_report_finding(m, SIM_OVERFLOW, t, by->instruction, NULL, a->source->name, "%lld does not fit the 32 bits of %s",
+                               (long long)value[l].i, sim_cell_name(m, a, cell));
         sim_write_unit(a, o, unit, value[l]);
     }
 }
@@ -309,7 +313,8 @@ void sim_consume(sim_machine *m, sim_thread *t, const sim_access *access, int in
         }
         if (a->consumed[flat] && promised(m, a, cell)) {
             sim_stamp before = {.group = 0, .instruction = a->consumer[flat], .thread = -1};
-            sim_report_finding(m, SIM_CONTRIBUTION, t, instruction, &before, a->source->name, "%s is consumed a second time", sim_cell_name(m, a, cell));
+            sim_report_finding(m, SIM_CONTRIBUTION, t, instruction, &before, a->source->name, "%s is consumed a second time",
+                               sim_cell_name(m, a, cell));
         }
         if (a->consumed[flat] < 2)
             a->consumed[flat]++;
@@ -348,18 +353,20 @@ static void check_array(sim_machine *m, const sim_array *a) {
             cell[d] = 0;
     }
     if (missing)
-        sim_report_finding(m, o ? SIM_UNCOVERED : SIM_CONTRIBUTION, NULL, -1, NULL, source->name, "no task %s %s, nor %lld other cells", o ? "writes" : "consumes",
-                           first_missing, (long long)missing - 1);
+        sim_report_finding(m, o ? SIM_UNCOVERED : SIM_CONTRIBUTION, NULL, -1, NULL, source->name,
+                           "no task %s %s, nor %lld other cells", o ? "writes" : "consumes", first_missing,
+                           (long long)missing - 1);
     if (twice)
-        sim_report_finding(m, SIM_TWICE, NULL, last_writer, NULL, source->name, "%s is written more than once, and so are %lld other cells", first_twice,
-                           (long long)twice - 1);
+        sim_report_finding(m, SIM_TWICE, NULL, last_writer, NULL, source->name,
+                           "%s is written more than once, and so are %lld other cells", first_twice, (long long)twice - 1);
 }
 
 void sim_check_promises(sim_machine *m) {
     for (int i = 0; i < m->kernel->arrays.count; i++) {
         const sim_array *a = &m->arrays[i];
         const kernel_array *source = a->source;
-        if (source->space == SPACE_GHOST || (source->space == SPACE_GLOBAL && (source->use == USE_OUT || (source->use == USE_UPDATE && a->promise))))
+        if (source->space == SPACE_GHOST ||
+            (source->space == SPACE_GLOBAL && (source->use == USE_OUT || (source->use == USE_UPDATE && a->promise))))
             check_array(m, a);
     }
 }

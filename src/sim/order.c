@@ -188,7 +188,8 @@ bool sim_make_group(sim_machine *m, sim_group *g, uint32_t number, int64_t first
     m->group_bytes = 0;
     make_agents(m, g);
     /* clocks alone can be large: threads times agents */
-    int64_t clocks = sim_multiply(sim_multiply(g->thread_count + 2 * g->blocks * g->mbarriers_per_block, g->orders), sim_multiply(8, g->components));
+    int64_t clocks = sim_multiply(sim_multiply(g->thread_count + 2 * g->blocks * g->mbarriers_per_block, g->orders),
+                                  sim_multiply(8, g->components));
     m->group_bytes = clocks;
     if (clocks > m->options.byte_limit) {
         diag_error(m->diags, "E0710", m->kernel->span, "%d threads are more than the simulator's memory holds", g->thread_count);
@@ -200,7 +201,8 @@ bool sim_make_group(sim_machine *m, sim_group *g, uint32_t number, int64_t first
     g->arrived = NEW_ARRAY(g->memory, int *, p->meetings);
     for (int i = 0; i < p->code.count; i++)
         if (p->code.at[i].meeting >= 0)
-            g->arrived[p->code.at[i].meeting] = NEW_ARRAY(g->memory, int, g->thread_count / m->sizes[p->code.at[i].meeting_scope]);
+            g->arrived[p->code.at[i].meeting] =
+                NEW_ARRAY(g->memory, int, g->thread_count / m->sizes[p->code.at[i].meeting_scope]);
     for (int b = 0; b < g->blocks; b++)
         if (!make_objects(m, g, true, &g->shared[b]))
             return false;
@@ -293,11 +295,13 @@ sim_observer sim_observe_signal(sim_machine *m, sim_thread *t, int instruction, 
     by.stamp.epoch = (uint32_t)(b->phase + 1);
     if (b->pending_count == b->pending_capacity) {
         int capacity = b->pending_capacity;
-        b->pending_thread = arena_grow(m->group->memory, b->pending_thread, b->pending_count, &capacity, sizeof *b->pending_thread);
+        b->pending_thread =
+            arena_grow(m->group->memory, b->pending_thread, b->pending_count, &capacity, sizeof *b->pending_thread);
         capacity = b->pending_capacity;
         b->pending_epoch = arena_grow(m->group->memory, b->pending_epoch, b->pending_count, &capacity, sizeof *b->pending_epoch);
         capacity = b->pending_capacity;
-        b->pending_instruction = arena_grow(m->group->memory, b->pending_instruction, b->pending_count, &capacity, sizeof *b->pending_instruction);
+        b->pending_instruction =
+            arena_grow(m->group->memory, b->pending_instruction, b->pending_count, &capacity, sizeof *b->pending_instruction);
         b->pending_capacity = capacity;
     }
     b->pending_thread[b->pending_count] = t->number;
@@ -487,8 +491,8 @@ int sim_mbarrier_index(sim_machine *m, sim_thread *t, int instruction) {
     if (!sim_evaluate_integer(m, t, i->slot, instruction, &slot))
         return -1;
     if (slot < 0 || slot >= b->slots) {
-        sim_report_finding(m, SIM_BOUNDS, t, instruction, NULL, b->name, "`%s[%lld]` is outside: `%s` has %d slots", b->name, (long long)slot, b->name,
-                           b->slots);
+        sim_report_finding(m, SIM_BOUNDS, t, instruction, NULL, b->name, "`%s[%lld]` is outside: `%s` has %d slots", b->name,
+                           (long long)slot, b->name, b->slots);
         return -1;
     }
     return sim_instance(m, t, LEVEL_BLOCK) * m->group->mbarriers_per_block + m->group->mbarrier_first[i->mbarrier] + (int)slot;
@@ -500,7 +504,8 @@ static void complete_phase(sim_machine *m, sim_mbarrier *b, int index) {
         int thread = b->pending_thread[i];
         if (b->gathering[0][thread] < b->pending_epoch[i] && b->gathering[0][g->components + thread] < b->pending_epoch[i])
             sim_report_finding(m, SIM_ASYNC, &g->threads[thread], b->pending_instruction[i], NULL, NULL,
-                               "phase %lld may complete before this copy is issued: no arrival comes after it", (long long)b->phase);
+                               "phase %lld may complete before this copy is issued: no arrival comes after it",
+                               (long long)b->phase);
     }
     b->pending_count = 0;
     b->phase++;
@@ -533,12 +538,15 @@ bool sim_wait(sim_machine *m, sim_thread *t, int index, int64_t phase, int instr
     if (phase < -1)
         sim_report_finding(m, SIM_STUCK, t, instruction, NULL, name, "there is no phase %lld", (long long)phase);
     else if (b->phase - phase >= 2)
-        sim_report_finding(m, SIM_STUCK, t, instruction, NULL, name, "phase %lld of `%s` is waited for while phase %lld is current: a target that keeps the phase's parity would wait on",
-                           (long long)phase, name, (long long)b->phase);
+        sim_report_finding(
+            m, SIM_STUCK, t, instruction, NULL, name,
+            "phase %lld of `%s` is waited for while phase %lld is current: a target that keeps the phase's parity would wait on",
+            (long long)phase, name, (long long)b->phase);
     else if (phase > b->phase)
-        sim_report_finding(m, SIM_STUCK, t, instruction, NULL, name,
-                           "phase %lld of `%s` is waited for while phase %lld is current: a target that keeps the phase's parity would not wait", (long long)phase,
-                           name, (long long)b->phase);
+        sim_report_finding(
+            m, SIM_STUCK, t, instruction, NULL, name,
+            "phase %lld of `%s` is waited for while phase %lld is current: a target that keeps the phase's parity would not wait",
+            (long long)phase, name, (long long)b->phase);
     if (b->phase <= phase)
         return false;
     for (int order = 0; order < g->orders; order++)

@@ -115,7 +115,8 @@ static bool run_variant(plan_run *r, const launch_plan *plan, const sim_options 
     for (int i = 0; i < plan->checks.count; i++) {
         const launch_check *c = &plan->checks.at[i];
         if (c->kind == CHECK_WHERE && (!cond_eval(c->condition, look_up, &r->values, &holds) || !holds)) {
-            diag_error(diags, "E0711", plan->variants.at[0].kernel->span, "the launch breaks the plan's check: %s", c->text ? c->text : "a condition");
+            diag_error(diags, "E0711", plan->variants.at[0].kernel->span, "the launch breaks the plan's check: %s",
+                       c->text ? c->text : "a condition");
             return false;
         }
     }
@@ -139,7 +140,8 @@ static bool run_variant(plan_run *r, const launch_plan *plan, const sim_options 
     return run_one(r, chosen->kernel, options, report, diags);
 }
 
-bool sim_run_plan(arena *a, const launch_plan *plan, const sim_arguments *args, const sim_options *options, sim_report *report, diag_list *diags) {
+bool sim_run_plan(arena *a, const launch_plan *plan, const sim_arguments *args, const sim_options *options, sim_report *report,
+                  diag_list *diags) {
     memset(report, 0, sizeof *report);
     if (!plan->variants.count)
         return false;

@@ -62,10 +62,10 @@ typedef struct compiler {
     sim_program *p;
     diag_list *diags;
     bool failed;
-    VEC(int) breaks;              /* jumps that leave the loops being compiled */
-    bool in_map;                  /* inside a fragment_map's value */
-    VEC(int) used_variables;      /* of the statement being compiled */
-    VEC(int) used_places;         /* [place, lanes] pairs */
+    VEC(int) breaks;         /* jumps that leave the loops being compiled */
+    bool in_map;             /* inside a fragment_map's value */
+    VEC(int) used_variables; /* of the statement being compiled */
+    VEC(int) used_places;    /* [place, lanes] pairs */
     const kernel_stmt *stmt;
 } compiler;
 
@@ -153,7 +153,15 @@ static sim_fragment_ref fragment_of(compiler *c, const kernel_fragment *f, const
 }
 
 static int emit(compiler *c, sim_code code) {
-    sim_instruction i = {.code = code, .stmt = c->stmt, .target = -1, .variable = -1, .place = -1, .meeting = -1, .mbarrier = -1, .row = -1, .column = -1};
+    sim_instruction i = {.code = code,
+                         .stmt = c->stmt,
+                         .target = -1,
+                         .variable = -1,
+                         .place = -1,
+                         .meeting = -1,
+                         .mbarrier = -1,
+                         .row = -1,
+                         .column = -1};
     VEC_PUSH(c->a, c->p->code, i);
     return c->p->code.count - 1;
 }

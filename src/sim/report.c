@@ -94,8 +94,8 @@ static source_span span_of(const sim_machine *m, int instruction, const char *ar
     return m->kernel->span;
 }
 
-void sim_report_finding(sim_machine *m, sim_kind kind, const sim_thread *t, int instruction, const sim_stamp *other, const char *array,
-                        const char *message, ...) {
+void sim_report_finding(sim_machine *m, sim_kind kind, const sim_thread *t, int instruction, const sim_stamp *other,
+                        const char *array, const char *message, ...) {
     if (m->stop || !is_new(m, kind, instruction, other ? other->instruction : -1, array))
         return;
     text_buffer text = {0};

@@ -31,27 +31,28 @@ extern const sim_kind_info sim_kinds[SIM_KINDS];
 
 typedef struct sim_finding {
     sim_kind kind;
-    source_span span;        /* the statement that misbehaves */
-    source_span other;       /* a race, a second write: the earlier access; file NULL: none */
-    const char *message;     /* "`y[3, 40]` is outside: dimension 1 has 40 cells" */
-    const char *thread;      /* "i0 = 0, l = 3"; NULL when it concerns no single thread */
+    source_span span;    /* the statement that misbehaves */
+    source_span other;   /* a race, a second write: the earlier access; file NULL: none */
+    const char *message; /* "`y[3, 40]` is outside: dimension 1 has 40 cells" */
+    const char *thread;  /* "i0 = 0, l = 3"; NULL when it concerns no single thread */
     const char *other_thread;
-    const char *array;       /* its name; NULL when it concerns none */
+    const char *array; /* its name; NULL when it concerns none */
 } sim_finding;
 
 typedef struct sim_options {
-    uint64_t seed;       /* 0: tasks and threads in order, each as far as it can; others: interleaved at random by this seed */
-    int64_t step_limit;  /* instructions of all threads together; 0: 100 million */
-    int64_t byte_limit;  /* memory that the simulation may hold; 0: 1 GiB */
-    int index_bits;      /* width that every integer expression and offset must fit, 32 or 64; 0: 64 */
-    int finding_limit;   /* stop after so many different findings; 0: 8 */
+    uint64_t seed;      /* 0: tasks and threads in order, each as far as it can; others: interleaved at random by this seed */
+    int64_t step_limit; /* instructions of all threads together; 0: 100 million */
+    int64_t byte_limit; /* memory that the simulation may hold; 0: 1 GiB */
+    int index_bits;     /* width that every integer expression and offset must fit, 32 or 64; 0: 64 */
+    int finding_limit;  /* stop after so many different findings; 0: 8 */
+    bool zeros;         /* sim_witness: data are zeros rather than random (tickets and counters begin so) */
 } sim_options;
 
 typedef struct sim_report {
     VEC(sim_finding) findings; /* different ones: a place that misbehaves a thousand times is one */
     int64_t steps, tasks, threads;
-    bool finished;             /* every task ran to its end */
-    bool unknown_values;       /* an intrinsic wrote something: the values that depend on it are zeros instead */
+    bool finished;       /* every task ran to its end */
+    bool unknown_values; /* an intrinsic wrote something: the values that depend on it are zeros instead */
 } sim_report;
 
 /* The launch's values, as targets order them: `arrays` the GLOBAL arrays in the kernel's order, each row-major or as its layout says,
@@ -69,7 +70,8 @@ int64_t sim_array_bytes(const kernel_ir *k, const kernel_array *array, const int
 /* Runs every task of a kernel. True when all ended and nothing misbehaved. Otherwise `report` (its texts live in `a`) says what did, and each
  * finding is an error in `diags` too; values that break the kernel's declarations (E0711), and kernels beyond the simulator (E0710), have
  * no finding. Outputs are copied back in any case. options NULL: the defaults. */
-bool sim_run(arena *a, const kernel_ir *k, const sim_arguments *args, const sim_options *options, sim_report *report, diag_list *diags);
+bool sim_run(arena *a, const kernel_ir *k, const sim_arguments *args, const sim_options *options, sim_report *report,
+             diag_list *diags);
 
 /* Runs a plan: its checks, then the variant whose predicate holds, pre-passes first. Arguments stand as the first variant's kernel
  * declares them; the others' are matched by name. Workspaces are the simulator's own. */
@@ -79,5 +81,6 @@ bool sim_run_plan(arena *a, const launch_plan *plan, const sim_arguments *args, 
 /* Runs a kernel at a witness, "M = 1, N = 33, i0 = 0": symbols and scalars take these values (unnamed symbols 1, unnamed scalars the least
  * that they may be, or 1; other names are places inside the launch and say nothing here). Inputs are random by the seed, index arrays
  * within their bounds. Returns and reports as sim_run does: true means that nothing misbehaved. */
-bool sim_witness(arena *a, const kernel_ir *k, const char *bindings, const sim_options *options, sim_report *report, diag_list *diags);
+bool sim_witness(arena *a, const kernel_ir *k, const char *bindings, const sim_options *options, sim_report *report,
+                 diag_list *diags);
 #endif

@@ -33,7 +33,8 @@ void sim_copy(sim_machine *m, sim_thread *t, int instruction) {
     const sim_array *to = &m->arrays[i->access.array->id], *from = &m->arrays[i->source.array->id];
     int rank = to->source->rank, source_rank = from->source->rank, block = element_table[to->source->element].block_elements;
     int64_t target[16], source[16], extents[16], place[16] = {0}, unit, source_unit;
-    if (!evaluate_all(m, t, i->access.indices, rank, instruction, target) || !evaluate_all(m, t, i->source.indices, source_rank, instruction, source) ||
+    if (!evaluate_all(m, t, i->access.indices, rank, instruction, target) ||
+        !evaluate_all(m, t, i->source.indices, source_rank, instruction, source) ||
         !evaluate_all(m, t, i->extents, rank, instruction, extents))
         return;
     sim_observer by = sim_observe_copy(m, t, instruction);
@@ -68,7 +69,8 @@ void sim_copy(sim_machine *m, sim_thread *t, int instruction) {
         if (block == 1)
             sim_write_unit(to, o, unit, value);
         else if (exists)
-            memcpy(o->bytes + to->view_offset + unit * to->width, source_object->bytes + from->view_offset + source_unit * from->width, (size_t)to->width);
+            memcpy(o->bytes + to->view_offset + unit * to->width,
+                   source_object->bytes + from->view_offset + source_unit * from->width, (size_t)to->width);
     } while (!m->stop && advance(place, extents, rank));
 }
 
@@ -133,15 +135,20 @@ void sim_contribute(sim_machine *m, sim_thread *t, int instruction) {
     const sim_instruction *i = &m->program->code.at[instruction];
     const sim_array *a = &m->arrays[i->access.array->id];
     sim_observer by = sim_observe(m, t, instruction);
-    sim_contribution c = {.array = i->access.array->id, .task = t->task, .instruction = instruction, .thread = t->number, .group = m->group->number};
+    sim_contribution c = {.array = i->access.array->id,
+                          .task = t->task,
+                          .instruction = instruction,
+                          .thread = t->number,
+                          .group = m->group->number};
     c.value = *sim_evaluate(m, t, &by, i->value);
     int64_t cell[16];
     if (!evaluate_all(m, t, i->access.indices, a->source->rank, instruction, cell))
         return;
     for (int d = 0; d < a->source->rank; d++)
         if (cell[d] < 0 || cell[d] >= a->dims[d]) {
-            sim_report_finding(m, SIM_BOUNDS, t, instruction, NULL, a->source->name, "%s is outside: dimension %d of `%s` has %lld cells",
-                               sim_cell_name(m, a, cell), d, a->source->name, (long long)a->dims[d]);
+            sim_report_finding(m, SIM_BOUNDS, t, instruction, NULL, a->source->name,
+                               "%s is outside: dimension %d of `%s` has %lld cells", sim_cell_name(m, a, cell), d,
+                               a->source->name, (long long)a->dims[d]);
             return;
         }
     c.unit = sim_unit_of(a, cell);
@@ -167,12 +174,13 @@ void sim_finish_contributions(sim_machine *m) {
         bool continues = before && before->array == c->array && before->unit == c->unit;
         if (continues && before->task == c->task) {
             sim_stamp stamp = {.group = before->group, .thread = before->thread, .instruction = before->instruction};
-            sim_report_finding(m, SIM_TWICE, NULL, c->instruction, &stamp, a->source->name, "task %lld gives a cell of `%s` two values", (long long)c->task,
-                               a->source->name);
+            sim_report_finding(m, SIM_TWICE, NULL, c->instruction, &stamp, a->source->name,
+                               "task %lld gives a cell of `%s` two values", (long long)c->task, a->source->name);
         }
         sim_lane sum = c->value;
         if (continues)
-            sum = sim_combine(m->program->code.at[c->instruction].stmt->combine, a->source->element, sim_read_unit(a, o, c->unit, 0), c->value);
+            sum = sim_combine(m->program->code.at[c->instruction].stmt->combine, a->source->element,
+                              sim_read_unit(a, o, c->unit, 0), c->value);
         sim_write_unit(a, o, c->unit, sum);
         if (continues)
             continue;
@@ -180,8 +188,8 @@ void sim_finish_contributions(sim_machine *m) {
         for (int64_t g = first; g < first + (a->width + o->grain - 1) / o->grain; g++) {
             sim_cell *cell = &o->cells[g];
             if (cell->writes)
-                sim_report_finding(m, SIM_TWICE, NULL, c->instruction, &cell->writer, a->source->name, "a cell of `%s` is both stored and reduced into",
-                                   a->source->name);
+                sim_report_finding(m, SIM_TWICE, NULL, c->instruction, &cell->writer, a->source->name,
+                                   "a cell of `%s` is both stored and reduced into", a->source->name);
             cell->written = 1;
             if (cell->writes < 2)
                 cell->writes++;

@@ -118,9 +118,15 @@ static int64_t wrap(element_type t, uint64_t x) {
 
 /* Toward zero, saturating; NaN gives 0. */
 static int64_t to_integer(element_type t, double x) {
-    double lowest = t == ELEMENT_I8 ? -128 : t == ELEMENT_I32 ? (double)INT32_MIN : t == ELEMENT_INDEX ? -9223372036854775808.0 : 0;
-    double highest = t == ELEMENT_I8 ? 127 : t == ELEMENT_U8 ? 255 : t == ELEMENT_I32 ? (double)INT32_MAX : t == ELEMENT_U32 ? (double)UINT32_MAX
-                                                                                                   : 9223372036854775808.0;
+    double lowest = t == ELEMENT_I8      ? -128
+                    : t == ELEMENT_I32   ? (double)INT32_MIN
+                    : t == ELEMENT_INDEX ? -9223372036854775808.0
+                                         : 0;
+    double highest = t == ELEMENT_I8    ? 127
+                     : t == ELEMENT_U8  ? 255
+                     : t == ELEMENT_I32 ? (double)INT32_MAX
+                     : t == ELEMENT_U32 ? (double)UINT32_MAX
+                                        : 9223372036854775808.0;
     if (isnan(x))
         return 0;
     if (x <= lowest)
@@ -213,7 +219,7 @@ sim_lane sim_combine(kernel_op op, element_type t, sim_lane x, sim_lane y) {
     case KERNEL_BIT_XOR: r.i = wrap(t, a ^ b); break;
     case KERNEL_SHL: r.i = wrap(t, a << count); break;
     case KERNEL_SHR: /* of a negative number: what floor(x / 2^count) gives */
-        r.i = x.i < 0 ? (int64_t)~(~a >> count) : (int64_t)(a >> count);
+        r.i = x.i < 0 ? (int64_t) ~(~a >> count) : (int64_t)(a >> count);
         break;
     default: break;
     }
@@ -314,7 +320,9 @@ static sim_lane *evaluate_leaf(sim_machine *m, sim_thread *t, const sim_observer
             out[l].i = l;
         break;
     case KERNEL_LANE_VIEW: out[0] = sim_lane_view(m, t, v, by->instruction); break;
-    case KERNEL_FRAGMENT_ELEMENT: out[0] = sim_fragment_element(m, t, v, m->position_row, m->position_column, by->instruction); break;
+    case KERNEL_FRAGMENT_ELEMENT:
+        out[0] = sim_fragment_element(m, t, v, m->position_row, m->position_column, by->instruction);
+        break;
     default: break;
     }
     return out;
@@ -359,7 +367,10 @@ sim_lane *sim_evaluate(sim_machine *m, sim_thread *t, const sim_observer *by, co
     case KERNEL_LANES_MIN: {
         sim_lane *work = sim_scratch(m, first->lanes);
         memcpy(work, x[0], sizeof *work * (size_t)first->lanes);
-        out[0] = across_lanes(v->op == KERNEL_LANES_SUM ? KERNEL_ADD : v->op == KERNEL_LANES_MAX ? KERNEL_MAX : KERNEL_MIN, type, work, first->lanes);
+        out[0] = across_lanes(v->op == KERNEL_LANES_SUM   ? KERNEL_ADD
+                              : v->op == KERNEL_LANES_MAX ? KERNEL_MAX
+                                                          : KERNEL_MIN,
+                              type, work, first->lanes);
         break;
     }
     case KERNEL_PREFIX_SELECT: {
@@ -379,7 +390,8 @@ sim_lane *sim_evaluate(sim_machine *m, sim_thread *t, const sim_observer *by, co
     case KERNEL_CONVERT:
     case KERNEL_BITCAST:
         for (int l = 0; l < v->lanes; l++)
-            out[l] = v->op == KERNEL_CONVERT ? sim_convert(v->type, type, x[0][l], v->source->saturate) : bitcast(v->type, type, x[0][l]);
+            out[l] = v->op == KERNEL_CONVERT ? sim_convert(v->type, type, x[0][l], v->source->saturate)
+                                             : bitcast(v->type, type, x[0][l]);
         break;
     default:
         for (int l = 0; l < v->lanes; l++)

@@ -157,7 +157,8 @@ static bool make_values(arena *a, const kernel_ir *k, const pairs *named, values
     return true;
 }
 
-bool sim_witness(arena *a, const kernel_ir *k, const char *bindings, const sim_options *options, sim_report *report, diag_list *diags) {
+bool sim_witness(arena *a, const kernel_ir *k, const char *bindings, const sim_options *options, sim_report *report,
+                 diag_list *diags) {
     pairs named = {0};
     values v = {.kernel = k};
     float *floats;
@@ -176,14 +177,16 @@ bool sim_witness(arena *a, const kernel_ir *k, const char *bindings, const sim_o
         int64_t size = sim_array_bytes(k, array, v.integers), bound = -1;
         held = size < 0 ? INT64_MAX : sim_add(held, size);
         if (held > limit || (array->element_bound && !ix_eval(array->element_bound, look_up, &v, &bound))) {
-            diag_error(diags, "E0711", array->span, "`%s` cannot be made at this witness: %lld bytes", array->name, (long long)size);
+            diag_error(diags, "E0711", array->span, "`%s` cannot be made at this witness: %lld bytes", array->name,
+                       (long long)size);
             fine = false;
             break;
         }
         arrays[i].size = size;
         arrays[i].bytes = calloc((size_t)(size ? size : 1), 1);
         fine = arrays[i].bytes != NULL;
-        if (fine && (array->use == USE_IN || array->use == USE_UPDATE))
+        if (fine && (array->use == USE_IN || array->use == USE_UPDATE) &&
+            (array->element_injective || !options || !options->zeros))
             fill(array, arrays[i].bytes, size, bound, &state);
     }
     fine = fine && sim_run_bound(a, k, arrays, v.integers, floats, options, report, diags);
