@@ -89,13 +89,17 @@ static void solve(trial *t, const cond *c) {
 
 static bool draw_arguments(trial *t) {
     const tile_kernel *k = t->k;
+    int free_symbols = 0; /* more of them, smaller ones */
+    for (int i = 0; i < k->symbols.count; i++)
+        free_symbols += k->symbols.at[i]->kind == INDEX_SYMBOL && !k->derived.at[i];
+    int64_t least = free_symbols <= 3 ? 3 : 2, spread = free_symbols <= 3 ? 6 : free_symbols == 4 ? 4 : 2;
     for (int i = 0; i < k->symbols.count; i++) {
         const index_var *v = k->symbols.at[i];
         int64_t lo, hi;
         if (v->kind != INDEX_SYMBOL)
             continue;
         t->symbols[i] = t->blocks[i]           ? 32 * (1 + random_below(t, 2))
-                        : random_below(t, 4) ? 3 + random_below(t, 6)
+                        : random_below(t, 4) ? least + random_below(t, spread)
                                              : 1 + random_below(t, 3);
         if (v->lo && v->hi && ix_is_const(v->lo, &lo) && ix_is_const(v->hi, &hi) && hi >= lo)
             t->symbols[i] = lo + random_below(t, hi - lo < 16 ? hi - lo + 1 : 16);
