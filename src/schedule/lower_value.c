@@ -254,6 +254,17 @@ static kernel_op kernel_op_of(tile_op op)
     }
 }
 
+/* Integers saturate in the smaller types that only store them; Kernel IR's own narrowing wraps. */
+static kernel_value *clamped(lower *l, element_type to, kernel_value *x)
+{
+    if ((to != ELEMENT_I8 && to != ELEMENT_U8) || element_table[x->type].is_float || x->type == to || x->type == ELEMENT_BOOL)
+        return x;
+    double lowest = to == ELEMENT_I8 ? -128 : 0, highest = to == ELEMENT_I8 ? 127 : 255;
+    if (element_table[x->type].is_signed)
+        x = kernel_op2(l->ir, KERNEL_MAX, x->type, x, kernel_const(l->ir, x->type, 1, lowest));
+    return kernel_op2(l->ir, KERNEL_MIN, x->type, x, kernel_const(l->ir, x->type, 1, highest));
+}
+
 static kernel_value *compute(point *p, tile_value *v)
 {
     lower *l = p->l;
@@ -288,7 +299,7 @@ static kernel_value *compute(point *p, tile_value *v)
     if (v->op == TILE_CONVERT) {
         if (x[0]->type == v->type)
             return x[0];
-        kernel_value *c = kernel_op1(l->ir, op, v->type, x[0]);
+        kernel_value *c = kernel_op1(l->ir, op, v->type, clamped(l, v->type, x[0]));
         c->saturate = v->saturate;
         return c;
     }

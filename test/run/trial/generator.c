@@ -369,7 +369,7 @@ static void nested_phase(program *p, unsigned task) {
     unsigned must, must_inner,
         k = open_loop(p, fresh(p, "k"), arena_printf(p->arena, "K%d", p->counter), task, &outer_header, &must);
     unsigned axes = random_subset(p, task, 50) | must;
-    unsigned kept = random_subset(p, axes, 60);
+    unsigned kept = random_subset(p, axes, 60) | must;
     int outer = p->names.count;
     line *loop = make_line(p, true, outer_header, 0);
     unsigned l = open_loop(p, fresh(p, "l"), arena_printf(p->arena, "L%d", p->counter), 0, &inner_header, &must_inner);
