@@ -91,16 +91,21 @@ static kernel_value *with_sign(builder *b, kernel_value *result, kernel_value *s
     return real(b, bit(b, KERNEL_BIT_XOR, bits(b, result), sign));
 }
 
+/* Adding 1.5 * 2^23 rounds to an integer and leaves it in the last bits: cheaper than rint and a conversion that saturates. */
+#define ROUNDER 0x1.8p23
+enum { ROUNDER_BITS = 0x4b400000 };
+
 /* exp(x) = 2^n exp(r), |r| <= ln 2 / 2. The scale is applied in two halves so that results below 2^-126 round once. */
 static kernel_value *exp_of(builder *b, kernel_value *x) {
     kernel_value *low = let(b, "above", pick(b, less(b, x, f(b, -104)), f(b, -104), x)); /* keeps a NaN */
     kernel_value *c = let(b, "clamped", pick(b, less(b, f(b, 89), low), f(b, 89), low));
-    kernel_value *n = let(b, "n", unary(b, KERNEL_RINT, mul(b, c, f(b, 0x1.715476p+0))));
+    kernel_value *t = let(b, "t", fused(b, c, f(b, 0x1.715476p+0), f(b, ROUNDER)));
+    kernel_value *n = let(b, "n", sub(b, t, f(b, ROUNDER)));
     kernel_value *r1 = fused(b, n, f(b, -0x1.62e43p-1), c);
     kernel_value *r = let(b, "r", fused(b, n, f(b, 0x1.05c61p-29), r1));
     kernel_value *p = POLYNOMIAL(b, r, 0x1.fffffcp-2, 0x1.555482p-3, 0x1.555826p-5, 0x1.12449p-7, 0x1.6afdep-10);
     kernel_value *y = let(b, "y", add(b, fused(b, mul(b, r, r), let(b, "p", p), r), f(b, 1)));
-    kernel_value *k = let(b, "k", as(b, KERNEL_CONVERT, ELEMENT_I32, n));
+    kernel_value *k = let(b, "k", sub(b, as(b, KERNEL_BITCAST, ELEMENT_I32, t), i(b, ROUNDER_BITS)));
     kernel_value *lower = let(b, "lower", shift_right(b, k, 1));
     kernel_value *other = sub(b, k, lower);
     kernel_value *s1 = let(b, "s1", real(b, shift_left(b, add(b, lower, i(b, 127)), 23)));
@@ -168,11 +173,12 @@ static kernel_value *high_product(builder *b, kernel_value *m, kernel_value *n) 
  * first part fits). From there on the fraction of a * 2/pi is taken from a window of 2/pi's bits (Payne and Hanek): multiples of
  * four quarter turns are never formed, so the result is good over all floats. Both ways are computed; there is no branch. */
 static kernel_value *quarter_turns(builder *b, kernel_value *a, kernel_value **turns) {
-    kernel_value *n = let(b, "n", unary(b, KERNEL_RINT, mul(b, a, f(b, 0x1.45f306p-1))));
+    kernel_value *whole = let(b, "whole", fused(b, a, f(b, 0x1.45f306p-1), f(b, ROUNDER)));
+    kernel_value *n = let(b, "n", sub(b, whole, f(b, ROUNDER)));
     kernel_value *r1 = let(b, "r1", fused(b, n, f(b, -0x1.921fb6p+0), a));
     kernel_value *r2 = fused(b, n, f(b, 0x1.777a5cp-25), r1);
     kernel_value *near = let(b, "near", fused(b, n, f(b, 0x1.ee59dap-50), r2));
-    kernel_value *near_turns = as(b, KERNEL_BITCAST, ELEMENT_U32, as(b, KERNEL_CONVERT, ELEMENT_I32, n));
+    kernel_value *near_turns = bits(b, whole); /* only the last two bits matter */
 
     static const uint32_t two_over_pi[] = {0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
     kernel_value *w = let(b, "w", bits(b, a));

@@ -150,7 +150,7 @@ static const char *make_header(library *l) {
              strcmp(l->parameters, "void") ? l->parameters : "", strcmp(l->parameters, "void") ? ", " : "");
     text_add(&b, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
     text_free(&guard);
-    return keep(l, &b);
+    return c_wrap_lines(l->a, keep(l, &b));
 }
 
 /* ---- the functions ---- */
@@ -172,11 +172,12 @@ static void add_errors(library *l) {
 
 static void add_variant_choice(library *l) {
     text_buffer *b = &l->out;
-    const char *unused = strcmp(l->sizes, "void") ? l->size_values : NULL;
     text_add(b, "/* Which variant holds; -1 when none does. */\nstatic int %s_variant(%s)\n{\n", l->name, l->sizes);
-    if (unused) {
-        text_add(b, "    (void)sizeof((int64_t[]){%s});\n", unused);
-    }
+    for (int i = 0; i < l->k->symbols.count; i++)
+        text_add(b, "    (void)%s;\n", cfamily_find(&l->p, l->k->symbols.at[i])->text);
+    for (int i = 0; i < l->k->scalars.count; i++)
+        if (l->k->scalars.at[i].var)
+            text_add(b, "    (void)%s;\n", cfamily_find(&l->p, l->k->scalars.at[i].var)->text);
     bool always = false;
     for (int i = 0; i < l->plan->variants.count && !always; i++) {
         const cond *c = l->plan->variants.at[i].predicate;
@@ -254,8 +255,9 @@ static void add_check(library *l) {
         const element_info *e = &element_table[a->element];
         text_add(b, "    if (cells_%d >= (int64_t)1 << 60)\n        return %d;\n    if (cells_%d && !%s)\n        return %d;\n",
                  i, CODE_LARGE, i, l->array_names.at[i], CODE_MISSING);
-        text_add(b, "    const char *begin_%d = (const char *)%s, *end_%d = begin_%d + cells_%d / %d * %d;\n", i,
-                 l->array_names.at[i], i, i, i, e->block_elements, a->element == ELEMENT_INDEX ? 4 : e->block_bytes);
+        const char *blocks = e->block_elements > 1 ? arena_printf(l->a, " / %d", e->block_elements) : "";
+        text_add(b, "    const char *begin_%d = (const char *)%s, *end_%d = begin_%d + cells_%d%s * %d;\n", i,
+                 l->array_names.at[i], i, i, i, blocks, a->element == ELEMENT_INDEX ? 4 : e->block_bytes);
     }
     for (int i = 0; i < l->arrays.count; i++)
         for (int j = 0; j < i; j++)
@@ -356,7 +358,7 @@ bool c_build(const proved_plan *proved, const char *directory, diag_list *diags)
         c_plan_head(&source);
         text_add(&source, "%s\n%s\n", l.printed.prelude, l.printed.functions);
         text_add(&source, "%s", text_get(&l.p.prelude)); /* what only the wrapper needs */
-        text_add(&source, "%s", text_get(&l.out));
+        text_add(&source, "%s", c_wrap_lines(a, text_get(&l.out)));
         ok = file_write(arena_printf(a, "%s/%s.h", directory, l.name), header, strlen(header), diags) &&
              file_write(arena_printf(a, "%s/%s.c", directory, l.name), text_get(&source), source.length, diags);
         text_free(&source);

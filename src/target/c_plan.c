@@ -22,6 +22,37 @@ const char *c_comment_text(arena *a, const char *text) {
     return clean;
 }
 
+const char *c_wrap_lines(arena *a, const char *text) {
+    enum { COLUMNS = 128 };
+    text_buffer out = {0};
+    while (*text) {
+        int length = (int)strcspn(text, "\n"), indent = (int)strspn(text, " ");
+        bool comment = text[indent] == '/' || text[indent] == '*'; /* free text has no shape to keep */
+        bool keep = text[0] == '#' || memchr(text, '"', (size_t)length) || comment;
+        const char *lead = "";
+        for (int room = COLUMNS; !keep && length > room; room = COLUMNS - indent - 4) {
+            int at = room, least = indent + 20;
+            while (at > room - 50 && at > least && (text[at] != ' ' || text[at - 1] != ',')) /* behind a comma reads best */
+                at--;
+            if (text[at] != ' ' || text[at - 1] != ',')
+                at = room;
+            while (at > least && text[at] != ' ')
+                at--;
+            if (at == least)
+                break;
+            text_add(&out, "%s%.*s\n", lead, at, text);
+            lead = arena_printf(a, "%*s", indent + 4, "");
+            text += at + 1;
+            length -= at + 1;
+        }
+        text_add(&out, "%s%.*s%s", lead, length, text, text[length] ? "\n" : "");
+        text += length + (text[length] == '\n');
+    }
+    const char *result = arena_strdup(a, text_get(&out));
+    text_free(&out);
+    return result;
+}
+
 static void add_parameter(task *t, const char *type, const char *name, const char *argument) {
     parameter one = {type, name, argument};
     VEC_PUSH(t->p->arena, t->parameters, one);
@@ -281,9 +312,9 @@ bool c_plan_print(arena *a, const launch_plan *plan, const char *linkage, c_plan
             print_variant(&p, plan, i, out->name, linkage, &functions);
         }
     }
-    out->prelude = arena_strdup(a, text_get(&p.prelude));
+    out->prelude = c_wrap_lines(a, text_get(&p.prelude));
     out->helpers = p.helpers;
-    out->functions = arena_strdup(a, text_get(&functions));
+    out->functions = c_wrap_lines(a, text_get(&functions));
     text_free(&p.prelude);
     text_free(&functions);
     return !p.failed;

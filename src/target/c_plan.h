@@ -16,6 +16,8 @@ bool c_plan_print(arena *a, const launch_plan *plan, const char *linkage, c_plan
 void c_plan_head(text_buffer *out);
 /* Free text made safe inside a C comment. */
 const char *c_comment_text(arena *a, const char *text);
+/* Lines over 128 columns continued on the next, deeper one; lines with texts in quotes, and of the preprocessor, stay. */
+const char *c_wrap_lines(arena *a, const char *text);
 
 bool c_emit(const proved_plan *p, text_buffer *out, diag_list *diags);       /* c_plan.c */
 bool c_build(const proved_plan *p, const char *directory, diag_list *diags); /* c_build.c */

@@ -37,7 +37,8 @@ INLINE void f32x16_store(float *p, f32x16 x)
 
 /* One task of block_product.
  * Schedule: BM = 6, BN = 64, K in one piece */
-static void block_product_task(const float *restrict a, const float *restrict b, float *restrict c, int64_t N, int64_t K, int64_t i0, int64_t j0)
+static void block_product_task(const float *restrict a, const float *restrict b, float *restrict c, int64_t N, int64_t K,
+    int64_t i0, int64_t j0)
 {
     f32x16 acc_0_0, acc_0_1, acc_0_2, acc_0_3, acc_1_0, acc_1_1, acc_1_2, acc_1_3;
     f32x16 acc_2_0, acc_2_1, acc_2_2, acc_2_3, acc_3_0, acc_3_1, acc_3_2, acc_3_3;
@@ -122,7 +123,8 @@ static void block_product_task(const float *restrict a, const float *restrict b,
     f32x16_store(&c[(i0 * 6 + 5) * N + j0 * 64 + 48], acc_5_3);
 }
 
-void block_product_variant_0(void *const *arrays, const int64_t *integers, const float *floats, int64_t first, int64_t last, void *scratch)
+void block_product_variant_0(void *const *arrays, const int64_t *integers, const float *floats, int64_t first, int64_t last,
+    void *scratch)
 {
     (void)floats;
     (void)scratch;
