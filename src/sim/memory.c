@@ -311,11 +311,15 @@ void sim_consume(sim_machine *m, sim_thread *t, const sim_access *access, int in
             }
             flat = flat * a->dims[d] + cell[d];
         }
-        if (a->consumed[flat] && promised(m, a, cell)) {
+        bool asked = promised(m, a, cell);
+        if (a->consumed[flat] && asked) {
             sim_stamp before = {.group = 0, .instruction = a->consumer[flat], .thread = -1};
             sim_report_finding(m, SIM_CONTRIBUTION, t, instruction, &before, a->source->name, "%s is consumed a second time",
                                sim_cell_name(m, a, cell));
         }
+        if (!asked)
+            sim_report_finding(m, SIM_CONTRIBUTION, t, instruction, NULL, a->source->name,
+                               "%s is consumed, but is no part of the reduction", sim_cell_name(m, a, cell));
         if (a->consumed[flat] < 2)
             a->consumed[flat]++;
         a->consumer[flat] = instruction;
@@ -325,29 +329,25 @@ void sim_consume(sim_machine *m, sim_thread *t, const sim_access *access, int in
 /* After the last task: was everything promised written, and consumed? */
 static void check_array(sim_machine *m, const sim_array *a) {
     const kernel_array *source = a->source;
-    int64_t cell[16] = {0}, count = 1, missing = 0, twice = 0;
-    const char *first_missing = NULL, *first_twice = NULL;
+    int64_t cell[16] = {0}, count = 1, missing = 0, twice = 0, unasked = 0;
+    const char *first_missing = NULL, *first_twice = NULL, *first_unasked = NULL;
+    int twice_by = -1, unasked_by = -1;
+    const sim_object *o = source->space == SPACE_GHOST ? NULL : &m->globals[a->root];
     for (int d = 0; d < source->rank; d++)
         count = sim_multiply(count, a->dims[d]);
-    const sim_object *o = source->space == SPACE_GHOST ? NULL : &m->globals[a->root];
-    int last_writer = -1;
     for (int64_t n = 0; n < count; n++) {
-        int writes;
-        const sim_cell *c = NULL;
-        if (o) {
-            int64_t unit = sim_unit_of(a, cell);
-            c = &o->cells[(a->view_offset + unit * a->width) / o->grain];
-            writes = c->writes;
-        } else {
-            writes = a->consumed[n];
+        const sim_cell *c = o ? &o->cells[(a->view_offset + sim_unit_of(a, cell) * a->width) / o->grain] : NULL;
+        int writes = c ? c->writes : a->consumed[n], writer = c && c->writer.group ? c->writer.instruction : -1;
+        bool asked = promised(m, a, cell);
+        if (asked && !writes && !missing++)
+            first_missing = sim_cell_name(m, a, cell);
+        if (asked && writes > 1 && o && !o->is_output && !twice++) { /* others were reported when it happened */
+            first_twice = sim_cell_name(m, a, cell);
+            twice_by = writer;
         }
-        if (writes != 1 && promised(m, a, cell)) {
-            if (!writes && !missing++)
-                first_missing = sim_cell_name(m, a, cell);
-            if (writes > 1 && o && !o->is_output && !twice++) { /* others were reported when it happened */
-                first_twice = sim_cell_name(m, a, cell);
-                last_writer = c->writer.group ? c->writer.instruction : -1;
-            }
+        if (!asked && writes && o && !unasked++) {
+            first_unasked = sim_cell_name(m, a, cell);
+            unasked_by = writer;
         }
         for (int d = source->rank; d-- > 0 && ++cell[d] == a->dims[d];)
             cell[d] = 0;
@@ -357,8 +357,12 @@ static void check_array(sim_machine *m, const sim_array *a) {
                            "no task %s %s, nor %lld other cells", o ? "writes" : "consumes", first_missing,
                            (long long)missing - 1);
     if (twice)
-        sim_report_finding(m, SIM_TWICE, NULL, last_writer, NULL, source->name,
+        sim_report_finding(m, SIM_TWICE, NULL, twice_by, NULL, source->name,
                            "%s is written more than once, and so are %lld other cells", first_twice, (long long)twice - 1);
+    if (unasked)
+        sim_report_finding(m, SIM_UNASKED, NULL, unasked_by, NULL, source->name,
+                           "%s is written, and so are %lld other cells, which `cells` leaves out", first_unasked,
+                           (long long)unasked - 1);
 }
 
 void sim_check_promises(sim_machine *m) {

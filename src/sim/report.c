@@ -13,6 +13,7 @@ const sim_kind_info sim_kinds[SIM_KINDS] = {
     [SIM_UNCOVERED] = {"output not written", "coverage", "E0718"},
     [SIM_TWICE] = {"output written twice", "coverage", "E0719"},
     [SIM_CONTRIBUTION] = {"not consumed exactly once", "contribution", "E0720"},
+    [SIM_UNASKED] = {"output written that is not asked for", "coverage", "E0727"},
     [SIM_OVERFLOW] = {"integer overflow", "overflow", "E0721"},
     [SIM_STEPS] = {"too many steps", "termination", "E0722"},
     [SIM_ASYNC] = {"misused by an asynchronous unit", "order", "E0723"},

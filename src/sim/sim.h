@@ -14,7 +14,8 @@ typedef enum sim_kind {
     SIM_STUCK,        /* an mbarrier's phase that never completes, or that is waited for too early or too late */
     SIM_UNCOVERED,    /* a cell that the launch must write and did not */
     SIM_TWICE,        /* an output cell written more than once */
-    SIM_CONTRIBUTION, /* a ghost cell consumed never, or more than once */
+    SIM_CONTRIBUTION, /* a ghost cell consumed never, more than once, or though it is no part of the reduction */
+    SIM_UNASKED,      /* a cell written that the array's `cells` leave out */
     SIM_OVERFLOW,     /* an integer expression that does not fit, or divides by what is not positive */
     SIM_RANGE,        /* an integer outside the range that its let states */
     SIM_LAYOUT,       /* two cells of one array share storage, or a view leaves its object */

@@ -24,8 +24,9 @@ typedef struct trial {
     const char *text;
 } trial;
 
-static const char *const kind_words[] = {"bounds", "unwritten",    "race",     "barrier", "divergence", "stuck", "uncovered",
-                                         "twice",  "contribution", "overflow", "range",   "layout",     "async", "steps"};
+static const char *const kind_words[] = {"bounds",   "unwritten", "race",   "barrier",      "divergence",
+                                         "stuck",    "uncovered", "twice",  "contribution", "unasked",
+                                         "overflow", "range",     "layout", "async",        "steps"};
 
 static inline void show(const diag_list *d, const char *name, const char *what) {
     fprintf(stderr, "%s: %s\n", name, what);

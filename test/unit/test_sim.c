@@ -231,6 +231,8 @@ static void results_are_written_once(void **state) {
         {"an update written twice", "M = 4", SIM_TWICE, "`y[0]`",
          "kernel k { symbol M task (i < M) global update y: f32[M] cells (j) where j < 2 if i < 2 { store y[i] <- 1:f32 store "
          "y[i] <- 2:f32 } }"},
+        {"an update beyond its promise", "M = 4", SIM_UNASKED, "`y[2]`",
+         "kernel k { symbol M task (i < M) global update y: f32[M] cells (j) where j < 2 if i < 3 { store y[i] <- 1:f32 } }"},
         {"a reduction", "K = 37", CLEAN, NULL,
          "kernel k { symbol K task (t < 1) ghost used: f32[K] for i in 0 .. K step 16 { consume used[i:16] active K - i } }"},
         {"its remainder dropped", "K = 37", SIM_CONTRIBUTION, "`used[32]`, nor 4 other",
@@ -240,6 +242,9 @@ static void results_are_written_once(void **state) {
         {"a causal promise", "K = 5", CLEAN, NULL,
          "kernel k { symbol K task (t < K) ghost used: f32[K, K] cells (i, j) where j <= i for j in 0 .. t + 1 { consume used[t, "
          "j] } }"},
+        {"more than the promise", "K = 5", SIM_CONTRIBUTION, "no part of the reduction",
+         "kernel k { symbol K task (t < K) ghost used: f32[K, K] cells (i, j) where j <= i for j in 0 .. K { consume used[t, j] "
+         "} }"},
         {"a grid-wide sum", "N = 5", CLEAN, NULL,
          "kernel k { symbol N task (t < N) lane (l < 2) global out y: f32[2] grid_reduce add y[l] <- 1:f32 }"},
         {"given twice by a task", "N = 5", SIM_TWICE, "two values",
