@@ -276,11 +276,31 @@ bool may_vectorise(lower *l, const tile_range *r)
     return (capacity < 0 || 2 * capacity >= l->machine->vector_lanes) && !is_guarded(l, r);
 }
 
+/* Whether a load in v with an outside value may leave its array along r: an elementwise nest opens vectors only where they are
+ * inside, a reduction has no such place. */
+static bool leaves_along(lower *l, const tile_value *v, const tile_range *r, unsigned char *seen)
+{
+    if (seen[v->id]++ || l->held[v->id] || l->held_scalar[v->id])
+        return false;
+    if (v->op == TILE_PARAM && v->side == 1 && l->join_right && leaves_along(l, l->join_right[v->field], r, seen))
+        return true;
+    for (int d = 0; v->has_outside && d < v->array->rank; d++)
+        if (ix_mentions(v->indices[d], r->var) && !(v->indices[d]->op == IX_VAR && ix_equal(r->extent, v->array->dims[d])))
+            return true;
+    for (int i = 0; i < v->operand_count; i++)
+        if (leaves_along(l, v->operands[i], r, seen))
+            return true;
+    return false;
+}
+
 static int operand_score(lower *l, const tile_value *heavy, const tile_range *r)
 {
     int total = 0;
-    for (int i = 0; i < heavy->operand_count; i++)
+    for (int i = 0; i < heavy->operand_count; i++) {
+        if (leaves_along(l, heavy->operands[i], r, NEW_ARRAY(l->arena, unsigned char, l->value_count)))
+            return INT_MIN;
         total = add_scores(total, vector_score(l, heavy->operands[i], r));
+    }
     return total;
 }
 
