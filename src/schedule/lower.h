@@ -121,8 +121,9 @@ void hold_value(lower *l, tile_value *v);
 /* The same as elements of `type` (a narrow operand kept as f32), in panels of `panel_width` along `panel` when that is not NULL. */
 void hold_value_as(lower *l, tile_value *v, element_type type, const tile_range *panel, int64_t panel_width);
 point point_new(lower *l);
-/* The bounds of r's loop at the point: local, lo inclusive and hi exclusive; atoms that cannot bound it become *guard. */
-void loop_bounds(point *p, const tile_range *r, index_expr **lo, index_expr **hi, cond **guard);
+/* The bounds of r's loop at the point: local, lo inclusive and hi exclusive; atoms that cannot bound it become *guard. `steps`: the loop goes
+ * in steps of more than one, so hi must not be below lo. */
+void loop_bounds(point *p, const tile_range *r, bool steps, index_expr **lo, index_expr **hi, cond **guard);
 /* Opens a loop over r at the point, with atoms applied; `body` runs with r open, once or (main and edge) several times. */
 typedef void (*nest_body)(point *p, void *context);
 void open_loop(point *p, tile_range *r, nest_body body, void *context, source_span span);

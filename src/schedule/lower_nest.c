@@ -17,7 +17,7 @@ static bool others_open(const point *p, const atom *a, const tile_range *r)
     return true;
 }
 
-void loop_bounds(point *p, const tile_range *r, index_expr **lo, index_expr **hi, cond **guard)
+void loop_bounds(point *p, const tile_range *r, bool steps, index_expr **lo, index_expr **hi, cond **guard)
 {
     lower *l = p->l;
     arena *a = l->arena;
@@ -50,7 +50,7 @@ void loop_bounds(point *p, const tile_range *r, index_expr **lo, index_expr **hi
     }
     if (refined) {
         *lo = name_index(l, p->block, arena_printf(a, "%s_first", r->name), *lo);
-        *hi = name_index(l, p->block, arena_printf(a, "%s_end", r->name), ix_max(a, *lo, *hi));
+        *hi = name_index(l, p->block, arena_printf(a, "%s_end", r->name), steps ? ix_max(a, *lo, *hi) : *hi);
     }
 }
 
@@ -77,7 +77,7 @@ void open_loop(point *p, tile_range *r, nest_body body, void *context, source_sp
     }
     index_expr *lo, *hi;
     cond *guard;
-    loop_bounds(p, r, &lo, &hi, &guard);
+    loop_bounds(p, r, false, &lo, &hi, &guard);
     kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), lo, hi, 1, span);
     point inner = point_copy(p);
     inner.block = &s->body;
@@ -107,7 +107,7 @@ void open_blocked(point *p, tile_range *r, int block, block_body body, void *con
     arena *a = l->arena;
     index_expr *lo, *hi;
     cond *guard;
-    loop_bounds(p, r, &lo, &hi, &guard);
+    loop_bounds(p, r, true, &lo, &hi, &guard);
     int64_t constant = -1;
     bool known = known_span(lo, hi, &constant);
     if (block > 1 && !(known && constant < block)) {
@@ -243,7 +243,7 @@ static void elementwise_innermost(point *p, elementwise *e)
     int64_t lanes = l->machine->vector_lanes;
     index_expr *lo, *hi;
     cond *guard;
-    loop_bounds(p, r, &lo, &hi, &guard); /* a guarded range is never the vector range */
+    loop_bounds(p, r, true, &lo, &hi, &guard); /* a guarded range is never the vector range */
     if (!has_outside(l, e->value, NEW_ARRAY(a, unsigned char, l->value_count))) {
         open_vectors(p, r, lo, hi, 1, false, elementwise_vector, e, e->span);
         return;

@@ -336,6 +336,7 @@ static void lower_loop(lower *l, const tile_stmt *s)
     int64_t constant = 0;
     index_expr *extent = lower_expression(l, r->extent), *tile = lower_expression(l, r->size), *lo = ix_const(a, 0), *hi = extent;
     cond *before = NULL;
+    bool one_tile = r->whole || ix_equal(extent, tile);
     int atoms_outside = l->atoms.count;
     bool refined = false;
     atom_list parts = {0};
@@ -373,13 +374,13 @@ static void lower_loop(lower *l, const tile_stmt *s)
     }
     if (refined) {
         lo = name_index(l, l->block, arena_printf(a, "%s_from", r->name), lo);
-        hi = name_index(l, l->block, arena_printf(a, "%s_to", r->name), ix_max(a, lo, hi));
+        /* A loop over tiles with nothing between its bounds makes no trip; a single tile's count must not be negative. */
+        hi = name_index(l, l->block, arena_printf(a, "%s_to", r->name), one_tile ? ix_max(a, lo, hi) : hi);
     }
     size_t values = (size_t)l->value_count;
     kernel_array **held = NEW_ARRAY(a, kernel_array *, values);
     memcpy(held, l->held, values * sizeof *held);
     range_place *place = &l->place[r->id];
-    bool one_tile = r->whole || ix_equal(extent, tile);
     if (one_tile) {
         *place = (range_place){lo, refined ? name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_sub(a, hi, lo)) : hi, range_capacity(r), true};
     } else {
