@@ -70,9 +70,9 @@ compile: $(objects) $(if $(program),$(BUILD)/src/main.o) $(unit_sources:%.c=$(BU
 
 unit: $(unit_programs)
 
-# Value suites: test/run/X.c, each a program, with what they share in test/run/trial.
+# Value suites: test/run/X.c (not beginning with `_`), each a program, with what they share in test/run/trial.
 trial_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/run/trial/*.c))
-values: $(patsubst test/run/%.c,$(BUILD)/values/%,$(wildcard test/run/*.c))
+values: $(patsubst test/run/%.c,$(BUILD)/values/%,$(filter-out test/run/_%,$(wildcard test/run/*.c)))
 $(BUILD)/values/%: $(BUILD)/test/run/%.o $(trial_objects) $(BUILD)/libtilec.a
 	@mkdir -p $(@D)
 	$(CC) $(link) $(LDFLAGS) -o $@ $^ $(libraries)

@@ -49,8 +49,20 @@ typedef struct totals {
         empty_launches;
     double worst;
     double proof_ms, slowest_proof_ms;
-    int64_t current; /* the program being worked on; -1 at the end: says where a crash happened */
+    double stage_ms[STAGE_VALUE + 1]; /* processor time */
+    int64_t current;                  /* the program being worked on; -1 at the end: says where a crash happened */
 } totals;
+
+static totals *clock_totals;
+static clock_t clock_began;
+
+/* Adds the processor time since the last call to a stage. (The C compiler's is a child's, and is not counted here.) */
+static void spent(stage s) {
+    clock_t now = clock();
+    if (clock_totals)
+        clock_totals->stage_ms[s] += 1e3 * (double)(now - clock_began) / CLOCKS_PER_SEC;
+    clock_began = now;
+}
 
 typedef struct item {
     program *program;
@@ -109,10 +121,13 @@ static bool compile_item(item *it, const char *text) {
     it->kernel = it->module->kernels.at[0];
     if (!tile_check(it->kernel, &it->diags))
         return stop(it, STAGE_CHECK, trial_first_error(&it->diags));
+    spent(STAGE_LOAD);
     if (!survives_text(it))
         return false;
+    spent(STAGE_TEXT);
     if (!oracle_check_tilings(it->kernel, 3, it->seed, &it->diags))
         return stop(it, STAGE_TILINGS, trial_first_error(&it->diags));
+    spent(STAGE_TILINGS);
     /* Every other program runs at the compiler's tile sizes, the others at random ones (smaller again when they need too much memory). */
     for (int attempt = 0; attempt < 5; attempt++) {
         tile_binding tiles[32];
@@ -131,12 +146,14 @@ static bool compile_item(item *it, const char *text) {
         if (!count || strncmp(why, "E05", 3) || attempt == 4)
             return stop(it, STAGE_COMPILE, why);
     }
+    spent(STAGE_COMPILE);
     text_buffer out = {0};
     if (!it->ck.plan || !target_find("c")->emit(it->ck.plan, &out, &it->diags)) {
         text_free(&out);
         return stop(it, STAGE_EMIT, trial_first_error(&it->diags));
     }
     it->emitted = out.text;
+    spent(STAGE_EMIT);
     return true;
 }
 
@@ -193,7 +210,9 @@ static bool run_item(item *it, void *handle, totals *t) {
             oracle_arguments arguments = {(const void *const *)c.data, c.scalars, c.symbols};
             oracle_result expected = {0};
             if (oracle_run(it->ck.tiles, &arguments, &options, &expected, &it->diags)) {
+                spent(STAGE_VALUE);
                 good = run_once(it, handle, &c, &expected, t);
+                spent(STAGE_RUN);
                 t->empty_launches += zeros;
             } else {
                 good = stop(it, STAGE_VALUE, trial_first_error(&it->diags));
@@ -341,6 +360,8 @@ static void count_kernel(const item *it, totals *t) {
 static void work(const run_options *o, int from, int to, totals *t) {
     item *items[BATCH];
     int n = 0;
+    clock_totals = t;
+    clock_began = clock();
     for (int number = from; number < to; number++) {
         program *p = program_new(o->seed, number);
         items[n] = item_new(p, o->seed, number);
@@ -359,6 +380,7 @@ static void work(const run_options *o, int from, int to, totals *t) {
         t->done++;
         if (items[i]->failed) {
             t->failed++;
+            clock_totals = NULL;
             if (t->failed <= 12)
                 report(items[i], o, from + i);
         }
@@ -374,6 +396,8 @@ static void add_totals(totals *to, const totals *from) {
         x[i] += y[i];
     to->worst = from->worst > to->worst ? from->worst : to->worst;
     to->proof_ms += from->proof_ms;
+    for (int i = 0; i <= STAGE_VALUE; i++)
+        to->stage_ms[i] += from->stage_ms[i];
     to->slowest_proof_ms = from->slowest_proof_ms > to->slowest_proof_ms ? from->slowest_proof_ms : to->slowest_proof_ms;
 }
 
@@ -429,6 +453,11 @@ static int conclude(const run_options *o, const totals *t, int lost, double seco
     }
     printf("  %lld statements; %lld variants; proofs %.1f ms on average, %.0f ms at most\n", (long long)t->statements,
            (long long)t->variants, t->done ? t->proof_ms / (double)t->done : 0, t->slowest_proof_ms);
+    printf("  processor time a program:");
+    for (int i = STAGE_LOAD; i <= STAGE_VALUE; i++)
+        if (i != STAGE_CC && i != STAGE_CHECK)
+            printf(" %s %.1f ms,", stage_names[i], t->done ? t->stage_ms[i] / (double)t->done : 0);
+    printf("\n");
     return failed;
 }
 
