@@ -63,7 +63,8 @@ static bool reject_one(const char *path) {
     char *expected = read_text(expected_path);
     bool same = expected && !strcmp(got, expected) && !m && diags.errors > 0;
     if (!same)
-        print_message("%s: %s\n--- expected\n%s--- got\n%s", path, m ? "was accepted" : "says something else", expected ? expected : "(no file)\n", got);
+        print_message("%s: %s\n--- expected\n%s--- got\n%s", path, m ? "was accepted" : "says something else",
+                      expected ? expected : "(no file)\n", got);
     free(expected);
     free(got);
     free(source);
