@@ -132,6 +132,16 @@ bool arguments_add(argument_list *list, const char *text) {
     int at = binding_find_array(&list->call->binding, name);
     if (at < 0) /* says what there is */
         return call_bind_array(list->call, name, ELEMENT_F32, 0, NULL, NULL, list->diags);
+    if (list->call->arrays.at[at].declared->role == ARRAY_OUT) {
+        diag *g = diag_error(list->diags, "E0864", (source_span){0}, "--arg %s=%s: `%s` is a result", name, what, name);
+        diag_note(list->diags, g, "--out %s=FILE.npy writes it", name);
+        return false;
+    }
+    for (int i = 0; i < list->items.count; i++)
+        if (strcmp(list->items.at[i].name, name) == 0) {
+            diag_error(list->diags, "E0860", (source_span){0}, "--arg %s: given twice", name);
+            return false;
+        }
     const char *colon = strchr(what, ':');
     const char *word = colon ? arena_strndup(list->arena, what, (size_t)(colon - what)) : what;
     recipe_kind recipe = recipe_by_name(word);

@@ -102,6 +102,7 @@ void recipe_fill(recipe_kind kind, uint64_t seed, element_type type, int64_t bou
     }
     if (bound > 0) {
         int32_t *out = data;
+        bound = bound > INT32_MAX ? INT32_MAX : bound; /* what an index word can hold */
         for (int64_t i = 0; i < count; i++)
             out[i] = kind == RECIPE_ZEROS ? 0 : (int32_t)((kind == RECIPE_IOTA ? (uint64_t)i : recipe_next(&state)) % (uint64_t)bound);
         return;

@@ -252,7 +252,9 @@ bool call_bind_scalar(run_call *c, const char *name, double value, diag_list *di
     if (at < 0)
         return unknown_argument(c, name, diags);
     const tile_scalar *t = c->scalars.at[at].declared;
-    if (t->type != ELEMENT_F32 && (value != (double)(int64_t)value)) {
+    /* Beyond 2^53 a double may stand for several whole numbers; NaN fails every comparison. */
+    bool whole = value >= -0x1p53 && value <= 0x1p53 && value == (double)(int64_t)value;
+    if (t->type != ELEMENT_F32 && !whole) {
         diag_error(diags, "E0647", t->span, "argument `%s` is a whole number, not %g", name, value);
         return false;
     }

@@ -135,6 +135,12 @@ expect("run with an extent too large", run("run", source, "--kernel", "add", "--
 expect("run with a misspelt recipe", run("run", source, "--kernel", "add", "--arg", "a=randon:1"), 1, "E0864", "did you mean random?")
 expect("run with a scalar", run("run", source, "--kernel", "scale", "--shape", "N=3", "--arg", "x=iota", "--arg", "s=0.5"), 0, "0, 0.5, 1")
 expect("run with a scalar that is no number", run("run", source, "--kernel", "scale", "--arg", "s=half"), 1, "E0864")
+expect("a whole number with a fraction", run("run", source, "--kernel", "put", "--shape", "T=4,D=8", "--arg", "row=iota", "--arg", "cache=zeros",
+                                             "--arg", "pos=1.5"), 1, "E0647", "whole number")
+for value in ["nan", "1e300"]:
+    expect(f"a whole number that is {value}", run("run", source, "--kernel", "put", "--shape", "T=4,D=8", "--arg", f"pos={value}"), 1, "E0647")
+expect("an argument given twice", run("run", source, "--kernel", "add", *ones, "--arg", "a=zeros"), 2, "E0860", "given twice")
+expect("a result as an argument", run("run", source, "--kernel", "add", *ones, "--arg", "y=zeros"), 1, "E0864", "--out")
 expect("run with a scalar missing", run("run", source, "--kernel", "scale", "--shape", "N=3", "--arg", "x=iota"), 1, "E0650", "`s`")
 expect("tile sizes by hand", run("run", source, "--kernel", "product", "--set", "BM=8,BN=16", "--set", "BK=4", "--shape", "M=13,N=17,K=9",
                                  "--arg", "a=random:1", "--arg", "b=random:2"), 0, "all 221 elements")
