@@ -70,7 +70,7 @@ bool compile_bind_statics(arena *a, const tile_kernel *k, const compile_options 
     }
     for (int i = 0; i < out->statics.count; i++)
         if (out->statics.at[i].value < 0) {
-            diag *g = diag_error(diags, "E0592", k->span, "`static %s` of %s cannot be %lld", out->statics.at[i].name, k->name,
+            diag *g = diag_error(diags, "E0512", k->span, "`static %s` of %s cannot be %lld", out->statics.at[i].name, k->name,
                                  (long long)out->statics.at[i].value);
             diag_note(diags, g, "a static is an extent or a size: 0 or more");
             return false;
@@ -78,7 +78,7 @@ bool compile_bind_statics(arena *a, const tile_kernel *k, const compile_options 
     if (!missing)
         return true;
     if (!o->sample_statics) {
-        diag *g = diag_error(diags, "E0590", k->span, "%s needs a value for `static %s`", k->name, first);
+        diag *g = diag_error(diags, "E0510", k->span, "%s needs a value for `static %s`", k->name, first);
         diag_note(diags, g, "no argument's shape gives it: pass --shape %s=.., or write a default, `static %s = ..`", first, first);
         return false;
     }
@@ -94,7 +94,7 @@ bool compile_bind_statics(arena *a, const tile_kernel *k, const compile_options 
         if (statics_agree(k, out))
             return true;
     }
-    diag *g = diag_error(diags, "E0590", k->span, "%s needs a value for `static %s`", k->name, first);
+    diag *g = diag_error(diags, "E0510", k->span, "%s needs a value for `static %s`", k->name, first);
     diag_note(diags, g, "no sample value satisfies the kernel's `where`: pass --shape %s=..", first);
     return false;
 }

@@ -35,7 +35,7 @@ tile_module *compile_load(arena *a, const char *path, const char *text, diag_lis
 /* Schedules, lowers, proves. False with diagnostics. */
 bool compile_kernel(arena *a, const tile_module *m, const tile_kernel *k, const compile_options *o, compiled_kernel *out, diag_list *diags);
 
-/* The statics' values: the options', else the declared defaults, else samples when those are allowed; false with E0590. */
+/* The statics' values: the options', else the declared defaults, else samples when those are allowed; false with E0510. */
 bool compile_bind_statics(arena *a, const tile_kernel *k, const compile_options *o, compiled_kernel *out, diag_list *diags);
 /* The verdicts, a line each, with the launch checks. */
 void compile_print_proof(const compiled_kernel *c, text_buffer *out);

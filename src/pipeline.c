@@ -47,7 +47,7 @@ static bool run_specialise(pipeline_state *s) {
 static bool run_lower(pipeline_state *s) {
     const target_limits *limits = s->options->target->limits();
     if (limits->has_lanes) {
-        diag_error(s->diags, "E0591", s->out->source->span, "lowering for target %s is not built yet", s->options->target->name);
+        diag_error(s->diags, "E0511", s->out->source->span, "lowering for target %s is not built yet", s->options->target->name);
         return false;
     }
     return lower_cpu(s->arena, s->out->tiles, s->options->target->machine(), &s->out->lowered, s->diags);
