@@ -1,0 +1,123 @@
+/* A stranger's program: calls what `tilec build --target c` wrote, compares with plain loops, splits tasks among threads. */
+#include "gather.h"
+#include "product.h"
+#include "row_soft.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures;
+
+static void say(int good, const char *name) {
+    printf("%s %s\n", good ? "ok" : "FAIL", name);
+    failures += !good;
+}
+
+static float half_value(uint16_t h) /* normal numbers and zero only */
+{
+    return h & 0x7fff ? ldexpf((float)((h & 0x3ff) | 0x400), ((h >> 10) & 31) - 25) * (h & 0x8000 ? -1.0f : 1.0f) : 0;
+}
+
+static int product_is_right(int64_t m, int64_t k, int64_t n) {
+    uint16_t *a = malloc((size_t)(m * k + 1) * 2), *b = malloc((size_t)(k * n + 1) * 2);
+    float *c = malloc((size_t)(m * n + 1) * 4);
+    unsigned seed = 1;
+    for (int64_t i = 0; i < m * k; i++)
+        a[i] = (uint16_t)(0x3800 + (seed = seed * 1103515245 + 12345) / 65536 % 1024);
+    for (int64_t i = 0; i < k * n; i++)
+        b[i] = (uint16_t)(0xb800 + (seed = seed * 1103515245 + 12345) / 65536 % 1024);
+    memset(c, 0xff, (size_t)(m * n + 1) * 4);
+    int good = product(a, b, c, m, k, n) == 0;
+    for (int64_t i = 0; good && i < m; i++)
+        for (int64_t j = 0; good && j < n; j++) {
+            double sum = 0, size = 0;
+            for (int64_t l = 0; l < k; l++) {
+                double p = (double)half_value(a[i * k + l]) * (double)half_value(b[l * n + j]);
+                sum += p;
+                size += fabs(p);
+            }
+            good = fabs((double)c[i * n + j] - sum) <= size * 1e-6 * (1 + (double)k / 64);
+        }
+    free(a);
+    free(b);
+    free(c);
+    return good;
+}
+
+static float *soft_x, *soft_y, *soft_s;
+static int64_t soft_rows, soft_columns;
+typedef struct share {
+    int64_t first, last;
+} share;
+
+static void *run_share(void *argument) {
+    share *s = argument;
+    void *scratch = aligned_alloc(64, row_soft_scratch_bytes());
+    row_soft_tasks(soft_x, soft_y, soft_s, soft_rows, soft_columns, s->first, s->last, scratch);
+    free(scratch);
+    return NULL;
+}
+
+int main(void) {
+    say(product_is_right(1, 1, 1) && product_is_right(33, 65, 127) && product_is_right(100, 300, 257), "built product");
+    say(product_is_right(0, 5, 7) && product_is_right(5, 0, 7) && product_is_right(5, 7, 0), "built product of nothing");
+
+    float table[6], y[8], wanted[8] = {10, 12, 2, 4, 6, 8, 0, 0};
+    int32_t ids[4] = {2, 0, 1, 2};
+    for (int i = 0; i < 6; i++)
+        table[i] = (float)(i + 1);
+    say(!gather(table, ids, y, 3, 2, 4, 3, 2.0f) && !memcmp(y, wanted, sizeof y), "built gather");
+    say(gather(table, ids, y, 3, 1, 4, 3, 2.0f) != 0 && strstr(gather_error(gather(table, ids, y, 3, 1, 4, 3, 2.0f)), "where"),
+        "where is checked");
+    say(strstr(gather_error(gather(table, ids, y, 3, 2, 4, 5, 2.0f)), "len") != NULL, "scalar range is checked");
+    say(strstr(gather_error(gather(table, ids, y, 3, 2, -4, 0, 2.0f)), "extent") != NULL, "extents are checked");
+    say(strstr(gather_error(gather(table, ids, NULL, 3, 2, 4, 0, 2.0f)), "memory") != NULL, "missing arrays are refused");
+    say(strstr(gather_error(gather(table, ids, table, 3, 2, 3, 0, 2.0f)), "overlap") != NULL, "overlap is refused");
+    int32_t bad[4] = {2, 0, 3, 2}, negative[4] = {2, -1, 0, 2};
+    memcpy(y, wanted, sizeof y);
+    say(strstr(gather_error(gather(table, bad, y, 3, 2, 4, 3, 2.0f)), "ids") &&
+            strstr(gather_error(gather(table, negative, y, 3, 2, 4, 3, 2.0f)), "ids") && !memcmp(y, wanted, sizeof y),
+        "index data is checked before anything is written");
+    say(!strcmp(gather_error(0), "no error") && !strcmp(gather_error(99), "unknown code") &&
+            !strcmp(gather_error(-1), "unknown code"),
+        "every code has a text");
+
+    soft_rows = 61;
+    soft_columns = 100;
+    size_t cells = (size_t)(soft_rows * soft_columns);
+    soft_x = malloc(cells * 4);
+    soft_y = malloc(cells * 4);
+    soft_s = malloc((size_t)soft_rows * 4);
+    float *whole = malloc(cells * 4), *sums = malloc((size_t)soft_rows * 4);
+    for (size_t i = 0; i < cells; i++)
+        soft_x[i] = (float)(i * 7 % 31) * 0.25f - 3;
+    int good = row_soft(soft_x, whole, sums, soft_rows, soft_columns) == 0;
+    for (int64_t r = 0; good && r < soft_rows; r++) {
+        double sum = 0, max = -INFINITY;
+        for (int64_t c = 0; c < soft_columns; c++)
+            max = fmax(max, (double)soft_x[r * soft_columns + c]);
+        for (int64_t c = 0; c < soft_columns; c++)
+            sum += exp((double)soft_x[r * soft_columns + c] - max);
+        for (int64_t c = 0; c < soft_columns; c++)
+            good =
+                good && fabs((double)whole[r * soft_columns + c] - exp((double)soft_x[r * soft_columns + c] - max) / sum) < 1e-6;
+    }
+    say(good, "built softmax");
+    int64_t tasks = row_soft_task_count(soft_rows, soft_columns);
+    share shares[3] = {{0, tasks / 3}, {tasks / 3, tasks / 2}, {tasks / 2, tasks}};
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, run_share, &shares[i]);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    say(!memcmp(whole, soft_y, cells * 4) && !memcmp(sums, soft_s, (size_t)soft_rows * 4),
+        "threads of one's own give the same bits");
+    free(soft_x);
+    free(soft_y);
+    free(soft_s);
+    free(whole);
+    free(sums);
+    return failures != 0;
+}
