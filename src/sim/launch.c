@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_THREADS = 4096, MOST_SLOTS = 4096 };
+enum { MOST_THREADS = 4096, MOST_SLOTS = 4096, MOST_ROWS = 1024 };
 
 static bool refuse(sim_machine *m, const char *code, source_span span, const char *text) {
     diag_error(m->diags, code, span, "%s", text);
@@ -82,6 +82,19 @@ static bool shape_levels(sim_machine *m) {
         slots = sim_add(slots, k->mbarriers.at[i]->slots);
     if (slots > MOST_SLOTS)
         return refuse(m, "E0710", k->span, "the simulator keeps at most 4096 slots of mbarriers");
+    int64_t elements = 0;
+    for (int i = 0; i < k->fragments.count; i++) {
+        const kernel_fragment *f = k->fragments.at[i];
+        if (f->rows > MOST_ROWS || f->columns > MOST_ROWS)
+            return refuse(m, "E0710", f->span, "the simulator keeps fragments of at most 1024 rows and columns");
+        elements =
+            sim_add(elements, sim_multiply((int64_t)f->rows * f->columns, sim_multiply(f->count, threads / m->sizes[f->holder])));
+    }
+    /* what threads and fragments keep beside arrays */
+    int64_t held = sim_multiply(elements, 9);
+    held = sim_add(held, sim_multiply(threads, 8 * ((int64_t)m->program->places + m->program->variables + m->program->counters)));
+    if (held > m->options.byte_limit)
+        return refuse(m, "E0710", k->span, "fragments and named values need more memory than the simulation may hold");
     m->threads = (int)threads;
     m->meeting = NEW_ARRAY(m->memory, sim_thread *, threads);
     m->tasks = 1;

@@ -142,8 +142,6 @@ static sim_access access_of(compiler *c, const kernel_access *x) {
     access.active = integer(c, x->active);
     access.lanes = x->lanes;
     access.vector_dim = x->vector_dim;
-    if (x->array->rank > 16)
-        beyond(c, c->stmt->span, "arrays of more than 16 dimensions");
     return access;
 }
 
@@ -495,6 +493,9 @@ sim_program *sim_compile(arena *a, const kernel_ir *k, diag_list *diags) {
             p->id_variable[i][d] = sim_variable(a, p, k->levels.at[i].ids[d]);
     }
     compiler c = {.a = a, .p = p, .diags = diags};
+    for (int i = 0; i < k->arrays.count; i++)
+        if (k->arrays.at[i]->rank > 16)
+            beyond(&c, k->arrays.at[i]->span, "arrays of more than 16 dimensions");
     compile_block(&c, &k->body);
     kernel_stmt *end = NEW(a, kernel_stmt);
     end->kind = KSTMT_COMMENT;

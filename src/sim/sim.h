@@ -79,8 +79,8 @@ bool sim_run(arena *a, const kernel_ir *k, const sim_arguments *args, const sim_
 bool sim_run_plan(arena *a, const launch_plan *plan, const sim_arguments *args, const sim_options *options, sim_report *report,
                   diag_list *diags);
 
-/* Runs a kernel at a witness, "M = 1, N = 33, i0 = 0": symbols and scalars take these values (unnamed symbols 1, unnamed scalars the least
- * that they may be, or 1; other names are places inside the launch and say nothing here). Inputs are random by the seed, index arrays
+/* Runs a kernel at a witness, "M = 1, N = 33, i0 = 0": symbols and scalars take these values (unnamed ones what an `assume S == ...` gives, else
+ * the least that they may be, or 1; other names are places inside the launch and say nothing here). Inputs are random by the seed, index arrays
  * within their bounds. Returns and reports as sim_run does: true means that nothing misbehaved. */
 bool sim_witness(arena *a, const kernel_ir *k, const char *bindings, const sim_options *options, sim_report *report,
                  diag_list *diags);

@@ -135,6 +135,22 @@ static void fill(const kernel_array *array, unsigned char *bytes, int64_t size, 
     }
 }
 
+/* An unnamed symbol S takes the value that an assumption `S == expression` gives it. */
+static void settle_unnamed(const kernel_ir *k, const pairs *named, values *v) {
+    for (int i = 0; i < k->assumptions.count; i++) {
+        const cond *c = k->assumptions.at[i];
+        for (int side = 0; c->op == COND_EQ && side < 2; side++) {
+            const index_expr *symbol = side ? c->y : c->x, *given = side ? c->x : c->y;
+            for (int s = 0; symbol->op == IX_VAR && s < k->symbols.count; s++) {
+                int64_t value;
+                if (k->symbols.at[s] == symbol->var && !pair_of(named, symbol->var->name) && !ix_mentions(given, symbol->var) &&
+                    ix_eval(given, look_up, v, &value) && value >= 0)
+                    v->integers[s] = value;
+            }
+        }
+    }
+}
+
 static bool make_values(arena *a, const kernel_ir *k, const pairs *named, values *out, float **floats, diag_list *diags) {
     int next = k->symbols.count, next_float = 0;
     out->integers = NEW_ARRAY(a, int64_t, k->symbols.count + k->scalars.count);
@@ -154,6 +170,7 @@ static bool make_values(arena *a, const kernel_ir *k, const pairs *named, values
         else
             (*floats)[next_float++] = p ? (float)p->number : 1;
     }
+    settle_unnamed(k, named, out);
     return true;
 }
 

@@ -307,6 +307,11 @@ static void launches_that_break_declarations_are_refused(void **state) {
     (void)state;
     static const trial trials[] = {
         {"an assumption", "N = 3", REFUSED, "assumes `4 <= N`", "kernel k { symbol N task (t < 1) assume 4 <= N comment \"\" }"},
+        {"an unnamed symbol that an assumption settles", "N = 9", CLEAN, NULL,
+         "kernel k { symbol N, S task (t < S) global out y: f32[S] assume S == floor((N + 3) / 4) store y[t] <- 1:f32 }"},
+        {"fragments beyond the limit", "", REFUSED, "1024 rows",
+         "kernel k { symbol N task (t < 1) subgroup (w < 1) lane (l < 4) fragment f: accumulator f32 2000 x 4 held by subgroup\n"
+         "fragment_fill f <- 1:f32 }"},
         {"a scalar's range", "s = 9", REFUSED, "`s` = 9",
          "kernel k { symbol N scalar s: i32 in 0 .. 8 task (t < 1) comment \"\" }"},
         {"no block", "G = 0", REFUSED, "the grid has no block",
