@@ -103,8 +103,12 @@ static void make_ghost(reduction *c)
                 if (global[q])
                     mapped = cond_substitute(a, mapped, range->var, global[q]);
             }
-            if (all)
-                where = cond_and(a, where, mapped);
+            if (!all) { /* how much of it is visited depends on the tile of a range that the reduction does not have */
+                VEC_PUSH(a, l->out->routes, arena_printf(a, "line %d: %s is not counted: its predicate ties it to ranges it does not have",
+                                                         c->heavy->span.line, tile_op_table[c->heavy->op].name));
+                return;
+            }
+            where = cond_and(a, where, mapped);
         }
     }
     c->ghost = kernel_add_array(l->ir, lower_name(l, "reduced"), SPACE_GHOST, USE_LOCAL, ELEMENT_BOOL, rank, dims);
