@@ -37,7 +37,7 @@ static void convert_element(element_type from, element_type to, bool saturate, d
     if (low == high && *v == low)
         return;
     *e = fmax(high - *v, *v - low);
-    if (!isfinite(*e) || *e < 0)
+    if (!isfinite(*e) || !(low <= *v && *v <= high)) /* the interval wraps */
         *e = INFINITY;
 }
 
