@@ -1,13 +1,14 @@
 /* What this computer offers to emitted C, probed once. */
 #include "target/c_plan.h"
+#include <pthread.h>
 #include <unistd.h>
 
 enum { PRIVATE_BYTES = 8 * 1024 * 1024, DEFAULT_CACHE_BYTES = 512 * 1024 };
 
-const machine_model *c_machine(void) {
-    static machine_model m;
-    if (m.target)
-        return &m;
+static machine_model machine;
+static pthread_once_t machine_probed = PTHREAD_ONCE_INIT; /* two threads may be the first to ask */
+
+static void probe_machine(void) {
     machine_model probed = {.vector_lanes = 4, .vector_registers = 16, .private_bytes = PRIVATE_BYTES};
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_cpu_init();
@@ -25,9 +26,13 @@ const machine_model *c_machine(void) {
 #endif
     probed.cache_bytes = cache > 0 ? cache : DEFAULT_CACHE_BYTES;
     probed.workers = workers > 0 ? (int)workers : 1;
-    m = probed;
-    m.target = "c";
-    return &m;
+    probed.target = "c";
+    machine = probed;
+}
+
+const machine_model *c_machine(void) {
+    pthread_once(&machine_probed, probe_machine);
+    return &machine;
 }
 
 /* Extents fit 32 bits, so that an element index does as a value too; offsets are computed in 64. */
