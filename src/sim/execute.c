@@ -232,7 +232,10 @@ static void step(sim_machine *m, sim_thread *t) {
     case CODE_ATOMIC: sim_atomic(m, t, at); break;
     case CODE_GRID_REDUCE: sim_contribute(m, t, at); break;
     case CODE_INTRINSIC: sim_intrinsic(m, t, at); break;
-    case CODE_END: t->state = THREAD_ENDED; break;
+    case CODE_END:
+        sim_check_landed(m, t);
+        t->state = THREAD_ENDED;
+        break;
     }
 }
 

@@ -101,11 +101,6 @@ typedef struct sim_instruction {
     int *uniform;                          /* variables first, then [place, lanes] pairs */
 } sim_instruction;
 
-typedef struct sim_launch_value {
-    const index_var *var;
-    const char *name;
-} sim_launch_value;
-
 typedef struct sim_program {
     const kernel_ir *kernel;
     VEC(sim_instruction) code;
@@ -211,6 +206,8 @@ typedef struct sim_thread {
     uint32_t **clocks;
     uint32_t epoch;
     uint32_t copies_committed, copies_done, matrix_committed, matrix_done;
+    uint32_t leaving; /* the last group of copies that reads shared memory, which does not outlive its block; 0: none */
+    int leaving_instruction;
     const struct sim_foreign *foreign, *published; /* what happened before in other groups; what of it fences have published */
     uint32_t **snapshot;                           /* of the published clocks, shared by releases until they change */
     sim_release **pending;                         /* releases seen by atomics, to be taken up by a fence */
@@ -390,6 +387,7 @@ sim_lane sim_fragment_element(sim_machine *m, sim_thread *t, const sim_value *v,
 /* ---- transfer.c: copies, intrinsics, atomics, grid reductions ---- */
 void sim_copy(sim_machine *m, sim_thread *t, int instruction);
 void sim_intrinsic(sim_machine *m, sim_thread *t, int instruction);
+void sim_check_landed(sim_machine *m, sim_thread *t); /* when a thread ends */
 void sim_atomic(sim_machine *m, sim_thread *t, int instruction);
 void sim_contribute(sim_machine *m, sim_thread *t, int instruction);
 void sim_finish_contributions(sim_machine *m);

@@ -27,6 +27,17 @@ static bool is_empty(const int64_t *extents, int rank) {
     return false;
 }
 
+static void remember_leaving(sim_thread *t, int instruction) {
+    t->leaving = t->copies_committed + 1;
+    t->leaving_instruction = instruction;
+}
+
+void sim_check_landed(sim_machine *m, sim_thread *t) {
+    if (t->copies_done < t->leaving)
+        sim_report_finding(m, SIM_ASYNC, t, t->leaving_instruction, NULL, NULL,
+                           "the thread ends while this still reads shared memory, which may be gone with the block");
+}
+
 /* The data move at the issue: in a kernel without races that is when it makes no difference. */
 void sim_copy(sim_machine *m, sim_thread *t, int instruction) {
     const sim_instruction *i = &m->program->code.at[instruction];
@@ -46,6 +57,8 @@ void sim_copy(sim_machine *m, sim_thread *t, int instruction) {
     }
     if (is_empty(extents, rank))
         return;
+    if (from->source->space == SPACE_SHARED)
+        remember_leaving(t, instruction);
     do {
         int64_t cell[16], other[16];
         bool exists = true;
@@ -98,6 +111,8 @@ void sim_intrinsic(sim_machine *m, sim_thread *t, int instruction) {
             sim_use use = !writes ? SIM_READ : o->source->effect == CONTRACT_WRITES ? SIM_WRITE : SIM_MODIFY;
             sim_lane nothing = {.i = 0};
             sim_object *object;
+            if (o->source->asynchronous && a->source->space == SPACE_SHARED && use != SIM_WRITE)
+                remember_leaving(t, instruction);
             m->report->unknown_values = m->report->unknown_values || writes;
             do {
                 for (int d = 0; d < rank; d++)

@@ -42,6 +42,9 @@ static void copies_run_until_they_are_waited_for(void **state) {
         {"the source overwritten after the wait", "", CLEAN, NULL,
          "kernel k { symbol R task (t < 1) lane (l < 2) global update x: f32[2] shared s: f32[2]\n"
          "copy_async s[l] <- x[l] box [1] commit wait_async 0 store x[l] <- 1:f32 }"},
+        {"shared memory that is still being read when the block ends", "", SIM_ASYNC, "still reads shared memory",
+         "kernel k { symbol R task (t < 1) lane (l < 2) global in x: f32[2] global out y: f32[2] shared s: f32[2]\n"
+         "copy_async s[l] <- x[l] box [1] commit wait_async 0 copy_async y[l] <- s[l] box [1] commit }"},
         {"a register in flight", "", SIM_RACE, "`r[0]`",
          "kernel k { symbol R task (t < 1) lane (l < 2) global in x: f32[2] global out y: f32[2] private r: f32[1]\n"
          "intrinsic \"load\" (async writes r[0] box [1], async reads x[l] box [1]) commit store y[l] <- r[0] }"},
