@@ -689,6 +689,22 @@ static void test_warnings(void **state) {
         }
 }
 
+/* Compiled code goes to a cache of the test's own. */
+static char folder[] = "/tmp/test_target-XXXXXX";
+
+static int set_up(void **state) {
+    (void)state;
+    if (getenv("TILEC_QUICK")) /* valgrind knows no AVX-512 */
+        setenv("TILEC_CC", "cc -mno-avx512f", 0);
+    return mkdtemp(folder) && !setenv("TILEC_CACHE", folder, 1) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    cache_prune(0);
+    return rmdir(folder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ops),
@@ -703,5 +719,5 @@ int main(void) {
         cmocka_unit_test(test_golden),
         cmocka_unit_test(test_warnings),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }
