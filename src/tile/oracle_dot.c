@@ -398,7 +398,7 @@ tensor *evaluate_dot(oracle *o, const tile_value *node, tensor *x, tensor *y) {
     }
     r->tag = x->tag.count ? x->tag : y->tag;
     r->sum.n = (double)k;
-    r->sum.rounds_products = !is_narrow(type) && !o->model->fused_products;
+    r->sum.rounds_products = (!is_narrow(type) && !o->model->fused_products) || node->accumulator == ELEMENT_F16;
     pending_add_node(&r->sum, node->id);
     if (node->accumulator == node->type)
         return r;
