@@ -33,7 +33,7 @@ void loop_bounds(point *p, const tile_range *r, bool steps, index_expr **lo, ind
             continue;
         int64_t coefficient;
         index_expr *rest;
-        if (!t->x || !ix_coefficient(a, t->x, r->var, &coefficient, &rest)) {
+        if (!t->x || !ix_coefficient(a, t->x, r->var, &coefficient, &rest) || coefficient == 0) {
             /* Judged inside the loop, where r is open. */
             *guard = cond_and(a, *guard, t->x ? cond_compare(a, COND_LE, t->x, ix_const(a, 0)) : t->guard);
             continue;

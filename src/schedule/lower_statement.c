@@ -351,6 +351,8 @@ static void lower_loop(lower *l, const tile_stmt *s)
             VEC_PUSH(a, l->atoms, t);
             continue;
         }
+        if (ix_coefficient(a, x, r->var, &coefficient, &rest) && coefficient == 0)
+            x = rest; /* the range cancels */
         if (!ix_mentions(x, r->var)) {
             before = cond_and(a, before, cond_compare(a, COND_LE, lower_expression(l, x), ix_const(a, 0)));
         } else if (ix_coefficient(a, x, r->var, &coefficient, &rest)) {
