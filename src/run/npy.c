@@ -245,7 +245,7 @@ bool npy_read(const char *path, npy_array *out, diag_list *diags) {
         return false;
     }
     header h = {.path = path, .diags = diags};
-    unsigned char start[12];
+    unsigned char start[12] = {0};
     char *text = NULL;
     bool ok = false;
     if (fread(start, 1, 10, f) != 10 || memcmp(start, "\x93NUMPY", 6)) {

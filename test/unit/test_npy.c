@@ -144,7 +144,7 @@ static void test_refusals(void **state) {
     expect_refused("", data, 24, "E0821");
     npy_array a;
     char code[8];
-    put_file("PK\x03\x04 a zip archive", 20);
+    put_file("PK\x03\x04 a zip archive, so", 20);
     assert_false(read_npy(&a, code));
     assert_string_equal(code, "E0820");
     put_file("", 0);
