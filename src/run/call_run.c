@@ -23,7 +23,8 @@ bool call_allocate(run_call *c, int array, diag_list *diags) {
 
 static bool overlaps(const host_array *x, const host_array *y) {
     const char *a = x->data, *b = y->data;
-    return x->bytes && y->bytes && (uintptr_t)a < (uintptr_t)b + (uintptr_t)y->bytes && (uintptr_t)b < (uintptr_t)a + (uintptr_t)x->bytes;
+    return x->bytes && y->bytes && (uintptr_t)a < (uintptr_t)b + (uintptr_t)y->bytes &&
+           (uintptr_t)b < (uintptr_t)a + (uintptr_t)x->bytes;
 }
 
 /* Kernels are proved on the ground that arguments do not alias what is written. */
@@ -41,7 +42,7 @@ static bool check_overlap(run_call *c, diag_list *diags) {
     return true;
 }
 
-static compiled_entry *compile_step(run_call *c, call_step *step, diag_list *diags) {
+bool session_compile_step(run_call *c, call_step *step, diag_list *diags) {
     session *s = c->session;
     VEC(tile_binding) statics = {0};
     text_buffer key = {0};
@@ -63,22 +64,76 @@ static compiled_entry *compile_step(run_call *c, call_step *step, diag_list *dia
     for (int i = 0; i < tiles.count; i++)
         text_add(&key, "%s:%" PRId64 " ", tiles.at[i].name, tiles.at[i].value);
     for (int i = 0; i < s->compiled.count; i++)
-        if (s->compiled.at[i].kernel == step->kernel && strcmp(s->compiled.at[i].key, text_get(&key)) == 0) {
+        if (s->compiled.at[i].kernel == step->kernel && s->compiled.at[i].key &&
+            strcmp(s->compiled.at[i].key, text_get(&key)) == 0) {
             text_free(&key);
-            return &s->compiled.at[i];
+            step->compiled = s->compiled.at[i].compiled;
+            step->loaded = s->compiled.at[i].loaded;
+            return true;
         }
-    compile_options o = {.target = s->target, .statics = statics.at, .static_count = statics.count, .tiles = tiles.at,
-                         .tile_count = tiles.count, .dump = c->dump, .dump_file = c->dump_file};
-    compiled_entry e = {.kernel = step->kernel, .key = arena_strdup(s->arena, text_get(&key)), .compiled = NEW(s->arena, compiled_kernel)};
-    text_free(&key);
+    compile_options o = {.target = s->target,
+                         .statics = statics.at,
+                         .static_count = statics.count,
+                         .tiles = tiles.at,
+                         .tile_count = tiles.count,
+                         .dump = c->dump,
+                         .dump_file = c->dump_file};
+    compiled_entry e = {.kernel = step->kernel, .arena = arena_new()};
+    e.compiled = NEW(e.arena, compiled_kernel);
     step->compiled = e.compiled; /* a refused one is still explained */
-    if (!compile_kernel(s->arena, c->module, step->kernel, &o, e.compiled, diags))
-        return NULL;
-    e.loaded = s->runtime->load(s->device, e.compiled->plan, diags);
-    if (!e.loaded)
-        return NULL;
+    if (compile_kernel(e.arena, c->module, step->kernel, &o, e.compiled, diags))
+        e.loaded = s->runtime->load(s->device, e.compiled->plan, diags);
+    if (e.loaded)
+        e.key = arena_strdup(e.arena, text_get(&key));
+    text_free(&key);
+    step->loaded = e.loaded;
     VEC_PUSH(s->arena, s->compiled, e);
-    return &s->compiled.at[s->compiled.count - 1];
+    return e.loaded != NULL;
+}
+
+/* A step for one kernel with what is known of its symbols: no arrays yet. */
+static void begin_step(run_call *c, const tile_kernel *k) {
+    call_step step = {.kernel = k};
+    binding_init(&step.binding, c->arena, signature_of_kernel(k));
+    VEC_PUSH(c->arena, c->steps, step);
+}
+
+static void set_known(binding *to, const char *name, int64_t value) {
+    int at = binding_find_symbol(to, name);
+    if (at >= 0 && !to->fixed[at]) {
+        to->known[at] = to->fixed[at] = true;
+        to->values[at] = value;
+        to->origin[at] = "the caller";
+    }
+}
+
+bool call_compile(run_call *c, diag_list *diags) {
+    if (!c->shapes_solved) {
+        if (!binding_solve(&c->binding, false, diags))
+            return false;
+        c->steps.count = 0;
+        if (c->kernel) {
+            begin_step(c, c->kernel);
+            c->steps.at[0].binding = c->binding;
+        }
+        for (int i = 0; c->program && i < c->program->calls.count; i++) {
+            const tile_call *call = c->program->calls.at[i];
+            begin_step(c, call->kernel);
+            binding *b = &c->steps.at[i].binding;
+            int64_t value;
+            for (int n = 0; n < call->bind_names.count; n++)
+                if (binding_evaluate(&c->binding, call->bind_values.at[n], &value))
+                    set_known(b, call->bind_names.at[n], value);
+            for (int n = 0; n < c->extra.count; n++)
+                set_known(b, c->extra.at[n].name, c->extra.at[n].value);
+            if (!binding_solve(b, false, diags))
+                return false;
+        }
+    }
+    for (int i = 0; i < c->steps.count; i++)
+        if (!session_compile_step(c, &c->steps.at[i], diags))
+            return false;
+    return true;
 }
 
 bool call_prepare(run_call *c, diag_list *diags) {
@@ -98,19 +153,16 @@ bool call_prepare(run_call *c, diag_list *diags) {
     }
     for (int i = 0; i < c->scalars.count; i++)
         if (!c->scalars.at[i].bound) {
-            diag *g = diag_error(diags, "E0650", c->scalars.at[i].declared->span, "argument `%s` was not given", c->scalars.at[i].declared->name);
+            diag *g = diag_error(diags, "E0650", c->scalars.at[i].declared->span, "argument `%s` was not given",
+                                 c->scalars.at[i].declared->name);
             diag_note(diags, g, "--arg %s=NUMBER", c->scalars.at[i].declared->name);
             good = false;
         }
     if (!good || !check_overlap(c, diags))
         return false;
-    for (int i = 0; i < c->steps.count; i++) {
-        compiled_entry *e = compile_step(c, &c->steps.at[i], diags);
-        if (!e)
+    for (int i = 0; i < c->steps.count; i++)
+        if (!session_compile_step(c, &c->steps.at[i], diags))
             return false;
-        c->steps.at[i].compiled = e->compiled;
-        c->steps.at[i].loaded = e->loaded;
-    }
     for (int i = 0; i < c->arrays.count; i++) {
         call_array *x = &c->arrays.at[i];
         const runtime *r = c->session->runtime;

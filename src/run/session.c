@@ -12,7 +12,8 @@ session *session_open(const char *device_name, diag_list *diags) {
     const target *t = target_find(r->target);
     device *d = t ? r->open(index, diags) : NULL;
     if (!t)
-        diag_error(diags, "E0651", (source_span){0}, "device %s takes code for %s, a target that is not built in", r->name, r->target);
+        diag_error(diags, "E0651", (source_span){0}, "device %s takes code for %s, a target that is not built in", r->name,
+                   r->target);
     if (!d)
         return NULL;
     arena *a = arena_new();
@@ -26,13 +27,33 @@ session *session_open(const char *device_name, diag_list *diags) {
     return s;
 }
 
+static void forget_entry(session *s, compiled_entry *e) {
+    if (e->loaded)
+        s->runtime->unload(s->device, e->loaded);
+    arena_free(e->arena);
+}
+
 void session_close(session *s) {
     if (!s)
         return;
     for (int i = 0; i < s->compiled.count; i++)
-        s->runtime->unload(s->device, s->compiled.at[i].loaded);
+        forget_entry(s, &s->compiled.at[i]);
     s->runtime->close(s->device);
     arena_free(s->arena);
+}
+
+void session_forget(session *s, const tile_module *m) {
+    int kept = 0;
+    for (int i = 0; i < s->compiled.count; i++) {
+        bool of_module = false;
+        for (int j = 0; j < m->kernels.count; j++)
+            of_module = of_module || m->kernels.at[j] == s->compiled.at[i].kernel;
+        if (of_module)
+            forget_entry(s, &s->compiled.at[i]);
+        else
+            s->compiled.at[kept++] = s->compiled.at[i];
+    }
+    s->compiled.count = kept;
 }
 
 const runtime *session_runtime(const session *s) {
@@ -56,7 +77,8 @@ const char *call_names(arena *a, const tile_module *m) {
     return copy;
 }
 
-static bool find_callable(const tile_module *m, const char *name, const tile_kernel **k, const tile_program **p, diag_list *diags) {
+static bool find_callable(const tile_module *m, const char *name, const tile_kernel **k, const tile_program **p,
+                          diag_list *diags) {
     *k = NULL;
     *p = NULL;
     if (!name) {
@@ -66,7 +88,8 @@ static bool find_callable(const tile_module *m, const char *name, const tile_ker
             *k = m->kernels.at[0];
         if (*k || *p)
             return true;
-        diag *g = diag_error(diags, "E0646", (source_span){0}, "%s", m->kernels.count ? "the file has several kernels: say which" : "the file has no kernel");
+        diag *g = diag_error(diags, "E0646", (source_span){0}, "%s",
+                             m->kernels.count ? "the file has several kernels: say which" : "the file has no kernel");
         if (m->kernels.count)
             diag_note(diags, g, "--kernel NAME, one of: %s", call_names(diags->arena, m));
         return false;
@@ -205,7 +228,8 @@ bool session_type_fits(element_type declared, element_type given) {
     return false;
 }
 
-bool call_bind_array(run_call *c, const char *name, element_type type, int rank, const int64_t *dims, void *data, diag_list *diags) {
+bool call_bind_array(run_call *c, const char *name, element_type type, int rank, const int64_t *dims, void *data,
+                     diag_list *diags) {
     int at = binding_find_array(&c->binding, name);
     if (at < 0)
         return unknown_argument(c, name, diags);
@@ -227,10 +251,11 @@ bool call_bind_array(run_call *c, const char *name, element_type type, int rank,
         }
     }
     const element_info *info = &element_table[t->type];
-    if (info->block_elements > 1 && type == ELEMENT_U8 && rank > 0 && rank <= BINDING_MAX_RANK) { /* the last dimension counts bytes */
+    if (info->block_elements > 1 && type == ELEMENT_U8 && rank > 0 &&
+        rank <= BINDING_MAX_RANK) { /* the last dimension counts bytes */
         if (extents[rank - 1] % info->block_bytes) {
-            diag *g = diag_error(diags, "E0644", t->span, "the last dimension of `%s` is %" PRId64 " bytes, not whole %s blocks", name,
-                                 extents[rank - 1], info->name);
+            diag *g = diag_error(diags, "E0644", t->span, "the last dimension of `%s` is %" PRId64 " bytes, not whole %s blocks",
+                                 name, extents[rank - 1], info->name);
             diag_note(diags, g, "a block of %d elements takes %d bytes", info->block_elements, info->block_bytes);
             return false;
         }
@@ -262,4 +287,3 @@ bool call_bind_scalar(run_call *c, const char *name, double value, diag_list *di
     c->scalars.at[at].value = t->type == ELEMENT_F32 ? (double)(float)value : value;
     return true;
 }
-

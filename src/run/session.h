@@ -11,6 +11,8 @@ typedef struct session session;
 /* NULL device_name: the CPU. NULL with diagnostics. */
 session *session_open(const char *device_name, diag_list *diags);
 void session_close(session *s); /* calls on it must be freed first; NULL is allowed */
+/* Unloads and frees what was compiled of a module; its calls must be freed first. */
+void session_forget(session *s, const tile_module *m);
 const runtime *session_runtime(const session *s);
 const target *session_target(const session *s);
 const char *session_device_name(const session *s);
@@ -94,6 +96,9 @@ bool call_bind_scalar(run_call *c, const char *name, double value, diag_list *di
 bool call_solve(run_call *c, diag_list *diags);
 /* Memory owned by the call for an array whose shape is known. False with E0648 when there is none. */
 bool call_allocate(run_call *c, int array, diag_list *diags);
+/* Compiles what is new for the statics known so far, without arguments: what can be told of a kernel before it is called. The kernels of
+ * a program need their statics from their calls, from defaults or from call_set_symbol. */
+bool call_compile(run_call *c, diag_list *diags);
 /* Compiles what is new, loads it, allocates outputs and temporaries; refuses overlapping arrays (E0649) and missing arguments (E0650). */
 bool call_prepare(run_call *c, diag_list *diags);
 /* Fills OUT arrays and temporaries so that an unwritten cell shows: NaN for floats, 0xA5 bytes for integers. */

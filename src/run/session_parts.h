@@ -6,7 +6,8 @@
 /* A kernel compiled in this session. The key is everything of the module and the call that can change the code. */
 typedef struct compiled_entry {
     const tile_kernel *kernel;
-    const char *key;
+    arena *arena;    /* of everything the compile made */
+    const char *key; /* NULL: it was refused, and is kept to be explained only */
     compiled_kernel *compiled;
     device_kernel *loaded;
 } compiled_entry;
@@ -20,6 +21,10 @@ struct session {
     bool shares_memory; /* host pointers go to the device as they are */
     VEC(compiled_entry) compiled;
 };
+
+/* Compiles and loads the step's kernel for the statics its binding knows and the call's tile sizes, or finds it compiled; sets
+ * step->compiled (a refused one's too) and step->loaded. */
+bool session_compile_step(run_call *c, call_step *step, diag_list *diags);
 
 /* Whether an array declared as one type may be given as another (bytes of a block format, i32 words of an index array). */
 bool session_type_fits(element_type declared, element_type given);
