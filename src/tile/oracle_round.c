@@ -157,11 +157,13 @@ tensor *tensor_settled(oracle *o, tensor *t) {
         e = (e * (1 + gamma) + (gamma + own) * s + rest * scale) * (1 + 0x1p-50);
         r->e[i] = e;
         if (!(s * (1 + gamma) * scale + e < limit)) {
-            bool same_sign = fabs(r->v[i]) >= s * (1 - 0x1p-30) - e;
+            /* What the terms of the other sign can add up to: a huge sum hides them, and one alone may overflow the other way. */
+            double other = isfinite(r->v[i]) ? 0.5 * (s - fabs(r->v[i])) + own * s + (t->e ? t->e[i] : 0) : s;
+            bool same_sign = other * scale < 0.25 * limit;
             if (isfinite(s) && same_sign && fabs(r->v[i]) - e >= limit) {
                 r->v[i] = copysign(INFINITY, r->v[i]);
                 r->e[i] = 0;
-            } else if (isfinite(r->v[i]) || !(e < INFINITY) || !isfinite(s)) {
+            } else if (!isnan(r->v[i])) {
                 r->e[i] = INFINITY; /* a partial sum may overflow */
             }
         }
