@@ -261,6 +261,44 @@ tensor *evaluate_load(oracle *o, const tile_value *node) {
     return r;
 }
 
+/* The common case, a row at a time: indices affine and inside, every element there. False when it does not apply or a cell was written before:
+ * then nothing was stored, and the slow way finds out what is wrong. */
+static bool store_rows(oracle *o, const tile_array *x, const tensor *shape, const tensor *value, const index_table *tables) {
+    int64_t base, steps[ORACLE_MAX_AXES];
+    if (!shape->count || !flat_and_inside(o, x, tables, shape, &base, steps))
+        return false;
+    oracle_output *out = &o->out->outputs[x->id];
+    int n = shape->axis_count;
+    int64_t inner = n ? shape->extents[n - 1] : 1, step = n ? steps[n - 1] : 0, first = base;
+    if (inner > 1 && step == 0)
+        return false;
+    for (int pass = 0; pass < 2; pass++) {
+        int64_t at[ORACLE_MAX_AXES] = {0};
+        base = first;
+        for (int64_t done = 0; done < shape->count; done += inner) {
+            int taken = 0;
+            for (int64_t i = 0; !pass && i < inner; i++)
+                taken |= out->written[base + i * step];
+            if (taken)
+                return false;
+            for (int64_t i = 0; pass && i < inner; i++) {
+                if (out->written[base + i * step]++) /* two elements of this very store meet */
+                    oracle_fail(o, "E0703", x->span, "kernel `%s` writes element %lld of `%s` twice", o->k->name, (long long)(base + i * step), x->name);
+                out->value[base + i * step] = value->v[done + i];
+                out->bound[base + i * step] = value->e ? value->e[done + i] : 0;
+            }
+            for (int d = n - 2; d >= 0; d--) {
+                base += steps[d];
+                if (++at[d] < shape->extents[d])
+                    break;
+                base -= steps[d] * shape->extents[d];
+                at[d] = 0;
+            }
+        }
+    }
+    return true;
+}
+
 bool oracle_store(oracle *o, const tile_stmt *s) {
     const tile_array *x = s->array;
     tensor *value = evaluate_plain(o, s->value);
@@ -282,6 +320,8 @@ bool oracle_store(oracle *o, const tile_stmt *s) {
     const int64_t *dims = o->array_dims + x->id * ORACLE_MAX_AXES, *strides = o->array_strides + x->id * ORACLE_MAX_AXES;
     oracle_output *out = &o->out->outputs[x->id];
     unsigned char *exists = mask_over(o, shape, NULL, 0);
+    if (!exists && store_rows(o, x, shape, value, tables))
+        return !o->failed;
     element_walk w;
     element_walk_start(&w, shape, tables, x->rank);
     for (int64_t i = 0; i < shape->count && !o->failed; i++, element_walk_next(&w)) {
