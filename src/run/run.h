@@ -10,7 +10,9 @@ typedef struct device_kernel device_kernel; /* a loaded plan */
 /* One row per runtime in run/runtimes.def */
 typedef struct runtime {
     const char *name;                  /* "cpu" */
-    const char *target;                /* the target whose text it takes: "c" */
+    const char *target;                /* the target whose plans and text it takes: "c" */
+    bool host_memory;                  /* a launch takes arrays in host memory as they are; copies and device memory are not needed */
+    bool simulated;                    /* a judge rather than a machine: used where it is asked for by name, at small shapes */
     int (*count)(void);                /* devices found */
     bool (*describe)(int index, char *out, size_t size); /* one line for people; also why the runtime is missing */
     device *(*open)(int index, diag_list *diags);

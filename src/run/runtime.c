@@ -5,9 +5,11 @@
 #include <string.h>
 
 const runtime runtime_table[] = {
-#define RUNTIME(name, target, prefix)                                                                                            \
+#define RUNTIME(name, target, host_memory, simulated, prefix)                                                                    \
     {name,                                                                                                                       \
      target,                                                                                                                     \
+     host_memory,                                                                                                                \
+     simulated,                                                                                                                  \
      prefix##_count,                                                                                                             \
      prefix##_describe,                                                                                                          \
      prefix##_open,                                                                                                              \

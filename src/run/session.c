@@ -22,7 +22,7 @@ session *session_open(const char *device_name, diag_list *diags) {
     s->runtime = r;
     s->target = t;
     s->device = d;
-    s->shares_memory = strcmp(r->name, "cpu") == 0;
+    s->shares_memory = r->host_memory;
     snprintf(s->name, sizeof s->name, index ? "%s:%d" : "%s", r->name, index);
     return s;
 }
