@@ -51,7 +51,7 @@ static void add_array(api_view *v, arena *a, const tile_array *t) {
     text_buffer text = {0};
     if (t->index_bound)
         x.index_bound = expression(a, t->index_bound);
-    text_add(&text, "%s%s: %s", t->role == ARRAY_UPDATE ? "update " : "", t->name,
+    text_add(&text, "%s%s: %s%s", t->role == ARRAY_UPDATE ? "update " : "", t->name, t->injective ? "injective " : "",
              t->index_bound ? "index(" : element_table[t->type].name);
     if (t->index_bound)
         text_add(&text, "%s)", x.index_bound);
@@ -63,7 +63,7 @@ static void add_array(api_view *v, arena *a, const tile_array *t) {
         shape[d] = expression(a, extent);
         text_add(&text, "%s%s", d ? ", " : "", shape[d]);
     }
-    text_add(&text, "]%s", t->injective ? " injective" : "");
+    text_add(&text, "]");
     x.shape = shape;
     x.declaration = kept(a, &text);
     VEC_PUSH(a, v->arguments, x);
