@@ -1,5 +1,5 @@
 /* tilec check: parse, type-check, three random tilings, schedule, lower, prove. */
-#include "command/command.h"
+#include "command/witness.h"
 #include "tile/oracle.h"
 #include <string.h>
 
@@ -29,7 +29,8 @@ static void print_line(const compiled_kernel *c, bool held) {
     printf("\n");
 }
 
-static bool check_kernel(report *r, const tile_module *m, const tile_kernel *k, compile_options o, bool explain, json_t *list) {
+static bool check_kernel(report *r, const command_line *line, const tile_module *m, const tile_kernel *k, compile_options o, json_t *list) {
+    bool explain = option_given(line, "--explain"), witness = option_given(line, "--witness");
     int first = r->diags.items.count;
     compiled_kernel c = {.source = k};
     bool held = oracle_check_tilings(k, TILINGS, 1, &r->diags);
@@ -42,9 +43,12 @@ static bool check_kernel(report *r, const tile_module *m, const tile_kernel *k, 
             fputs(text_get(&text), stdout);
             text_free(&text);
         }
+        if (witness && c.lowered.plan && c.proof.refuted)
+            witness_run(r, c.lowered.plan, &c.proof);
         report_flush(r);
         return held;
     }
+    json_t *witnesses = witness && c.lowered.plan ? witness_run(r, c.lowered.plan, &c.proof) : NULL;
     json_t *statics = json_object(), *items = json_array();
     for (int i = 0; i < c.statics.count; i++)
         json_object_set_new(statics, c.statics.at[i].name, json_integer(c.statics.at[i].value));
@@ -54,11 +58,13 @@ static bool check_kernel(report *r, const tile_module *m, const tile_kernel *k, 
                                                verdict_names[p->verdict], "explanation", p->explanation, "witness", p->witness,
                                                "milliseconds", p->milliseconds));
     }
-    json_array_append_new(
-        list, json_pack("{s:s, s:b, s:o, s:b, s:s?, s:f, s:f, s:o, s:o, s:o}", "kernel", k->name, "held", held, "statics", statics,
-                        "statics_sampled", c.statics_sampled, "schedule", c.schedule.text, "proof_ms", c.proof.milliseconds, "total_ms",
-                        c.milliseconds, "properties", items, "launch_checks", checks_json(c.lowered.plan), "diagnostics",
-                        report_diagnostics(r, first)));
+    json_t *entry =
+        json_pack("{s:s, s:b, s:o, s:b, s:s?, s:f, s:f, s:o, s:o, s:o}", "kernel", k->name, "held", held, "statics", statics, "statics_sampled",
+                  c.statics_sampled, "schedule", c.schedule.text, "proof_ms", c.proof.milliseconds, "total_ms", c.milliseconds, "properties",
+                  items, "launch_checks", checks_json(c.lowered.plan), "diagnostics", report_diagnostics(r, first));
+    if (witnesses)
+        json_object_set_new(entry, "witnesses", witnesses);
+    json_array_append_new(list, entry);
     return held;
 }
 
@@ -78,6 +84,8 @@ static bool in_program(const tile_program *p, const tile_kernel *k) {
 }
 
 static bool check_file(report *r, const command_line *line, const char *path, const compile_options *o, json_t *list) {
+    if (kernel_text_named(path))
+        return kernel_text_check(r, line, path, list);
     const tile_module *m = compile_load(r->arena, path, NULL, &r->diags);
     report_flush(r);
     if (!m)
@@ -90,7 +98,7 @@ static bool check_file(report *r, const command_line *line, const char *path, co
         if (wanted && strcmp(wanted, k->name) != 0 && !in_program(program, k))
             continue;
         found = true;
-        held = check_kernel(r, m, k, *o, option_given(line, "--explain"), list) && held;
+        held = check_kernel(r, line, m, k, *o, list) && held;
     }
     for (int i = 0; i < m->programs.count && !r->json; i++)
         if (!wanted || m->programs.at[i] == program)
@@ -113,7 +121,7 @@ int command_check(const command_line *line) {
     bool held = o.target && command_name_values(line, "--shape", r.arena, &statics, &r.diags) &&
                 command_name_values(line, "--set", r.arena, &tiles, &r.diags) && command_dump(line, &o.dump, &r.diags);
     if (!line->positional_count) {
-        diag_error(&r.diags, "E0860", (source_span){0}, "check: which file?");
+        diag_error(&r.diags, "E0860", (source_span){0}, "%s: which file?", line->command->name);
         held = false;
     }
     if (!held)

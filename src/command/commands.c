@@ -7,10 +7,12 @@
 #define DUMP_ROW {"--dump", "LETTERS", "print the IR after these passes: p parse, s specialise, l lower, z simplify, v prove, e emit"}
 #define SHAPE_ROW {"--shape", "NAME=N", "the value of a symbol or a static; several, or separated by commas"}
 #define SET_ROW {"--set", "NAME=N", "the value of a tile size that the schedule would choose"}
+#define WITNESS_ROW {"--witness", NULL, "run what was refuted in the simulator, at its witness, and show that it misbehaves"}
 #define KERNEL_ROW {"--kernel", "NAME", "one kernel or program of the file"}
 
 static const option_row check_options[] = {
     KERNEL_ROW, {"--target", "NAME", "the target to prove it for (default: c)"}, SHAPE_ROW, SET_ROW, DUMP_ROW,
+    WITNESS_ROW,
     {"--explain", NULL, "the schedule chosen, routes taken and refused, the launch plan, every property proved"}, {0}};
 static const option_row build_options[] = {
     KERNEL_ROW, {"--target", "NAME", "the target (default: c)"}, {"-o", "DIR", "the folder to write to (default: the current one)"},
@@ -25,6 +27,7 @@ static const option_row run_options[] = {
     {"--check", NULL, "compare every element with the oracle, however long that takes"},
     {"--no-check", NULL, "don't compare (default: as many elements as fit two seconds)"},
     {"--repeat", "N", "launch N times and report the median time"},
+    WITNESS_ROW,
     DUMP_ROW,
     {"--explain", NULL, "the schedule chosen, the launch plan, every property proved"}, {0}};
 static const option_row corpus_options[] = {
@@ -40,7 +43,8 @@ const command commands[] = {
     {"check", "FILE...", "prove the kernels of a file",
      "Parses and type-checks each FILE, evaluates every kernel at three random tilings, chooses a schedule, lowers it, and proves the\n"
      "lowered kernel free of races, out-of-bounds accesses, unwritten reads and overflows for every shape. A line per kernel tells the\n"
-     "verdict, the time the proof took, and what is left to check at launch. A `static` nobody gives a value is checked at a sample value.",
+     "verdict, the time the proof took, and what is left to check at launch. A `static` nobody gives a value is checked at a sample value.\n"
+     "A file X.kir is Kernel IR and is proved as it stands.",
      check_options, command_check, false},
     {"build", "FILE [-o DIR]", "write a kernel as source for a target",
      "Proves the kernels of FILE and writes each as self-contained source: for target c, NAME.c and NAME.h, which any C program can\n"
@@ -49,11 +53,13 @@ const command commands[] = {
     {"run", "FILE [--arg NAME=WHAT]...", "run a kernel on data",
      "Compiles one kernel or program of FILE, binds its arguments, checks them, launches it, and compares the results with an f64\n"
      "evaluation of the same kernel on the same bytes, within an error bound derived for each element.\n\n"
-     "    tilec run kernels/matmul.tile --kernel matmul --arg a=a.npy --arg b=random:1 --shape N=64 --out c=c.npy",
+     "    tilec run kernels/matmul.tile --kernel matmul --arg a=a.npy --arg b=random:1 --shape N=64 --out c=c.npy\n\n"
+     "--device sim checks every access while it runs. Kernel IR runs there too, on made-up data: tilec run X.kir --device sim --shape M=33",
      run_options, command_run, false},
     {"corpus", "", "run and check every kernel that comes with tilec",
      "Compiles, proves, runs and checks every kernel of the corpus on every device found, a row each: the kernel, its shape, the device,\n"
-     "the time of the proof, the worst error as a share of the bound, the share of elements whose bound says nothing, and the run time.",
+     "the time of the proof, the worst error as a share of the bound, the share of elements whose bound says nothing, and the run time.\n"
+     "The simulator is asked for by name, --device sim, and runs small shapes.",
      corpus_options, command_corpus, false},
     {"devices", "", "list the devices found", "Lists the devices this program can launch on, and why a runtime is missing.", no_options,
      command_devices, false},

@@ -191,9 +191,11 @@ static bool run_device(corpus *c, const command_line *line, const char *device) 
     const char *wanted = option_value(line, "--kernel");
     bool full = option_given(line, "--full"), held = true;
     int rows = c->rows;
-    for (int i = 0; i < corpus_count; i++)
-        if ((full || !corpus_table[i].full) && (!wanted || strcmp(wanted, corpus_table[i].kernel) == 0))
-            held = run_row(c, &corpus_table[i], s) && held;
+    bool small = session_runtime(s)->simulated;
+    const corpus_row *table = small ? corpus_small_table : corpus_table;
+    for (int i = 0; i < (small ? corpus_small_count : corpus_count); i++)
+        if ((full || !table[i].full) && (!wanted || strcmp(wanted, table[i].kernel) == 0))
+            held = run_row(c, &table[i], s) && held;
     if (rows == c->rows) {
         diag_error(&r->diags, "E0646", (source_span){0}, "the corpus has no rows for `%s`", wanted ? wanted : "");
         held = false;
@@ -218,7 +220,7 @@ int command_corpus(const command_line *line) {
     const char *device = option_value(line, "--device");
     bool held = ready;
     for (int i = 0; ready && !device && i < runtime_count; i++)
-        for (int d = 0; d < runtime_table[i].count(); d++) {
+        for (int d = 0; !runtime_table[i].simulated && d < runtime_table[i].count(); d++) {
             char name[64];
             snprintf(name, sizeof name, d ? "%s:%d" : "%s", runtime_table[i].name, d);
             held = run_device(&c, line, name) && held;

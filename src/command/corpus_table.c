@@ -1,4 +1,5 @@
-/* Shapes: DeepSeek-R1-Distill-Qwen-1.5B's decode step, and the primitives. doc/commands.md says where they come from. */
+/* Shapes: DeepSeek-R1-Distill-Qwen-1.5B's decode step, and the primitives (doc/commands.md says where they come from); and small ones for
+ * devices that simulate. */
 #include "command/corpus_table.h"
 
 const corpus_row corpus_table[] = {
@@ -59,3 +60,44 @@ const corpus_row corpus_table[] = {
     {"bias_gelu_residual", "R=256 C=1536", "", false},
 };
 const int corpus_count = sizeof corpus_table / sizeof *corpus_table;
+
+const corpus_row corpus_small_table[] = {
+    {"vec_add", "N=1001", "", false},
+    {"vec_mul", "N=33", "", false},
+    {"vec_sub", "N=17", "", false},
+    {"vec_exp", "N=65", "", false},
+    {"matmul", "M=33 N=35 K=37", "", false},
+    {"matmul_f32", "M=13 N=70 K=65", "a=positive b=positive", false},
+    {"residual_add", "N=100", "", false},
+    {"rms_norm", "R=3 C=70", "eps=1e-6", false},
+    {"rope", "H=3 P=5", "freq=rope pos=1000", false},
+    {"argmax", "N=5000", "", false},
+    {"q_proj", "K=64 N=33", "", false},
+    {"k_proj", "K=33 N=17", "", false},
+    {"v_proj", "K=33 N=17", "", false},
+    {"o_proj", "K=65 N=33", "", false},
+    {"gate_up_silu", "K=33 N=35", "", false},
+    {"gate_up_silu_f32", "K=33 N=35", "", false},
+    {"down_proj", "K=65 N=17", "", false},
+    {"attn_gqa", "KV=2 G=3 D=16 T=33", "len=20 scale=0.25", false},
+    {"lm_head", "K=33 N=65", "", false},
+    {"layer_norm", "R=3 C=35", "eps=1e-12", false},
+    {"softmax", "R=3 C=70", "", false},
+    {"embedding", "T=5 V=100 D=33", "", false},
+    {"kv_append", "T=17 KV=2 D=33", "pos=16", false},
+    {"attn_split", "KV=2 G=3 D=16 T=70", "len=65 scale=0.25", false},
+    {"flash_causal", "B=1 T=19 KV=2 G=2 D=8", "scale=0.35", false},
+    {"gemm_i8w", "M=5 N=33 K=35", "", false},
+    {"gemm_bias_gelu", "M=5 N=33 K=35", "", false},
+    {"gemm", "M=17 N=33 K=35", "", false},
+    {"gemm_f32", "M=17 N=33 K=35", "", false},
+    {"gemm_bias_f32", "M=17 N=33 K=35", "", false},
+    {"matmul_tt_gelu", "M=17 N=19 K=35", "", false},
+    {"proj_f32", "K=33 N=35", "", false},
+    {"proj_q8", "K=64 N=35", "", false},
+    {"attn_full_f32", "T=19 H=2 D=8", "len=17 scale=0.35", false},
+    {"embedding_f32", "T=5 V=100 D=33", "", false},
+    {"conv3", "R=5 C=70", "", false},
+    {"bias_gelu_residual", "R=5 C=35", "", false},
+};
+const int corpus_small_count = sizeof corpus_small_table / sizeof *corpus_small_table;

@@ -11,4 +11,7 @@ typedef struct corpus_row {
 } corpus_row;
 extern const corpus_row corpus_table[];
 extern const int corpus_count;
+/* Every kernel once, ragged and small: what simulated devices run. */
+extern const corpus_row corpus_small_table[];
+extern const int corpus_small_count;
 #endif

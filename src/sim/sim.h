@@ -84,4 +84,7 @@ bool sim_run_plan(arena *a, const launch_plan *plan, const sim_arguments *args, 
  * within their bounds. Returns and reports as sim_run does: true means that nothing misbehaved. */
 bool sim_witness(arena *a, const kernel_ir *k, const char *bindings, const sim_options *options, sim_report *report,
                  diag_list *diags);
+/* The same for a plan: its arguments are those that its first variant's kernel declares. */
+bool sim_witness_plan(arena *a, const launch_plan *plan, const char *bindings, const sim_options *options, sim_report *report,
+                      diag_list *diags);
 #endif

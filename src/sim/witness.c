@@ -174,6 +174,38 @@ static bool make_values(arena *a, const kernel_ir *k, const pairs *named, values
     return true;
 }
 
+/* Memory for the kernel's global arrays at these values, inputs filled. False with a diagnostic; what was allocated is freed by the caller. */
+static bool make_arrays(const kernel_ir *k, const values *v, const sim_options *options, sim_binding *arrays, diag_list *diags) {
+    int64_t held = 0, limit = options && options->byte_limit > 0 ? options->byte_limit : (int64_t)1 << 30;
+    uint64_t state = (options ? options->seed : 0) * 0x9E3779B97F4A7C15u ^ 0x2545F4914F6CDD1Du;
+    state = state ? state : 1;
+    for (int i = 0; i < k->arrays.count; i++) {
+        const kernel_array *array = k->arrays.at[i];
+        if (array->space != SPACE_GLOBAL || array->view_of)
+            continue;
+        int64_t size = sim_array_bytes(k, array, v->integers), bound = -1;
+        held = size < 0 ? INT64_MAX : sim_add(held, size);
+        if (held > limit || (array->element_bound && !ix_eval(array->element_bound, look_up, (void *)v, &bound))) {
+            diag_error(diags, "E0711", array->span, "`%s` cannot be made at this witness: %lld bytes", array->name, (long long)size);
+            return false;
+        }
+        arrays[i].size = size;
+        arrays[i].bytes = calloc((size_t)(size ? size : 1), 1);
+        if (!arrays[i].bytes) {
+            diag_error(diags, "E0710", array->span, "no memory for `%s`: %lld bytes", array->name, (long long)size);
+            return false;
+        }
+        if ((array->use == USE_IN || array->use == USE_UPDATE) && (array->element_injective || !options || !options->zeros))
+            fill(array, arrays[i].bytes, size, bound, &state);
+    }
+    return true;
+}
+
+static void free_arrays(const kernel_ir *k, sim_binding *arrays) {
+    for (int i = 0; i < k->arrays.count; i++)
+        free(arrays[i].bytes);
+}
+
 bool sim_witness(arena *a, const kernel_ir *k, const char *bindings, const sim_options *options, sim_report *report,
                  diag_list *diags) {
     pairs named = {0};
@@ -182,32 +214,34 @@ bool sim_witness(arena *a, const kernel_ir *k, const char *bindings, const sim_o
     memset(report, 0, sizeof *report);
     if (!kernel_check(k, diags) || !read_pairs(a, k, bindings, &named, diags) || !make_values(a, k, &named, &v, &floats, diags))
         return false;
-    int64_t held = 0, limit = options && options->byte_limit > 0 ? options->byte_limit : (int64_t)1 << 30;
-    uint64_t state = (options ? options->seed : 0) * 0x9E3779B97F4A7C15u ^ 0x2545F4914F6CDD1Du;
-    state = state ? state : 1;
     sim_binding *arrays = NEW_ARRAY(a, sim_binding, k->arrays.count);
-    bool fine = true;
-    for (int i = 0; i < k->arrays.count && fine; i++) {
-        const kernel_array *array = k->arrays.at[i];
-        if (array->space != SPACE_GLOBAL || array->view_of)
-            continue;
-        int64_t size = sim_array_bytes(k, array, v.integers), bound = -1;
-        held = size < 0 ? INT64_MAX : sim_add(held, size);
-        if (held > limit || (array->element_bound && !ix_eval(array->element_bound, look_up, &v, &bound))) {
-            diag_error(diags, "E0711", array->span, "`%s` cannot be made at this witness: %lld bytes", array->name,
-                       (long long)size);
-            fine = false;
-            break;
-        }
-        arrays[i].size = size;
-        arrays[i].bytes = calloc((size_t)(size ? size : 1), 1);
-        fine = arrays[i].bytes != NULL;
-        if (fine && (array->use == USE_IN || array->use == USE_UPDATE) &&
-            (array->element_injective || !options || !options->zeros))
-            fill(array, arrays[i].bytes, size, bound, &state);
+    bool fine = make_arrays(k, &v, options, arrays, diags) &&
+                sim_run_bound(a, k, arrays, v.integers, floats, options, report, diags);
+    free_arrays(k, arrays);
+    return fine;
+}
+
+bool sim_witness_plan(arena *a, const launch_plan *plan, const char *bindings, const sim_options *options, sim_report *report,
+                      diag_list *diags) {
+    memset(report, 0, sizeof *report);
+    if (!plan->variants.count)
+        return false;
+    const kernel_ir *k = plan->variants.at[0].kernel;
+    pairs named = {0};
+    values v = {.kernel = k};
+    float *floats;
+    if (!kernel_check(k, diags) || !read_pairs(a, k, bindings, &named, diags) || !make_values(a, k, &named, &v, &floats, diags))
+        return false;
+    sim_binding *arrays = NEW_ARRAY(a, sim_binding, k->arrays.count);
+    bool fine = make_arrays(k, &v, options, arrays, diags);
+    if (fine) {
+        void **given = NEW_ARRAY(a, void *, k->arrays.count + 1);
+        for (int i = 0, next = 0; i < k->arrays.count; i++)
+            if (k->arrays.at[i]->space == SPACE_GLOBAL)
+                given[next++] = arrays[i].bytes;
+        sim_arguments arguments = {given, v.integers, floats};
+        fine = sim_run_plan(a, plan, &arguments, options, report, diags);
     }
-    fine = fine && sim_run_bound(a, k, arrays, v.integers, floats, options, report, diags);
-    for (int i = 0; i < k->arrays.count; i++)
-        free(arrays[i].bytes);
+    free_arrays(k, arrays);
     return fine;
 }

@@ -1,0 +1,81 @@
+/* A refutation is seen to be true: the simulator runs the kernel at the prover's witness. */
+#include "command/witness.h"
+#include "sim/sim.h"
+#include <string.h>
+
+typedef enum outcome { OUTCOME_CONFIRMED, OUTCOME_UNSEEN, OUTCOME_NOT_RUN } outcome;
+static const char *const outcome_names[] = {"confirmed", "unseen", "not run"};
+
+typedef struct trial {
+    outcome outcome;
+    const char *what; /* the finding's message; why nothing was run */
+    const char *code;
+    const char *thread, *other_thread;
+    int line, other_line;
+} trial;
+
+/* Data and interleavings differ by the seed; zeros are what counters and tickets begin with. */
+static trial try_witness(arena *a, const launch_plan *plan, const proof_item *item) {
+    enum { TRIALS = 8 };
+    trial t = {.outcome = OUTCOME_UNSEEN};
+    if (!item->witness && plan->variants.count && plan->variants.at[0].kernel->symbols.count)
+        return (trial){.outcome = OUTCOME_NOT_RUN, .what = "it holds for every launch: there is no witness to run"};
+    for (int i = 0; i < TRIALS; i++) {
+        diag_list diags;
+        sim_report seen;
+        diag_init(&diags, a);
+        sim_options options = {.seed = (uint64_t)i, .zeros = i % 4 == 3};
+        sim_witness_plan(a, plan, item->witness, &options, &seen, &diags);
+        for (int f = 0; f < seen.findings.count; f++) {
+            const sim_finding *x = &seen.findings.at[f];
+            bool same = !strcmp(sim_kinds[x->kind].property, item->property);
+            if (t.outcome != OUTCOME_CONFIRMED || same)
+                t = (trial){OUTCOME_CONFIRMED, x->message, sim_kinds[x->kind].code, x->thread, x->other_thread, x->span.line, x->other.line};
+            if (same)
+                return t;
+        }
+        if (!seen.findings.count && diags.errors && t.outcome == OUTCOME_UNSEEN)
+            t = (trial){.outcome = OUTCOME_NOT_RUN, .what = diags.items.at[0]->message};
+    }
+    return t;
+}
+
+static void print_trial(const proof_item *item, const trial *t) {
+    printf("  refuted   %s of `%s`%s%s\n", item->property, item->subject ? item->subject : "", item->witness ? ", when " : "",
+           item->witness ? item->witness : "");
+    if (t->outcome == OUTCOME_CONFIRMED) {
+        printf("  simulator confirms: %s (%s%s", t->what, t->code, t->line ? ", line " : "");
+        if (t->line)
+            printf("%d", t->line);
+        printf("%s%s", t->thread && *t->thread ? "; " : "", t->thread ? t->thread : "");
+        printf("%s%s)\n", t->other_thread && *t->other_thread ? "; the other: " : "", t->other_thread ? t->other_thread : "");
+    } else if (t->outcome == OUTCOME_NOT_RUN) {
+        printf("  simulator not run: %s\n", t->what);
+    } else {
+        printf("  simulator saw nothing\n");
+    }
+}
+
+json_t *witness_run(report *r, const launch_plan *plan, const proof *verdicts) {
+    json_t *list = r->json ? json_array() : NULL;
+    for (int i = 0; i < verdicts->items.count; i++) {
+        const proof_item *item = &verdicts->items.at[i];
+        if (item->verdict != VERDICT_REFUTED)
+            continue;
+        arena *a = arena_new();
+        trial t = try_witness(a, plan, item);
+        if (list)
+            json_array_append_new(list, json_pack("{s:s, s:s?, s:s?, s:s, s:s?, s:s?, s:s?, s:s?}", "property", item->property, "subject",
+                                                  item->subject, "witness", item->witness, "simulator", outcome_names[t.outcome], "finding",
+                                                  t.what, "code", t.code, "thread", t.thread, "other_thread", t.other_thread));
+        else
+            print_trial(item, &t);
+        if (t.outcome == OUTCOME_UNSEEN) {
+            diag *g = diag_error(&r->diags, "E0728", item->span, "the witness of `%s` does not misbehave: %s", item->property,
+                                 item->witness ? item->witness : "any launch");
+            diag_note(&r->diags, g, "the prover, or the simulator, is wrong: please report this kernel");
+        }
+        arena_free(a);
+    }
+    return list;
+}

@@ -1,0 +1,18 @@
+/* Refutations that run: a witness executed in the simulator, beside the verdict. And Kernel IR texts on the command line. */
+#ifndef TILEC_COMMAND_WITNESS_H
+#define TILEC_COMMAND_WITNESS_H
+#include "command/command.h"
+
+/* Runs the plan at the witness of every refuted property and prints what misbehaved, or that nothing did, which is an error of its own
+ * (E0728). With --json the outcomes are the result, a new array; NULL otherwise. */
+json_t *witness_run(report *r, const launch_plan *plan, const proof *verdicts);
+
+/* Whether a file is Kernel IR, by its name: X.kir. */
+bool kernel_text_named(const char *path);
+/* Reads and checks a Kernel IR text. NULL with diagnostics. */
+kernel_ir *kernel_text_read(report *r, const char *path);
+/* tilec check X.kir: proves it, for the target of --target or for any machine. Appends to `list` with --json. */
+bool kernel_text_check(report *r, const command_line *line, const char *path, json_t *list);
+/* tilec run X.kir --device sim: executes it at the launch values of --shape and --arg, on made-up data, in several interleavings. */
+bool kernel_text_run(report *r, const command_line *line, const char *path);
+#endif
