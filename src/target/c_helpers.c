@@ -151,6 +151,63 @@ static const char *prefix_mask(cfamily *p) {
     return name;
 }
 
+/* Integers made wider or narrower, lane by lane. GCC takes a vector that comes from memory apart for this, so its builtins stand first. */
+typedef struct resizing {
+    const char *from, *to;
+    int lanes;
+    const char *macro, *name;
+    const char *builtin_from, *element; /* the type the builtin takes */
+    int element_bytes;
+    const char *arguments; /* after the first */
+} resizing;
+static const resizing resizings[] = {
+    {"i8", "i32", 16, "__AVX512F__", "__builtin_ia32_pmovsxbd512_mask", "c8", "char", 1, ", (i32x16){0}, -1"},
+    {"u8", "i32", 16, "__AVX512F__", "__builtin_ia32_pmovzxbd512_mask", "c8", "char", 1, ", (i32x16){0}, -1"},
+    {"u16", "i32", 16, "__AVX512F__", "__builtin_ia32_pmovzxwd512_mask", "s16", "short", 2, ", (i32x16){0}, -1"},
+    {"i32", "u16", 16, "__AVX512F__", "__builtin_ia32_pmovdw512_mask", "i32", "int32_t", 4, ", (s16x16){0}, -1"},
+    {"i32", "u8", 16, "__AVX512F__", "__builtin_ia32_pmovdb512_mask", "i32", "int32_t", 4, ", (c8x16){0}, -1"},
+    {"u16", "i32", 8, "__AVX2__", "__builtin_ia32_pmovzxwd256", "s16", "short", 2, ""},
+    {"i32", "u16", 8, "__AVX512VL__", "__builtin_ia32_pmovdw256_mask", "i32", "int32_t", 4, ", (s16x8){0}, -1"},
+};
+
+static const char *integer_vector(cfamily *p, const char *tag, int lanes) {
+    static const struct {
+        const char *tag, *scalar;
+        int bytes;
+    } types[] = {{"i8", "int8_t", 1},    {"u8", "uint8_t", 1},  {"u16", "uint16_t", 2}, {"i32", "int32_t", 4},
+                 {"u32", "uint32_t", 4}, {"i64", "int64_t", 8}, {"s16", "short", 2},    {"c8", "char", 1}};
+    for (int i = 0; i < COUNT(types); i++)
+        if (!strcmp(types[i].tag, tag))
+            return plain_vector(p, tag, types[i].scalar, types[i].bytes, lanes);
+    return NULL;
+}
+
+static const char *resize(cfamily *p, const char *from, const char *to, int lanes) {
+    const char *name = arena_printf(p->arena, "%sx%d_of_%s", to, lanes, from);
+    if (names_have(&p->helpers, name))
+        return name;
+    names_add(p, &p->helpers, name);
+    const char *f = integer_vector(p, from, lanes), *t = integer_vector(p, to, lanes);
+    const char *plain_from = !strcmp(from, "u32") ? "i32" : from; /* the same instruction serves both signs on the wide side */
+    const char *plain_to = !strcmp(to, "u32") ? "i32" : !strcmp(to, "i8") ? "u8" : to;
+    const resizing *found = NULL;
+    for (int i = 0; i < COUNT(resizings); i++)
+        if (!strcmp(resizings[i].from, plain_from) && !strcmp(resizings[i].to, plain_to) && resizings[i].lanes == lanes)
+            found = &resizings[i];
+    const char *taken = found ? plain_vector(p, found->builtin_from, found->element, found->element_bytes, lanes) : NULL;
+    if (found) {
+        integer_vector(p, "i32", lanes);
+        integer_vector(p, "s16", lanes);
+        integer_vector(p, "c8", lanes);
+    }
+    text_add(&p->prelude, "INLINE %s %s(%s x)\n{\n", t, name, f);
+    if (found)
+        text_add(&p->prelude, "#if defined(%s) && __has_builtin(%s)\n    return (%s)%s((%s)x%s);\n#else\n", found->macro,
+                 found->name, t, found->name, taken, found->arguments);
+    text_add(&p->prelude, "    return __builtin_convertvector(x, %s);\n%s}\n", t, found ? "#endif\n" : "");
+    return name;
+}
+
 static void make_iota(maker *m) {
     begin(m, m->v, "void");
     add(m, "    return (%s){", m->v);
@@ -180,13 +237,13 @@ static const char *memory_vector(maker *m) {
 
 static const char *from_memory(maker *m, const char *x) {
     if (m->t == ELEMENT_BOOL)
-        return form(m, "__builtin_convertvector(%s, %s) != 0", x, m->v);
+        return form(m, "%s(%s) != 0", resize(m->p, "u8", "i32", m->lanes), x);
     return m->t == ELEMENT_INDEX ? form(m, "__builtin_convertvector(%s, %s)", x, m->v) : x;
 }
 
 static const char *to_memory(maker *m, const char *x) {
     if (m->t == ELEMENT_BOOL)
-        return form(m, "__builtin_convertvector(%s & 1, %s)", x, memory_vector(m));
+        return form(m, "%s(%s & 1)", resize(m->p, "i32", "u8", m->lanes), x);
     return m->t == ELEMENT_INDEX ? form(m, "__builtin_convertvector(%s, %s)", x, memory_vector(m)) : x;
 }
 
@@ -313,14 +370,11 @@ static void make_block_load(maker *m) {
     bool q8 = m->t == ELEMENT_Q8_0;
     int bytes = element_table[m->t].block_bytes;
     const char *half = c_helper(p, HELPER_CONVERT, ELEMENT_F32, ELEMENT_F16, 1);
-    if (m->lanes > 1) {
-        plain_vector(p, "i32", "int32_t", 4, m->lanes);
-        plain_vector(p, "i8", "int8_t", 1, m->lanes);
-        plain_vector(p, "u8", "uint8_t", 1, m->lanes);
-    }
+    const char *wider = m->lanes > 1 ? resize(p, q8 ? "i8" : "u8", "i32", m->lanes) : NULL;
     begin(m, m->v, "const uint8_t *p, int64_t i");
     add(m,
-        "    const uint8_t *block = p + i / 32 * %d;\n    int64_t at = i %% 32;\n    uint16_t d;\n    __builtin_memcpy(&d, "
+        "    const uint8_t *block = p + (uint64_t)i / 32 * %d;\n    unsigned at = (uint64_t)i %% 32;\n    uint16_t d;\n    "
+        "__builtin_memcpy(&d, "
         "block, 2);\n",
         bytes);
     if (m->lanes == 1) {
@@ -332,10 +386,10 @@ static void make_block_load(maker *m) {
     }
     if (q8) {
         add(m, "    i8x%d q;\n    __builtin_memcpy(&q, block + 2 + at, sizeof q);\n", m->lanes);
-        add(m, "    return %s(d) * __builtin_convertvector(__builtin_convertvector(q, i32x%d), %s);\n}\n", half, m->lanes, m->v);
+        add(m, "    return %s(d) * __builtin_convertvector(%s(q), %s);\n}\n", half, wider, m->v);
     } else if (m->lanes <= 16) {
         add(m, "    u8x%d q;\n    __builtin_memcpy(&q, block + 2 + at %% 16, sizeof q);\n", m->lanes);
-        add(m, "    i32x%d w = __builtin_convertvector(q, i32x%d);\n", m->lanes, m->lanes);
+        add(m, "    i32x%d w = %s(q);\n", m->lanes, wider);
         add(m, "    w = (at < 16 ? w & 15 : w >> 4) - 8;\n    return %s(d) * __builtin_convertvector(w, %s);\n}\n", half, m->v);
     } else
         add(m,
@@ -593,10 +647,11 @@ static void bf16_convert(maker *m, bool to) {
     bool vector = m->lanes > 1;
     const char *u = vector ? plain_vector(m->p, "u32", "uint32_t", 4, m->lanes) : "uint32_t";
     const char *from = c_register_type(m->p, m->from, m->lanes);
+    const char *sized = vector ? resize(m->p, to ? "u32" : "u16", to ? "u16" : "u32", m->lanes) : NULL;
     begin(m, m->v, form(m, "%s x", from));
     if (!to) {
         if (vector)
-            add(m, "    return (%s)(__builtin_convertvector(x, %s) << 16);\n}\n", m->v, u);
+            add(m, "    return (%s)(%s(x) << 16);\n}\n", m->v, sized);
         else
             add(m, "    uint32_t w = (uint32_t)x << 16;\n    float f;\n    __builtin_memcpy(&f, &w, 4);\n    return f;\n}\n");
         return;
@@ -604,7 +659,7 @@ static void bf16_convert(maker *m, bool to) {
     if (vector) {
         add(m, "    %s w = (%s)x, nan = (%s)(x != x);\n", u, u, u);
         add(m, "    %s even = (w + 0x7fff + (w >> 16 & 1)) >> 16, quiet = w >> 16 | 0x40;\n", u);
-        add(m, "    return __builtin_convertvector((quiet & nan) | (even & ~nan), %s);\n}\n", m->v);
+        add(m, "    return %s((quiet & nan) | (even & ~nan));\n}\n", sized);
     } else
         add(m, "    uint32_t w;\n    __builtin_memcpy(&w, &x, 4);\n    if (x != x)\n        return (uint16_t)(w >> 16 | 0x40);\n"
                "    return (uint16_t)((w + 0x7fff + (w >> 16 & 1)) >> 16);\n}\n");
@@ -615,12 +670,13 @@ static void fp8_from(maker *m) {
     const char *from = c_register_type(m->p, m->from, m->lanes);
     const char *u = vector ? plain_vector(m->p, "u32", "uint32_t", 4, m->lanes) : "uint32_t";
     const char *i = vector ? plain_vector(m->p, "i32", "int32_t", 4, m->lanes) : "int32_t";
+    const char *wider = vector ? resize(m->p, "u8", "u32", m->lanes) : NULL;
     begin(m, m->v, form(m, "%s x", from));
     /* The bits stand where f32 has its own; a product with a power of two mends the exponent, subnormals included. */
     const char *scale = e4m3 ? "0x1p120f" : "0x1p112f";
     int shift = e4m3 ? 20 : 21;
     if (vector) {
-        add(m, "    %s b = __builtin_convertvector(x, %s), magnitude = b & 0x7f;\n", u, u);
+        add(m, "    %s b = %s(x), magnitude = b & 0x7f;\n", u, wider);
         add(m, "    %s f = (%s)(magnitude << %d) * %s;\n", m->v, m->v, shift, scale);
         if (e4m3)
             add(m, "    %s special = (%s)((%s)(magnitude == 0x7f) & 0x7fc00000);\n", u, u, i);
@@ -656,7 +712,7 @@ static void fp8_to(maker *m, bool sat) {
     unsigned lift_bits = e4m3 ? 0x46800000 : 0x43000000;
     unsigned over = e4m3 ? 0x43e80000 : 0x47700000; /* 464: above it (E5M2 61440: from it) the format is left */
     unsigned largest = e4m3 ? 0x7e : 0x7b, beyond = sat ? largest : e4m3 ? 0x7f : 0x7c, nan = e4m3 ? 0x7f : 0x7e;
-    const char *compare = e4m3 ? ">" : ">=";
+    const char *compare = e4m3 ? ">" : ">=", *narrower = vector ? resize(m->p, "u32", "u8", m->lanes) : NULL;
     begin(m, m->v, form(m, "%s x", from));
     if (vector) {
         add(m, "    %s w = (%s)x, sign = w >> 24 & 0x80;\n    w &= 0x7fffffff;\n", u, u);
@@ -666,7 +722,7 @@ static void fp8_to(maker *m, bool sat) {
             least_normal, u, compare, over, u);
         add(m, "    %s r = (small & is_small) | (normal & ~is_small);\n", u);
         add(m, "    r = (r & ~is_over) | (is_over & 0x%x);\n    r = (r & ~is_nan) | (is_nan & 0x%x);\n", beyond, nan);
-        add(m, "    return __builtin_convertvector(r | sign, %s);\n}\n", m->v);
+        add(m, "    return %s(r | sign);\n}\n", narrower);
     } else {
         add(m, "    uint32_t w, r, sign;\n    __builtin_memcpy(&w, &x, 4);\n    sign = w >> 24 & 0x80;\n    w &= 0x7fffffff;\n");
         add(m, "    if (w > 0x7f800000)\n        r = 0x%x;\n    else if (w %s 0x%x)\n        r = 0x%x;\n", nan, compare, over,
@@ -697,6 +753,7 @@ static void f32_to_integer(maker *m) {
     const char *w = u32 ? m->v : plain_vector(m->p, "i32", "int32_t", 4, m->lanes);
     const char *select = c_helper(m->p, HELPER_SELECT, ELEMENT_F32, ELEMENT_F32, m->lanes);
     const char *splat = c_helper(m->p, HELPER_SPLAT, ELEMENT_F32, ELEMENT_F32, m->lanes);
+    const char *narrower = m->t == ELEMENT_I8 || m->t == ELEMENT_U8 ? resize(m->p, "i32", c_type_tag(m->t), m->lanes) : NULL;
     begin(m, m->v, form(m, "%s x", f));
     add(m, "    x = %s(x == x, x, %s(0));\n", select, splat);
     if (m->t == ELEMENT_I32 || u32) {
@@ -709,7 +766,7 @@ static void f32_to_integer(maker *m) {
             add(m, "    return r ^ high;\n}\n"); /* the least integer becomes the greatest */
     } else {
         add(m, "    x = %s(x > %s, %s(%s), x);\n    x = %s(x < %s, %s(%s), x);\n", select, hi, splat, hi, select, lo, splat, lo);
-        add(m, "    return __builtin_convertvector(__builtin_convertvector(x, %s), %s);\n}\n", w, m->v);
+        add(m, "    return %s(__builtin_convertvector(x, %s));\n}\n", narrower, w);
     }
 }
 
@@ -734,8 +791,19 @@ static void make_convert(maker *m, bool sat) {
         begin(m, m->v, form(m, "%s x", x));
         add(m, "    return __builtin_convertvector(x & 1, %s);\n}\n", m->v);
     } else {
+        /* Narrow integers to f32 go by way of i32. */
+        bool narrow = lane_bytes(from) == 1 && m->lanes > 1,
+             narrows = lane_bytes(t) == 1 && m->lanes > 1 && lane_bytes(from) == 4;
+        const char *tag = t == ELEMENT_F32 ? "i32" : c_type_tag(t);
+        const char *sized = narrow && t != ELEMENT_INDEX ? resize(p, c_type_tag(from), tag, m->lanes)
+                            : narrows                    ? resize(p, c_type_tag(from), tag, m->lanes)
+                                                         : NULL;
         begin(m, m->v, form(m, "%s x", x));
-        add(m, "    return __builtin_convertvector(x, %s);\n}\n", m->v);
+        if (sized && t != ELEMENT_F32)
+            add(m, "    return %s(x);\n}\n", sized);
+        else
+            add(m, "    return __builtin_convertvector(%s%s%s, %s);\n}\n", sized ? sized : "", sized ? "(x" : "x",
+                sized ? ")" : "", m->v);
     }
 }
 
