@@ -8,6 +8,7 @@ typedef struct builder {
     kernel_ir *ir;
     kernel_block *body;
     int lanes;
+    math_function *out;
 } builder;
 
 static const source_span nowhere = {.file = "math"};
@@ -171,7 +172,7 @@ static kernel_value *high_product(builder *b, kernel_value *m, kernel_value *n) 
 
 /* a >= 0 as q quarter turns and an angle in [-pi/4, pi/4]. Below 2^16 three parts of pi/2 are subtracted (exactly: n times the
  * first part fits). From there on the fraction of a * 2/pi is taken from a window of 2/pi's bits (Payne and Hanek): multiples of
- * four quarter turns are never formed, so the result is good over all floats. Both ways are computed; there is no branch. */
+ * four quarter turns are never formed, so the result is good over all floats. Both ways are described, without a branch; the second may be skipped. */
 static kernel_value *quarter_turns(builder *b, kernel_value *a, kernel_value **turns) {
     kernel_value *whole = let(b, "whole", fused(b, a, f(b, 0x1.45f306p-1), f(b, ROUNDER)));
     kernel_value *n = let(b, "n", sub(b, whole, f(b, ROUNDER)));
@@ -180,6 +181,9 @@ static kernel_value *quarter_turns(builder *b, kernel_value *a, kernel_value **t
     kernel_value *near = let(b, "near", fused(b, n, f(b, 0x1.ee59dap-50), r2));
     kernel_value *near_turns = bits(b, whole); /* only the last two bits matter */
 
+    kernel_value *is_near = let(b, "is_near", less(b, a, f(b, 65536)));
+
+    b->out->rare_first = b->body->items.count;
     static const uint32_t two_over_pi[] = {0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
     kernel_value *w = let(b, "w", bits(b, a));
     kernel_value *m = let(b, "m", bit(b, KERNEL_BIT_OR, and(b, w, 0x7fffff), u(b, 0x800000)));
@@ -207,7 +211,7 @@ static kernel_value *quarter_turns(builder *b, kernel_value *a, kernel_value **t
     kernel_value *h = let(b, "h", bit(b, KERNEL_BIT_OR, shift_left(b, top, 2), shift_right(b, mid, 30)));
     kernel_value *l = let(b, "l", shift_left(b, mid, 2));
     kernel_value *negative = let(b, "negative", shift_right(b, h, 31));
-    kernel_value *far_turns = add(b, shift_right(b, top, 30), negative);
+    kernel_value *far_turns = let(b, "far_turns", add(b, shift_right(b, top, 30), negative));
     kernel_value *flip = let(b, "flip", sub(b, u(b, 0), negative));
     kernel_value *zero_low = pick(b, equal(b, l, u(b, 0)), negative, u(b, 0));
     kernel_value *hm = let(b, "hm", add(b, bit(b, KERNEL_BIT_XOR, h, flip), zero_low));
@@ -222,7 +226,11 @@ static kernel_value *quarter_turns(builder *b, kernel_value *a, kernel_value **t
     kernel_value *far_angle = mul(b, add(b, t, tail), f(b, 0x1p-32));
     kernel_value *far = let(b, "far", with_sign(b, far_angle, shift_left(b, negative, 31)));
 
-    kernel_value *is_near = let(b, "is_near", less(b, a, f(b, 65536)));
+    b->out->rare_last = b->body->items.count;
+    b->out->common = is_near;
+    b->out->rare[0] = far_turns->let;
+    b->out->rare[1] = far->let;
+
     *turns = let(b, "turns", pick(b, is_near, near_turns, far_turns));
     kernel_value *angle = let(b, "angle", pick(b, is_near, near, far));
     return let(b, "finite", pick(b, less(b, a, f(b, INFINITY)), angle, sub(b, a, a))); /* infinity - infinity is NaN */
@@ -269,7 +277,7 @@ bool math_describe(arena *a, kernel_op op, int lanes, math_function *out) {
     }
     kernel_ir *ir = kernel_new(a, kernel_op_table[op].name, nowhere);
     kernel_block *outside = NEW(a, kernel_block);
-    builder b = {ir, &ir->body, lanes};
+    builder b = {ir, &ir->body, lanes, out};
     *out = (math_function){.name = kernel_op_table[op].name, .ir = ir, .body = &ir->body};
     out->argument = kernel_let(ir, outside, "x", kernel_const(ir, ELEMENT_F32, lanes, 0), nowhere);
     out->result = of(&b, kernel_ref(ir, out->argument));

@@ -297,6 +297,7 @@ static void make_load_first(maker *m) {
     const char *v = memory_vector(m), *mv = k ? plain_vector(m->p, k->vector, k->element, k->element_bytes, m->lanes) : NULL;
     if (k)
         prefix_mask(m->p);
+    const char *words = plain_vector(m->p, "i32", "int32_t", 4, m->lanes);
     begin(m, m->v, form(m, "const %s *p, int64_t n", memory_element(m)));
     add(m, "    %s v;\n", v);
     if (k)
@@ -307,7 +308,7 @@ static void make_load_first(maker *m) {
             "#elif defined(__AVX__) && __has_builtin(__builtin_ia32_maskloadps256)\n"
             "    int32_t c = n < 0 ? 0 : n > 8 ? 8 : (int32_t)n;\n"
             "    v = (%s)__builtin_ia32_maskloadps256((const void *)p, (%s){0, 1, 2, 3, 4, 5, 6, 7} < c);\n",
-            v, plain_vector(m->p, "i32", "int32_t", 4, 8));
+            v, words);
     if (k)
         add(m, "#else\n");
     add(m,
@@ -323,6 +324,7 @@ static void make_store_first(maker *m) {
                *mv = k ? plain_vector(m->p, k->vector, k->element, k->element_bytes, m->lanes) : NULL;
     if (k)
         prefix_mask(m->p);
+    const char *words = plain_vector(m->p, "i32", "int32_t", 4, m->lanes);
     begin(m, "void", form(m, "%s *p, %s x, int64_t n", memory_element(m), m->v));
     add(m, "    %s v = %s;\n", v, x);
     if (k)
@@ -333,7 +335,7 @@ static void make_store_first(maker *m) {
             "#elif defined(__AVX__) && __has_builtin(__builtin_ia32_maskstoreps256)\n"
             "    int32_t c = n < 0 ? 0 : n > 8 ? 8 : (int32_t)n;\n"
             "    __builtin_ia32_maskstoreps256((void *)p, (%s){0, 1, 2, 3, 4, 5, 6, 7} < c, (%s)v);\n",
-            plain_vector(m->p, "i32", "int32_t", 4, 8), mv);
+            words, mv);
     if (k)
         add(m, "#else\n");
     add(m, "    for (int l = 0; l < %d && l < n; l++)\n        p[l] = v[l];\n%s}\n", m->lanes, k ? "#endif\n" : "");
@@ -516,6 +518,21 @@ static void make_shift(maker *m, bool left) {
         add(m, "    return (%s)((%s)x << (n & %d));\n}\n", m->v, u, bits - 1);
     else
         add(m, "    return x >> (n & %d);\n}\n", bits - 1);
+}
+
+static void make_all(maker *m) {
+    const char *reals = plain_vector(m->p, "f32", "float", 4, m->lanes);
+    begin(m, "bool", form(m, "%s m", m->mask));
+    if (m->lanes == 16)
+        add(m, "#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_ptestmd512)\n"
+               "    return (uint16_t)__builtin_ia32_ptestmd512(m, m, -1) == 0xffff;\n#else\n");
+    else if (m->lanes == 8)
+        add(m,
+            "#if defined(__AVX__) && __has_builtin(__builtin_ia32_movmskps256)\n"
+            "    return __builtin_ia32_movmskps256((%s)m) == 0xff;\n#else\n",
+            reals);
+    add(m, "    int32_t all = -1;\n    for (int l = 0; l < %d; l++)\n        all &= m[l];\n    return all;\n%s}\n", m->lanes,
+        m->lanes == 16 || m->lanes == 8 ? "#endif\n" : "");
 }
 
 /* Lane l with lane l + n/2, and again, until one is left. */
@@ -841,6 +858,7 @@ static const char *const helper_names[] = {[HELPER_SPLAT] = "splat",
                                            [HELPER_SHL] = "shl",
                                            [HELPER_SHR] = "shr",
                                            [HELPER_LANES_SUM] = "lanes_sum",
+                                           [HELPER_ALL] = "all",
                                            [HELPER_LANES_MAX] = "lanes_max",
                                            [HELPER_LANES_MIN] = "lanes_min"};
 
@@ -931,9 +949,25 @@ const char *c_helper(cfamily *p, cfamily_helper h, element_type t, element_type 
     case HELPER_BITCAST: make_bitcast(&m); break;
     case HELPER_SHL: make_shift(&m, true); break;
     case HELPER_SHR: make_shift(&m, false); break;
+    case HELPER_ALL: make_all(&m); break;
     default: make_lanes(&m, h); break;
     }
     return name;
+}
+
+/* What only some lanes need is skipped when none does. */
+static void open_rare(cfamily *p, const math_function *math, int lanes) {
+    for (int i = 0; i < MATH_RARE_VALUES; i++) {
+        const kernel_stmt *s = math->rare[i];
+        const char *name = cfamily_unique(p, s->name), *type = c_register_type(p, s->value->type, lanes);
+        cfamily_line(p, lanes > 1 ? "%s %s = {0};" : "%s %s = 0;", type, name);
+        cfamily_bind(p, s, name);
+    }
+    const char *common = cfamily_value(p, math->common).text;
+    if (lanes > 1)
+        common = cfamily_call(p, HELPER_ALL, ELEMENT_BOOL, ELEMENT_BOOL, lanes, "%s", common);
+    cfamily_line(p, "if (!%s) {", common);
+    p->indent++;
 }
 
 /* exp, log, ..: kernel/math.c describes them; here they become functions of the same kind. */
@@ -960,10 +994,21 @@ const char *c_math(cfamily *p, kernel_op op, int lanes) {
     cfamily_bind(p, math.argument, cfamily_unique(p, "x"));
     for (int i = 0; i < math.body->items.count; i++) {
         kernel_stmt *s = math.body->items.at[i];
+        if (math.common && i == math.rare_first)
+            open_rare(p, &math, lanes);
         const char *value = cfamily_statement_value(p, s->value).text;
-        const char *let = cfamily_unique(p, s->name);
-        cfamily_line(p, "const %s %s = %s;", c_register_type(p, s->value->type, lanes), let, value);
-        cfamily_bind(p, s, let);
+        const cfamily_binding *declared = cfamily_find(p, s);
+        if (declared) {
+            cfamily_line(p, "%s = %s;", declared->text, value);
+        } else {
+            const char *let = cfamily_unique(p, s->name);
+            cfamily_line(p, "const %s %s = %s;", c_register_type(p, s->value->type, lanes), let, value);
+            cfamily_bind(p, s, let);
+        }
+        if (math.common && i == math.rare_last - 1) {
+            p->indent--;
+            cfamily_line(p, "}");
+        }
     }
     cfamily_line(p, "return %s;", cfamily_statement_value(p, math.result).text);
     p->out = out;

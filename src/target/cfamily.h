@@ -60,6 +60,7 @@ typedef enum cfamily_helper {
     HELPER_LANES_SUM,
     HELPER_LANES_MAX,
     HELPER_LANES_MIN,
+    HELPER_ALL,                  /* (mask): true in every lane */
     HELPER_FLOOR_DIV, /* int64: (a, b), b > 0 */
     HELPER_FLOOR_MOD,
     HELPER_INDEX_MIN,

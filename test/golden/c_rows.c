@@ -97,6 +97,17 @@ INLINE f32x16 f32x16_abs(f32x16 x)
 {
     return (f32x16)((i32x16)x & 0x7fffffff);
 }
+INLINE bool i32x16_all(i32x16 m)
+{
+#if defined(__AVX512F__) && __has_builtin(__builtin_ia32_ptestmd512)
+    return (uint16_t)__builtin_ia32_ptestmd512(m, m, -1) == 0xffff;
+#else
+    int32_t all = -1;
+    for (int l = 0; l < 16; l++)
+        all &= m[l];
+    return all;
+#endif
+}
 INLINE u32x16 u32x16_splat(uint32_t x)
 {
     return (u32x16){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
@@ -129,50 +140,55 @@ INLINE f32x16 f32x16_sin(f32x16 x)
     const f32x16 n = whole - 12582912.0f;
     const f32x16 r1 = f32x16_fma(n, f32x16_splat(-1.57079637f), a);
     const f32x16 near = f32x16_fma(n, f32x16_splat(1.71512451e-15f), f32x16_fma(n, f32x16_splat(4.37113883e-08f), r1));
-    const u32x16 w = (u32x16)a;
-    const u32x16 m = (w & 0x7fffffu) | 0x800000u;
-    const u32x16 skip = (w >> 23) - 120u;
-    const u32x16 word = skip >> 5;
-    const u32x16 left = skip & 31u;
-    const u32x16 right = 31u - left;
-    const u32x16 raw = u32x16_select(word == 4u, u32x16_splat(0xf534ddc0u), u32x16_select(word == 3u, u32x16_splat(0xfc2757d1u),
-        u32x16_select(word == 2u, u32x16_splat(0x4e441529u), u32x16_select(word == 1u, u32x16_splat(0xa2f9836eu),
-        u32x16_splat(0u)))));
-    const u32x16 raw_v2 = u32x16_select(word == 4u, u32x16_splat(0xdb629599u), u32x16_select(word == 3u,
-        u32x16_splat(0xf534ddc0u), u32x16_select(word == 2u, u32x16_splat(0xfc2757d1u), u32x16_select(word == 1u,
-        u32x16_splat(0x4e441529u), u32x16_splat(0xa2f9836eu)))));
-    const u32x16 raw_v3 = u32x16_select(word == 4u, u32x16_splat(0x3c439041u), u32x16_select(word == 3u,
-        u32x16_splat(0xdb629599u), u32x16_select(word == 2u, u32x16_splat(0xf534ddc0u), u32x16_select(word == 1u,
-        u32x16_splat(0xfc2757d1u), u32x16_splat(0x4e441529u)))));
-    const u32x16 raw_v4 = u32x16_select(word == 4u, u32x16_splat(0xfe5163abu), u32x16_select(word == 3u,
-        u32x16_splat(0x3c439041u), u32x16_select(word == 2u, u32x16_splat(0xdb629599u), u32x16_select(word == 1u,
-        u32x16_splat(0xf534ddc0u), u32x16_splat(0xfc2757d1u)))));
-    const u32x16 window = u32x16_shl(raw, left) | u32x16_shr(raw_v2 >> 1, right);
-    const u32x16 window_v2 = u32x16_shl(raw_v2, left) | u32x16_shr(raw_v3 >> 1, right);
-    const u32x16 window_v3 = u32x16_shl(raw_v3, left) | u32x16_shr(raw_v4 >> 1, right);
-    const u32x16 l1 = m * window_v2;
-    const u32x16 low = (m & 65535u) * (window_v3 & 65535u);
-    const u32x16 mid = (m & 65535u) * (window_v3 >> 16);
-    const u32x16 cross = (low >> 16) + (mid & 65535u) + (m >> 16) * (window_v3 & 65535u);
-    const u32x16 middle = l1 + ((m >> 16) * (window_v3 >> 16) + (mid >> 16) + (cross >> 16));
-    const u32x16 low_v2 = (m & 65535u) * (window_v2 & 65535u);
-    const u32x16 mid_v2 = (m & 65535u) * (window_v2 >> 16);
-    const u32x16 cross_v2 = (low_v2 >> 16) + (mid_v2 & 65535u) + (m >> 16) * (window_v2 & 65535u);
-    const u32x16 top = m * window + ((m >> 16) * (window_v2 >> 16) + (mid_v2 >> 16) + (cross_v2 >> 16)) + u32x16_select(middle <
-        l1, u32x16_splat(1u), u32x16_splat(0u));
-    const u32x16 h = (top << 2) | (middle >> 30);
-    const u32x16 l = middle << 2;
-    const u32x16 negative = h >> 31;
-    const u32x16 flip = 0u - negative;
-    const u32x16 hm = (h ^ flip) + u32x16_select(l == 0u, negative, u32x16_splat(0u));
-    const u32x16 lm = (l ^ flip) + negative;
-    const f32x16 big = f32x16_from_i32((i32x16)(hm & 0xffffff00u));
-    const f32x16 rest = f32x16_from_u32((hm << 24) | (lm >> 8)) * 5.96046448e-08f;
-    const f32x16 t = big * 1.57079637f;
-    const f32x16 far = (f32x16)((u32x16)((t + (f32x16_fma(big, f32x16_splat(1.57079637f), -t) + f32x16_fma(big,
-        f32x16_splat(-4.37113883e-08f), rest * 1.57079637f))) * 2.32830644e-10f) ^ (negative << 31));
     const i32x16 is_near = a < 65536.0f;
-    const u32x16 turns = u32x16_select(is_near, (u32x16)whole, (top >> 30) + negative);
+    u32x16 far_turns = {0};
+    f32x16 far = {0};
+    if (!i32x16_all(is_near)) {
+        const u32x16 w = (u32x16)a;
+        const u32x16 m = (w & 0x7fffffu) | 0x800000u;
+        const u32x16 skip = (w >> 23) - 120u;
+        const u32x16 word = skip >> 5;
+        const u32x16 left = skip & 31u;
+        const u32x16 right = 31u - left;
+        const u32x16 raw = u32x16_select(word == 4u, u32x16_splat(0xf534ddc0u), u32x16_select(word == 3u,
+            u32x16_splat(0xfc2757d1u), u32x16_select(word == 2u, u32x16_splat(0x4e441529u), u32x16_select(word == 1u,
+            u32x16_splat(0xa2f9836eu), u32x16_splat(0u)))));
+        const u32x16 raw_v2 = u32x16_select(word == 4u, u32x16_splat(0xdb629599u), u32x16_select(word == 3u,
+            u32x16_splat(0xf534ddc0u), u32x16_select(word == 2u, u32x16_splat(0xfc2757d1u), u32x16_select(word == 1u,
+            u32x16_splat(0x4e441529u), u32x16_splat(0xa2f9836eu)))));
+        const u32x16 raw_v3 = u32x16_select(word == 4u, u32x16_splat(0x3c439041u), u32x16_select(word == 3u,
+            u32x16_splat(0xdb629599u), u32x16_select(word == 2u, u32x16_splat(0xf534ddc0u), u32x16_select(word == 1u,
+            u32x16_splat(0xfc2757d1u), u32x16_splat(0x4e441529u)))));
+        const u32x16 raw_v4 = u32x16_select(word == 4u, u32x16_splat(0xfe5163abu), u32x16_select(word == 3u,
+            u32x16_splat(0x3c439041u), u32x16_select(word == 2u, u32x16_splat(0xdb629599u), u32x16_select(word == 1u,
+            u32x16_splat(0xf534ddc0u), u32x16_splat(0xfc2757d1u)))));
+        const u32x16 window = u32x16_shl(raw, left) | u32x16_shr(raw_v2 >> 1, right);
+        const u32x16 window_v2 = u32x16_shl(raw_v2, left) | u32x16_shr(raw_v3 >> 1, right);
+        const u32x16 window_v3 = u32x16_shl(raw_v3, left) | u32x16_shr(raw_v4 >> 1, right);
+        const u32x16 l1 = m * window_v2;
+        const u32x16 low = (m & 65535u) * (window_v3 & 65535u);
+        const u32x16 mid = (m & 65535u) * (window_v3 >> 16);
+        const u32x16 cross = (low >> 16) + (mid & 65535u) + (m >> 16) * (window_v3 & 65535u);
+        const u32x16 middle = l1 + ((m >> 16) * (window_v3 >> 16) + (mid >> 16) + (cross >> 16));
+        const u32x16 low_v2 = (m & 65535u) * (window_v2 & 65535u);
+        const u32x16 mid_v2 = (m & 65535u) * (window_v2 >> 16);
+        const u32x16 cross_v2 = (low_v2 >> 16) + (mid_v2 & 65535u) + (m >> 16) * (window_v2 & 65535u);
+        const u32x16 top = m * window + ((m >> 16) * (window_v2 >> 16) + (mid_v2 >> 16) + (cross_v2 >> 16)) +
+            u32x16_select(middle < l1, u32x16_splat(1u), u32x16_splat(0u));
+        const u32x16 h = (top << 2) | (middle >> 30);
+        const u32x16 l = middle << 2;
+        const u32x16 negative = h >> 31;
+        far_turns = (top >> 30) + negative;
+        const u32x16 flip = 0u - negative;
+        const u32x16 hm = (h ^ flip) + u32x16_select(l == 0u, negative, u32x16_splat(0u));
+        const u32x16 lm = (l ^ flip) + negative;
+        const f32x16 big = f32x16_from_i32((i32x16)(hm & 0xffffff00u));
+        const f32x16 rest = f32x16_from_u32((hm << 24) | (lm >> 8)) * 5.96046448e-08f;
+        const f32x16 t = big * 1.57079637f;
+        far = (f32x16)((u32x16)((t + (f32x16_fma(big, f32x16_splat(1.57079637f), -t) + f32x16_fma(big,
+            f32x16_splat(-4.37113883e-08f), rest * 1.57079637f))) * 2.32830644e-10f) ^ (negative << 31));
+    }
+    const u32x16 turns = u32x16_select(is_near, (u32x16)whole, far_turns);
     const f32x16 angle = f32x16_select(is_near, near, far);
     const f32x16 finite = f32x16_select(a < __builtin_inff(), angle, a - a);
     const f32x16 s = finite * finite;
