@@ -41,6 +41,8 @@ typedef struct worst {
 static bool inside_by_interval(model *m, const place *p, int d)
 {
     interval index = interval_of(m, p->indices[d]), extent = interval_of(m, p->array->dims[d]);
+    if (p->clip)
+        return true; /* places outside are not touched */
     wide further = p->lanes > 1 && d == p->vector_dim ? p->lanes - 1 : 0;
     if (p->extents)
         further = interval_of(m, p->extents[d]).hi - 1;
@@ -110,10 +112,10 @@ void judge_bounds(prover *p)
     model *m = p->m;
     if (prover_beyond(p))
         return;
-    for (int i = 0; i < p->kernel->arrays.count; i++) {
-        const kernel_array *a = p->kernel->arrays.at[i];
+    for (int i = 0; i < m->kernel->arrays.count; i++) {
+        const kernel_array *a = m->kernel->arrays.at[i];
         worst found = {0};
-        if (a->space == SPACE_GHOST || !model_touched(m, a, ACCESS_READ | ACCESS_WRITE))
+        if (a->space == SPACE_GHOST || model_is_object(m, a) || !model_touched(m, a, ACCESS_READ | ACCESS_WRITE))
             continue;
         prover_start(p);
         for (int j = 0; j < m->places.count; j++)

@@ -53,6 +53,16 @@ void judge_coverage(prover *p)
         if (a->use == USE_UPDATE && !a->cells && !model_touched(p->m, a, ACCESS_WRITE))
             continue;
         prover_start(p);
+        bool atomic = false;
+        for (int j = 0; j < p->m->places.count; j++)
+            atomic = atomic || (p->m->places.at[j]->array == a && p->m->places.at[j]->atomic);
+        if (atomic) { /* written over and over: nothing may be promised of such cells */
+            if (a->use == USE_UPDATE && !a->cells)
+                prover_proved(p, a->name, a->span);
+            else
+                prover_unknown(p, a->name, a->span, NULL, "cells that atomics write");
+            continue;
+        }
         bool promised = a->use == USE_OUT || a->cells;
         if ((!promised || judge_covered(p, a)) && (!a->cells || judge_only(p, a)) &&
             prover_no_conflict(p, a, SUMMARY_MAY_WRITE, SUMMARY_MAY_WRITE, CONFLICT_WITHIN_TASK, "writes", "writes"))
@@ -70,7 +80,12 @@ void judge_update_order(prover *p)
             !model_touched(p->m, a, ACCESS_READ))
             continue;
         prover_start(p);
-        if (prover_no_conflict(p, a, SUMMARY_MAY_WRITE, SUMMARY_MAY_READ, CONFLICT_WITHIN_TASK, "writes", "reads"))
+        bool atomic = false; /* reads what it writes, and is asked about nothing else */
+        for (int j = 0; j < p->m->places.count; j++)
+            atomic = atomic || (p->m->places.at[j]->array == a && p->m->places.at[j]->atomic);
+        if (atomic)
+            continue;
+        if (prover_no_conflict(p, a, SUMMARY_MAY_WRITE, SUMMARY_MAY_READ, CONFLICT_WITHIN_THREAD, "writes", "reads"))
             prover_proved(p, a->name, a->span);
     }
 }

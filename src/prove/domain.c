@@ -213,10 +213,22 @@ static int_set *active_lanes(model *m, const place *p, int dims)
     return affine_nonnegative(m, room);
 }
 
-static int_set *make_cells(model *m, place *p, int source_dim)
+/* An access that the lanes of a holder make together counts once, as lane 0's. */
+static int_set *by_first_lane(model *m, const place *p, int_set *x)
+{
+    for (int d = m->instance_dims[p->holder]; d < m->thread_dims; d++)
+        x = sets_fix(m->sets, x, m->task_dims + d, 0);
+    return x;
+}
+
+static int_set *make_cells(model *m, place *p, int source_dim, bool spread)
 {
     int dims = p->scope->depth;
     int_set *x = sets_universe(m->sets, dims + p->array->rank); /* small constraints first: the domain is large */
+    if (p->collective && !spread)
+        x = by_first_lane(m, p, x);
+    if (p->clip)
+        x = sets_intersect(m->sets, x, array_box(m, p->array, dims));
     for (int d = 0; d <= p->array->rank; d++) {
         m->why = NULL;
         if (d == p->array->rank && !p->active)
@@ -238,7 +250,7 @@ static int_set *make_cells(model *m, place *p, int source_dim)
 int_set *cells_of(model *m, place *p)
 {
     if (!p->tried)
-        p->cells = make_cells(m, p, -1);
+        p->cells = make_cells(m, p, -1, false);
     p->tried = true;
     return p->cells;
 }
@@ -246,9 +258,19 @@ int_set *cells_of(model *m, place *p)
 int_set *source_cells_of(model *m, place *p)
 {
     if (!p->source_tried)
-        p->source_cells = make_cells(m, p, scattered_dim(m, p->array));
+        p->source_cells = make_cells(m, p, scattered_dim(m, p->array), false);
     p->source_tried = true;
     return p->source_cells;
+}
+
+int_set *spread_cells_of(model *m, place *p)
+{
+    if (!p->collective)
+        return cells_of(m, p);
+    if (!p->spread_tried)
+        p->spread_cells = make_cells(m, p, -1, true);
+    p->spread_tried = true;
+    return p->spread_cells;
 }
 
 const char *place_imprecise(model *m, place *p, bool data_counts)

@@ -2,9 +2,33 @@
  * trips must have written is taken away; what remains at the task's start was never written. */
 #include "prove/model.h"
 
-static int_set *written_by(model *m, region *earlier, const kernel_array *a, int dims)
+static bool shared_by_threads(const kernel_array *a) { return a->space == SPACE_SHARED || a->space == SPACE_GLOBAL; }
+
+/* Whichever thread of the block has written them: that the write has happened before the read is for *race* to show. */
+static int_set *by_any_thread(model *m, const kernel_array *a, int_set *x)
 {
-    int_set *x = summary_of(m, earlier, a, SUMMARY_MUST_WRITE);
+    int block = a->space == SPACE_SHARED ? m->instance_dims[LEVEL_BLOCK] : 0, first = m->task_dims + block, count = m->thread_dims - block;
+    if (!shared_by_threads(a) || !count)
+        return x;
+    return sets_insert(m->sets, sets_project(m->sets, x, first, count), first, count);
+}
+
+static bool in_tasks(const region *r)
+{
+    while (r && !r->trips)
+        r = r->parent;
+    return r != NULL;
+}
+
+static int_set *written_by(model *m, region *earlier, const kernel_array *a, int dims, const region *reader)
+{
+    int_set *x = by_any_thread(m, a, summary_of(m, earlier, a, SUMMARY_MUST_WRITE));
+    if (m->persistent && in_tasks(reader) != in_tasks(earlier)) {
+        if (in_tasks(earlier) || earlier->trips) /* the block may have run no task */
+            return sets_empty(m->sets, dims + a->rank);
+        if (a->space != SPACE_GLOBAL) /* each block does the same before its tasks */
+            x = sets_insert(m->sets, sets_project(m->sets, x, 0, m->task_dims), 0, m->task_dims);
+    }
     return sets_insert(m->sets, x, earlier->depth, dims - earlier->depth);
 }
 
@@ -13,7 +37,7 @@ static int_set *written_by_earlier_trips(model *m, region *loop, const kernel_ar
 {
     sets *z = m->sets;
     int d = loop->depth;
-    int_set *body = summary_of(m, loop->children.at[0], a, SUMMARY_MUST_WRITE);
+    int_set *body = by_any_thread(m, a, summary_of(m, loop->children.at[0], a, SUMMARY_MUST_WRITE));
     int_set *both = sets_insert(z, body, d, 1); /* [.., x, x', cell] */
     return sets_simplify(z, sets_project(z, sets_less(z, both, d + 1, d), d + 1, 1));
 }
@@ -21,13 +45,13 @@ static int_set *written_by_earlier_trips(model *m, region *loop, const kernel_ar
 /* Most reads are covered by one earlier statement: try each alone before doing sums. */
 static bool one_covers(model *m, place *p, int_set *cells)
 {
-    for (region *r = p->region; r->parent && !r->tasks; r = r->parent)
+    for (region *r = p->region; r->parent && !r->tasks && !r->threads; r = r->parent)
         for (int i = r->index - 1; r->parent->kind == REGION_SEQUENCE && i >= 0; i--) {
             region *earlier = r->parent->children.at[i];
             if (!(earlier->touches[p->array->id] & ACCESS_WRITE))
                 continue;
             sets_question(m->sets);
-            if (sets_is_subset(m->sets, cells, written_by(m, earlier, p->array, p->scope->depth)) == TRI_YES)
+            if (sets_is_subset(m->sets, cells, written_by(m, earlier, p->array, p->scope->depth, p->region)) == TRI_YES)
                 return true;
         }
     return false;
@@ -37,12 +61,12 @@ static int_set *never_written(model *m, place *p, int_set *cells)
 {
     sets *z = m->sets;
     int dims = p->scope->depth;
-    for (region *r = p->region; r->parent && !r->tasks; r = r->parent) {
+    for (region *r = p->region; r->parent && !r->tasks && !r->threads; r = r->parent) {
         region *outer = r->parent;
         for (int i = r->index - 1; outer->kind == REGION_SEQUENCE && i >= 0; i--)
             if (outer->children.at[i]->touches[p->array->id] & ACCESS_WRITE)
-                cells = sets_subtract(z, cells, written_by(m, outer->children.at[i], p->array, dims));
-        if (outer->kind == REGION_LOOP && !outer->tasks && (outer->touches[p->array->id] & ACCESS_WRITE)) {
+                cells = sets_subtract(z, cells, written_by(m, outer->children.at[i], p->array, dims, p->region));
+        if (outer->kind == REGION_LOOP && !outer->tasks && !outer->threads && (outer->touches[p->array->id] & ACCESS_WRITE)) {
             int_set *x = written_by_earlier_trips(m, outer, p->array);
             cells = sets_subtract(z, cells, sets_insert(z, x, outer->depth + 1, dims - outer->depth - 1));
         }
@@ -109,11 +133,11 @@ void judge_initialised(prover *p)
     model *m = p->m;
     if (prover_beyond(p))
         return;
-    for (int i = 0; i < p->kernel->arrays.count; i++) {
-        const kernel_array *a = p->kernel->arrays.at[i];
+    for (int i = 0; i < m->kernel->arrays.count; i++) {
+        const kernel_array *a = m->kernel->arrays.at[i];
         bool argument = a->space == SPACE_GLOBAL && (a->use == USE_IN || a->use == USE_UPDATE);
         worst found = {0};
-        if (argument || a->space == SPACE_GHOST || !model_touched(m, a, ACCESS_READ))
+        if (argument || a->space == SPACE_GHOST || (m->object_of[a->id] && !model_is_object(m, a)) || !model_touched(m, a, ACCESS_READ))
             continue;
         prover_start(p);
         for (int j = 0; j < m->places.count; j++)

@@ -1,10 +1,7 @@
 /* One walk over the kernel: regions, scopes and places. Sets are made later, when a property asks for them. */
-#include "prove/model.h"
-#include <math.h>
+#include "prove/walk.h"
 #include <stdarg.h>
 #include <string.h>
-
-enum { MOST_DEPTH = 200 };
 
 const char *model_text(model *m, const char *format, ...)
 {
@@ -23,7 +20,7 @@ bool model_knows(const model *m, const index_var *v)
     return v->id >= 0 && v->id < m->kernel->var_count && m->known[v->id] == v;
 }
 
-static void set_beyond(model *m, source_span span, const char *what)
+void walk_beyond(model *m, source_span span, const char *what)
 {
     if (!m->beyond) {
         m->beyond = what;
@@ -72,7 +69,7 @@ static void want_block(model *m, const kernel_block *b, int depth)
 
 /* ---- scopes and regions ---- */
 
-static scope *new_scope(model *m, scope *parent, scope_kind kind, kernel_stmt *stmt, index_var *var)
+scope *walk_scope(model *m, scope *parent, scope_kind kind, kernel_stmt *stmt, index_var *var)
 {
     scope *s = NEW(m->arena, scope);
     bool adds = kind == SCOPE_ID || kind == SCOPE_LOOP || kind == SCOPE_TRIP || kind == SCOPE_VALUE;
@@ -98,7 +95,7 @@ const char *model_name(const scope *s, int dim)
     return "?";
 }
 
-static region *new_region(model *m, region *parent, region_kind kind, scope *s, int depth, kernel_stmt *stmt)
+region *walk_region(model *m, region *parent, region_kind kind, scope *s, int depth, kernel_stmt *stmt)
 {
     region *r = NEW(m->arena, region);
     r->kind = kind;
@@ -115,168 +112,6 @@ static region *new_region(model *m, region *parent, region_kind kind, scope *s, 
     return r;
 }
 
-typedef struct walk {
-    model *m;
-    region *sequence;
-    scope *scope;
-    scope *loop;  /* the innermost FOR or LOOP; NULL: none */
-    int depth;
-} walk;
-
-static place *add_place(walk *w, region *step, const kernel_access *access, access_use use, source_span span)
-{
-    model *m = w->m;
-    place *p = NEW(m->arena, place);
-    *p = (place){.array = access->array, .use = use, .indices = access->indices, .lanes = access->lanes, .active = access->active,
-                 .vector_dim = access->lanes > 1 ? access->vector_dim : -1, .scope = w->scope, .region = step, .stmt = step->stmt,
-                 .span = span.line ? span : step->stmt->span};
-    VEC_PUSH(m->arena, step->places, p);
-    VEC_PUSH(m->arena, m->places, p);
-    for (region *r = step; r; r = r->parent)
-        r->touches[p->array->id] |= (unsigned char)use;
-    if (p->array->view_of)
-        set_beyond(m, p->span, "a second view of an array's bytes");
-    return p;
-}
-
-static void add_loads(walk *w, region *step, const kernel_value *v, int depth)
-{
-    if (!v)
-        return;
-    if (depth > MOST_DEPTH) {
-        set_beyond(w->m, v->span, "a value nested deeper than 200");
-        return;
-    }
-    if (v->op >= KERNEL_SUBGROUP_SUM)
-        set_beyond(w->m, v->span, v->op >= KERNEL_FRAGMENT_ELEMENT ? "fragments" : "subgroup operations");
-    if (v->op == KERNEL_LOAD)
-        add_place(w, step, &v->access, ACCESS_READ, v->span);
-    for (int i = 0; i < v->operand_count; i++)
-        add_loads(w, step, v->operands[i], depth + 1);
-}
-
-static void walk_block(walk *w, const kernel_block *b);
-
-static void walk_inside(walk *w, const kernel_block *b, region *sequence, scope *s, scope *loop)
-{
-    walk inner = {w->m, sequence, s, loop, w->depth + 1};
-    if (inner.depth > MOST_DEPTH)
-        set_beyond(w->m, sequence->stmt->span, "statements nested deeper than 200");
-    else
-        walk_block(&inner, b);
-}
-
-static void walk_choice(walk *w, kernel_stmt *s, cond *guard)
-{
-    model *m = w->m;
-    region *choice = new_region(m, w->sequence, guard ? REGION_CHOICE : REGION_MAYBE, w->scope, w->scope->depth, s);
-    for (int branch = 0; branch < 2; branch++) {
-        scope *inner = new_scope(m, w->scope, guard ? SCOPE_GUARD : SCOPE_DATA_GUARD, s, NULL);
-        inner->guard = guard;
-        inner->negated = branch;
-        region *sequence = new_region(m, choice, REGION_SEQUENCE, inner, inner->depth, s);
-        walk_inside(w, branch ? &s->otherwise : &s->body, sequence, inner, w->loop);
-    }
-}
-
-static void walk_loop(walk *w, kernel_stmt *s)
-{
-    model *m = w->m;
-    bool counted = s->kind == KSTMT_FOR;
-    scope *inner = new_scope(m, w->scope, counted ? SCOPE_LOOP : SCOPE_TRIP, s, counted ? s->var : NULL);
-    if (counted && model_knows(m, s->var))
-        m->loop[s->var->id] = s;
-    region *loop = new_region(m, w->sequence, REGION_LOOP, inner, w->scope->depth, s);
-    region *sequence = new_region(m, loop, REGION_SEQUENCE, inner, inner->depth, s);
-    walk_inside(w, &s->body, sequence, inner, inner);
-}
-
-static void walk_let(walk *w, kernel_stmt *s)
-{
-    model *m = w->m;
-    region *step = new_region(m, w->sequence, REGION_STEP, w->scope, w->scope->depth, s);
-    add_loads(w, step, s->value, 0);
-    VEC_PUSH(m->arena, m->lets, ((let_place){s, w->scope}));
-    index_var *v = s->var;
-    if (!v || v->id < 0 || v->id >= m->kernel->var_count)
-        return;
-    m->known[v->id] = v;
-    const kernel_value *x = s->value;
-    if (x->op == KERNEL_INDEX)
-        m->definition[v->id] = x->index;
-    else if (x->op == KERNEL_REF && x->let->var && model_knows(m, x->let->var) &&
-             (m->definition[x->let->var->id] || m->wanted[x->let->var->id]))
-        m->definition[v->id] = ix_var(m->arena, x->let->var);
-    else if (x->op == KERNEL_CONST && floor(x->number) == x->number && fabs(x->number) < 1e15)
-        m->definition[v->id] = ix_const(m->arena, (int64_t)x->number);
-    if (m->definition[v->id] || !m->wanted[v->id])
-        return;
-    /* What follows in this block sees one value per instance: a dimension of its own. */
-    scope *inner = new_scope(m, w->scope, SCOPE_VALUE, s, v);
-    region *value = new_region(m, w->sequence, REGION_VALUE, inner, w->scope->depth, s);
-    w->sequence = new_region(m, value, REGION_SEQUENCE, inner, inner->depth, s);
-    w->scope = inner;
-}
-
-static void walk_intrinsic(walk *w, kernel_stmt *s)
-{
-    region *step = new_region(w->m, w->sequence, REGION_STEP, w->scope, w->scope->depth, s);
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < s->contract_count; i++) {
-            contract_operand *c = &s->contract[i];
-            if (c->asynchronous)
-                set_beyond(w->m, s->span, "an asynchronous intrinsic");
-            if (c->effect == CONTRACT_VALUE) {
-                if (!pass)
-                    add_loads(w, step, c->value, 0);
-                continue;
-            }
-            bool reads = c->effect != CONTRACT_WRITES, writes = c->effect != CONTRACT_READS;
-            if (pass ? writes : reads)
-                add_place(w, step, &c->access, pass ? ACCESS_WRITE : ACCESS_READ, s->span)->extents = c->extents;
-        }
-}
-
-static void walk_stmt(walk *w, kernel_stmt *s)
-{
-    model *m = w->m;
-    region *step;
-    switch (s->kind) {
-    case KSTMT_LET: walk_let(w, s); break;
-    case KSTMT_STORE:
-        step = new_region(m, w->sequence, REGION_STEP, w->scope, w->scope->depth, s);
-        add_loads(w, step, s->value, 0);
-        add_place(w, step, &s->access, ACCESS_WRITE, s->span);
-        break;
-    case KSTMT_CONSUME:
-        step = new_region(m, w->sequence, REGION_STEP, w->scope, w->scope->depth, s);
-        add_place(w, step, &s->access, ACCESS_CONSUME, s->span);
-        break;
-    case KSTMT_FOR:
-    case KSTMT_LOOP: walk_loop(w, s); break;
-    case KSTMT_BREAK:
-        if (w->loop)
-            w->loop->may_stop = true;
-        break;
-    case KSTMT_IF: walk_choice(w, s, s->condition); break;
-    case KSTMT_IF_VALUE:
-        step = new_region(m, w->sequence, REGION_STEP, w->scope, w->scope->depth, s);
-        add_loads(w, step, s->value, 0);
-        walk_choice(w, s, value_condition(m, s->value));
-        break;
-    case KSTMT_INTRINSIC: walk_intrinsic(w, s); break;
-    case KSTMT_COMMENT: break;
-    default: set_beyond(m, s->span, model_text(m, "`%s`", kernel_stmt_names[s->kind])); break;
-    }
-}
-
-static void walk_block(walk *w, const kernel_block *b)
-{
-    walk here = *w; /* a let may open a region for the rest of this block only */
-    for (int i = 0; i < b->items.count && !here.m->beyond; i++)
-        walk_stmt(&here, b->items.at[i]);
-}
-
 static void find_parameters(model *m)
 {
     const kernel_ir *k = m->kernel;
@@ -289,11 +124,81 @@ static void find_parameters(model *m)
         sets_declare(m->sets, m->parameters.at[i]->name);
 }
 
-model *model_new(arena *a, sets *s, const kernel_ir *k, const target_limits *limits, cond *launch)
+index_var *walk_new_var(model *m, const char *name, index_var_kind kind)
+{
+    kernel_ir *k = (kernel_ir *)m->kernel; /* the model's own copy */
+    index_var *v = NEW(m->arena, index_var);
+    v->name = name;
+    v->kind = kind;
+    v->id = k->var_count < m->var_room ? k->var_count++ : -1;
+    return v;
+}
+
+kernel_array *walk_new_array(model *m, const kernel_array *like)
+{
+    kernel_array *x = NEW(m->arena, kernel_array);
+    *x = *like;
+    x->id = m->kernel->arrays.count;
+    VEC_PUSH(m->arena, ((kernel_ir *)m->kernel)->arrays, x);
+    return x;
+}
+
+/* A copy, whose lists of arrays and variables may grow. */
+static kernel_ir *copy_of(arena *a, const kernel_ir *k)
+{
+    kernel_ir *x = NEW(a, kernel_ir);
+    *x = *k;
+    memset(&x->arrays, 0, sizeof x->arrays);
+    for (int i = 0; i < k->arrays.count; i++)
+        VEC_PUSH(a, x->arrays, k->arrays.at[i]);
+    return x;
+}
+
+static void count_threads(model *m)
+{
+    const kernel_ir *k = m->kernel;
+    for (int i = 0; i < k->levels.count; i++)
+        m->thread_dims += k->levels.at[i].kind == LEVEL_TASK ? 0 : k->levels.at[i].rank;
+    m->thread_extents = NEW_ARRAY(m->arena, int64_t, m->thread_dims + 1);
+    int n = 0;
+    for (int i = 0; i < k->levels.count; i++) {
+        const kernel_level *l = &k->levels.at[i];
+        for (int j = 0; l->kind != LEVEL_TASK && j < l->rank; j++)
+            if (!ix_is_const(l->extents[j], &m->thread_extents[n++]))
+                walk_beyond(m, k->span, "a level below the task whose extent is not a constant");
+        for (int kind = l->kind; l->kind != LEVEL_TASK && kind <= LEVEL_LANE; kind++)
+            m->instance_dims[kind] = n;
+    }
+}
+
+/* Task ids (outside `tasks` of a persistent kernel: the block's number), then the ids below the task. With `at`, regions too. */
+static scope *id_scopes(model *m, scope *s, bool blocks, region **at)
+{
+    const kernel_ir *k = m->kernel;
+    for (int i = 0; i < k->levels.count; i++)
+        for (int j = 0; j < k->levels.at[i].rank; j++) {
+            const kernel_level *l = &k->levels.at[i];
+            bool block = l->kind == LEVEL_TASK && blocks;
+            int depth = s->depth;
+            index_var *v = block ? walk_new_var(m, j ? "0" : "block number", INDEX_ID) : l->ids[j];
+            s = walk_scope(m, s, SCOPE_ID, NULL, v);
+            s->extent = !block ? l->extents[j] : j ? ix_const(m->arena, 1) : k->grid;
+            if (!at)
+                continue;
+            *at = walk_region(m, *at, REGION_LOOP, s, depth, NULL);
+            (*at)->tasks = l->kind == LEVEL_TASK;
+            (*at)->threads = l->kind != LEVEL_TASK;
+            m->root = m->root ? m->root : *at;
+        }
+    return s;
+}
+
+model *model_new(arena *a, sets *s, const kernel_ir *original, const target_limits *limits, cond *launch)
 {
     model *m = NEW(a, model);
-    int vars = k->var_count + 1, arrays = k->arrays.count + 1;
-    *m = (model){.arena = a, .sets = s, .kernel = k, .limits = limits, .launch = launch};
+    kernel_ir *k = copy_of(a, original);
+    *m = (model){.arena = a, .sets = s, .kernel = k, .limits = limits, .launch = launch, .persistent = k->grid != NULL};
+    int vars = m->var_room = 2 * k->var_count + 64;
     m->known = NEW_ARRAY(a, index_var *, vars);
     m->definition = NEW_ARRAY(a, index_expr *, vars);
     m->loop = NEW_ARRAY(a, kernel_stmt *, vars);
@@ -303,34 +208,31 @@ model *model_new(arena *a, sets *s, const kernel_ir *k, const target_limits *lim
     m->position = NEW_ARRAY(a, int, vars);
     for (int i = 0; i < vars; i++)
         m->position[i] = -1;
-    m->visiting = NEW_ARRAY(a, int, arrays);
-    m->inexact = NEW_ARRAY(a, inexactness, arrays);
     find_parameters(m);
-    scope *root = new_scope(m, NULL, SCOPE_ROOT, NULL, NULL);
+    scope *root = walk_scope(m, NULL, SCOPE_ROOT, NULL, NULL);
     region *at = NULL;
-    if (k->levels.count != 1 || k->levels.at[0].kind != LEVEL_TASK)
-        set_beyond(m, k->span, "levels below the task");
-    if (k->grid)
-        set_beyond(m, k->span, "persistent kernels");
-    if (k->mbarriers.count)
-        set_beyond(m, k->mbarriers.at[0]->span, "mbarriers");
+    count_threads(m);
     for (int i = 0; i < k->arrays.count; i++)
         if (k->arrays.at[i]->id != i)
-            set_beyond(m, k->arrays.at[i]->span, "arrays numbered out of order");
+            walk_beyond(m, k->arrays.at[i]->span, "arrays numbered out of order");
+    if (m->persistent && !(k->levels.count && k->levels.at[0].kind == LEVEL_TASK && k->levels.at[0].rank))
+        walk_beyond(m, k->span, "a persistent kernel without task ids");
+    walk_views(m, original);
+    walk_fragments(m, original);
+    int arrays = k->arrays.count + 1;
+    m->visiting = NEW_ARRAY(a, int, arrays);
+    m->inexact = NEW_ARRAY(a, inexactness, arrays);
     if (!m->beyond)
         want_block(m, &k->body, 0);
-    for (int i = 0; !m->beyond && i < k->levels.at[0].rank; i++) {
-        int depth = root->depth;
-        root = new_scope(m, root, SCOPE_ID, NULL, k->levels.at[0].ids[i]);
-        root->extent = k->levels.at[0].extents[i];
-        at = new_region(m, at, REGION_LOOP, root, depth, NULL);
-        at->tasks = true;
-        m->root = m->root ? m->root : at;
-    }
-    m->task_dims = root->depth;
+    if (!m->beyond && m->persistent)
+        m->inside_tasks = id_scopes(m, root, false, NULL);
+    for (int i = 0; i < k->levels.count; i++)
+        m->task_dims += k->levels.at[i].kind == LEVEL_TASK ? k->levels.at[i].rank : 0;
+    if (!m->beyond)
+        root = id_scopes(m, root, m->persistent, &at);
     kernel_stmt *none = NEW(a, kernel_stmt);
     none->span = k->span;
-    region *body = new_region(m, at, REGION_SEQUENCE, root, root->depth, none);
+    region *body = walk_region(m, at, REGION_SEQUENCE, root, root->depth, none);
     m->root = m->root ? m->root : body;
     walk w = {m, body, root, NULL, 0};
     if (!m->beyond)
@@ -339,3 +241,11 @@ model *model_new(arena *a, sets *s, const kernel_ir *k, const target_limits *lim
 }
 
 bool model_touched(const model *m, const kernel_array *a, unsigned uses) { return m->root->touches[a->id] & uses; }
+
+bool model_is_object(const model *m, const kernel_array *a)
+{
+    for (int i = 0; i < m->kernel->arrays.count && a->id > i; i++)
+        if (m->object_of[i] == a)
+            return true;
+    return false;
+}

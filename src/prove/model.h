@@ -20,6 +20,7 @@ typedef struct scope {
     kernel_stmt *stmt;  /* LOOP, TRIP, VALUE (the let), guards */
     cond *guard;        /* GUARD: holds here */
     bool negated;       /* GUARD: does not hold here */
+    const kernel_stmt *counted; /* LOOP over trips: the loop itself */
     bool may_stop;      /* LOOP: holds a break, so later trips may not happen */
     bool own_loose;     /* its own constraint could not be expressed, so it adds none */
     bool done, computing;
@@ -28,7 +29,8 @@ typedef struct scope {
     const char *why;    /* what made it less than precise */
 } scope;
 
-typedef enum access_use { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_CONSUME = 4 } access_use;
+/* The last two, for a region's `touches` alone: accesses of one thread, made at once, as program order has them. */
+typedef enum access_use { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_CONSUME = 4, ACCESS_PLAIN_READ = 8, ACCESS_PLAIN_WRITE = 16 } access_use;
 
 typedef struct region region;
 typedef struct place {
@@ -42,8 +44,20 @@ typedef struct place {
     region *region;
     kernel_stmt *stmt;
     source_span span;
+    bool asynchronous;     /* from here to the wait (or the phase) that covers it */
+    bool matrix;           /* ASYNCHRONOUS: waited for by `wait_async mma` */
+    bool atomic;
+    level_kind atomic_scope;
+    bool collective;       /* made by all lanes of `holder` together, by which of them is not known */
+    level_kind holder;
+    bool clip;             /* cells outside the array are not touched */
+    bool combined;         /* WRITE: a share that grid_reduce combines with those of other tasks */
+    bool unordered;        /* stands for bounds alone: another place, of the bytes behind a view, stands for order */
+    bool by_unit;          /* READ: by an asynchronous unit, which ordinary writes reach through a proxy fence alone */
     bool tried;
-    int_set *cells;          /* [scope's dimensions, cell] */
+    int_set *cells;          /* [scope's dimensions, cell]; a collective access by lane 0 */
+    bool spread_tried;
+    int_set *spread_cells;   /* the same, by every lane that may make it */
     bool source_tried;
     int_set *source_cells;   /* the same, a scattered index replaced by its source */
     const char *not_affine;  /* the term that cells ignores; NULL: none */
@@ -67,6 +81,8 @@ enum {
     SUMMARY_MUST_CONSUME,
     SUMMARY_SOURCE_READ,  /* MAY, a scattered index replaced by its source */
     SUMMARY_SOURCE_WRITE,
+    SUMMARY_PLAIN_READ,   /* MAY, without the asynchronous, atomic and collective ones */
+    SUMMARY_PLAIN_WRITE,
     SUMMARY_KINDS
 };
 
@@ -77,6 +93,9 @@ struct region {
     scope *scope;           /* LOOP, VALUE: the inner one, with the own dimension; STEP, SEQUENCE: where they stand */
     int depth;              /* dimensions outside */
     bool tasks;             /* LOOP over a task id */
+    bool threads;           /* LOOP over an id below the task */
+    bool trips;             /* SEQUENCE: the body of `tasks`, run for one task after another by one block */
+    bool syncs;             /* holds a barrier, a fence, a wait or the like */
     kernel_stmt *stmt;
     VEC(region *) children;
     VEC(place *) places;    /* STEP */
@@ -88,11 +107,15 @@ struct region {
 typedef struct inexactness { unsigned uses; const char *why; } inexactness;
 
 typedef struct let_place { kernel_stmt *let; scope *scope; } let_place;
+/* A statement that orders, or that several threads must reach together. */
+typedef struct meeting { kernel_stmt *stmt; scope *scope; region *region; } meeting;
+/* A subgroup's operation inside a value: all lanes reach it together. */
+typedef struct exchange { const kernel_value *value; kernel_stmt *stmt; scope *scope; } exchange;
 
 typedef struct model {
     arena *arena;
     sets *sets;
-    const kernel_ir *kernel;
+    const kernel_ir *kernel;    /* the kernel with arrays added for fragments and for the bytes behind views */
     const target_limits *limits;
     cond *launch;               /* what the plan guarantees: predicate and checks; NULL: nothing */
     VEC(index_var *) parameters; /* symbols, then integer scalars */
@@ -105,6 +128,20 @@ typedef struct model {
     bool *wanted;               /* by variable id: an integer let that index expressions use */
     region *root;
     int task_dims;
+    int thread_dims;            /* ids below the task: dimensions task_dims .. task_dims + thread_dims - 1 */
+    int instance_dims[LEVEL_LANE + 1]; /* by level: how many of them tell its instances apart */
+    int64_t *thread_extents;    /* [thread_dims] */
+    bool persistent;
+    int var_room;               /* length of the tables by variable id */
+    bool roles;
+    scope *inside_tasks;        /* PERSISTENT: the scope of `tasks`, whose first dimensions are task ids; outside: a block's number */
+    kernel_array **object_of;   /* by array id: the bytes behind views; NULL: the array is its own */
+    kernel_array **fragment_array; /* by fragment id: the lanes' shares, as a register array [count, elements] */
+    index_var **trip_of;        /* by variable id of a loop whose trips, not values, are the same in all threads: the trip */
+    VEC(meeting) meetings;      /* in program order */
+    VEC(exchange) exchanges;
+    VEC(scope *) breaks;        /* where each `break` stands */
+    VEC(struct known_order *) orders; /* threads.c: answers kept */
     VEC(place *) places;        /* all, in program order */
     VEC(let_place) lets;
     VEC(scope *) scopes;
@@ -124,6 +161,7 @@ typedef struct model {
 model *model_new(arena *a, sets *s, const kernel_ir *k, const target_limits *limits, cond *launch);
 const char *model_name(const scope *s, int dim); /* the name of a dimension */
 bool model_touched(const model *m, const kernel_array *a, unsigned uses);
+bool model_is_object(const model *m, const kernel_array *a); /* the bytes behind views, not an array of the kernel */
 bool model_knows(const model *m, const index_var *v);
 /* printf into the model's arena */
 const char *model_text(model *m, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -135,6 +173,7 @@ int_set *cells_of(model *m, place *p);
  * array tells cells apart as well as the element does. */
 int scattered_dim(model *m, const kernel_array *a);
 int_set *source_cells_of(model *m, place *p);
+int_set *spread_cells_of(model *m, place *p);
 /* Why the place's set may hold accesses that never happen; NULL: it is precise (or, with `data_counts`, some data makes it so). */
 const char *place_imprecise(model *m, place *p, bool data_counts);
 /* The cells that must be written or consumed, over [cells]; NULL when not affine (m->why). */
@@ -172,12 +211,40 @@ typedef struct conflict {
     int first, second;      /* SEQUENCE: the children */
     bool first_later;       /* LOOP over tasks: the pair is (first use at x', second use at x) */
 } conflict;
-typedef enum conflict_scope { CONFLICT_TASKS, CONFLICT_WITHIN_TASK } conflict_scope;
+typedef enum conflict_scope { CONFLICT_TASKS, CONFLICT_WITHIN_TASK, CONFLICT_WITHIN_THREAD } conflict_scope;
 /* Looks for a cell that is touched by `first` and later by `second` (SUMMARY_MAY_*). TRI_NO: none, TRI_YES: *out says where. */
 tri conflict_find(model *m, const kernel_array *a, int first, int second, conflict_scope in, conflict *out);
 
 /* Why a write (or consume) of the array may not happen, or happens at an unknown place; NULL: all are known exactly. */
 const char *array_inexact(model *m, const kernel_array *a, unsigned uses);
+
+/* ---- threads.c: what orders two threads ---- */
+/* A place in the program: a step, or the children first..last of a sequence taken together. */
+typedef struct position { scope *scope; region *region; int last; } position;
+/* The space of two positions: [task ids of a, (of b,) thread ids of a, of b, further dimensions of a, of b]. Task ids are shared but in a
+ * persistent kernel. */
+typedef struct pair_space { position a, b; int tasks_b, threads_a, threads_b, rest_a, rest_b, dims; } pair_space;
+pair_space pair_of(const model *m, position a, position b);
+int_set *pair_first(model *m, const pair_space *s, int_set *x, int more);  /* x over [dimensions of a, more..]; the more at the end */
+int_set *pair_second(model *m, const pair_space *s, int_set *x, int more);
+int_set *pair_equal(model *m, const pair_space *s, int_set *x, int first, int second); /* two dimensions are equal */
+int_set *pair_same_thread(model *m, const pair_space *s, int_set *x, int levels); /* equal in the first `levels` thread ids */
+int_set *pair_same_block(model *m, const pair_space *s, int_set *x);
+/* Where a stands before b in the order of the program, which all threads share. */
+int_set *pair_before(model *m, const pair_space *s);
+/* Where what a does to this space happens before what b does to it, a and b in different threads, by barriers. */
+int_set *pair_ordered(model *m, const pair_space *s, memory_space space);
+/* The same, in one thread or two, by everything that orders. */
+int_set *pair_happens_before(model *m, const pair_space *s, memory_space space);
+
+/* ---- flight.c: asynchronous accesses ---- */
+/* Where a (NULL: a segment of ordinary accesses) has ended before b begins. */
+int_set *flight_before(model *m, const pair_space *s, const place *a, const place *b, memory_space space);
+
+/* ---- uniform.c ---- */
+/* Whether the value is the same for all threads of one instance of the level. */
+bool uniform_value(model *m, const kernel_value *v, level_kind level);
+bool uniform_condition(model *m, const cond *c, level_kind level);
 
 /* ---- witness.c ---- */
 typedef struct witness {
@@ -233,6 +300,7 @@ bool prover_beyond(prover *p);
 
 void judge_bounds(prover *p);
 void judge_race(prover *p);
+void judge_thread_races(prover *p);
 void judge_initialised(prover *p);
 void judge_coverage(prover *p);
 void judge_update_order(prover *p);

@@ -1,8 +1,144 @@
-/* Order below the task: barriers, copies, mbarriers, fragments. Not judged yet, so a kernel that needs it is not proved. */
+/* Order: where threads must meet, all of them do. A barrier is reached by each of its participants or by none, and by nobody else; the lanes of a
+ * subgroup reach its exchanges and its fragments together. */
 #include "prove/model.h"
+#include <string.h>
+
+typedef struct gathering {
+    prover *p;
+    model *m;
+    const char *what;
+    level_kind level;
+    const cond *participants;
+    scope *at;
+    source_span span;
+    kernel_stmt *stmt;
+} gathering;
+
+/* Data that decides whether a thread gets there. NULL: none. */
+static const char *decided_by_data(const gathering *g)
+{
+    model *m = g->m;
+    for (const scope *s = g->at; s; s = s->parent) {
+        if (s->kind == SCOPE_DATA_GUARD && !uniform_value(m, s->stmt->value, g->level))
+            return model_text(m, "the condition at line %d, which may differ between threads", s->stmt->span.line);
+        if (s->may_stop || s->kind == SCOPE_TRIP)
+            for (int i = 0; i < m->breaks.count; i++) {
+                const scope *inner = m->breaks.at[i];
+                while (inner && inner != s)
+                    inner = inner->parent;
+                if (!inner)
+                    continue;
+                gathering b = *g;
+                for (const scope *x = m->breaks.at[i]; x != s; x = x->parent) {
+                    if (x->kind == SCOPE_DATA_GUARD && !uniform_value(m, x->stmt->value, b.level))
+                        return model_text(m, "a `break` whose condition, at line %d, may differ between threads", x->stmt->span.line);
+                    if (x->kind == SCOPE_GUARD && !uniform_condition(m, x->guard, b.level))
+                        return model_text(m, "a `break` whose condition, at line %d, may differ between threads", x->stmt->span.line);
+                }
+            }
+    }
+    return NULL;
+}
+
+/* Dimensions after the ids that are values of a thread's own. */
+static int_set *spread_out(const gathering *g, int_set *x, int_set **rest)
+{
+    model *m = g->m;
+    sets *z = m->sets;
+    int first = m->task_dims + m->instance_dims[g->level], count = m->thread_dims - m->instance_dims[g->level];
+    int_set *any = count ? sets_insert(z, sets_project(z, x, first, count), first, count) : x;
+    for (const scope *s = g->at; s; s = s->parent)
+        if (s->kind == SCOPE_VALUE && !uniform_value(m, s->stmt->value, g->level)) {
+            any = sets_insert(z, sets_project(z, any, s->depth - 1, 1), s->depth - 1, 1);
+            *rest = any;
+        }
+    /* values stay among those that they may have */
+    for (const scope *s = g->at; s; s = s->parent)
+        if (s->kind == SCOPE_VALUE && !uniform_value(m, s->stmt->value, g->level)) {
+            int_set *domain = domain_of(m, (scope *)s);
+            any = sets_intersect(z, any, sets_insert(z, domain, s->depth, g->at->depth - s->depth));
+        }
+    return any;
+}
+
+/* All threads that are to take part: ids within their extents. */
+static int_set *expected(const gathering *g, int dims)
+{
+    model *m = g->m;
+    sets *z = m->sets;
+    int_set *x = g->participants ? affine_condition(m, dims, g->participants, false) : sets_universe(z, dims);
+    for (int d = 0; d < m->thread_dims && x; d++) {
+        linear *id = linear_dim(z, dims, m->task_dims + d), *last = linear_constant(z, dims, m->thread_extents[d] - 1);
+        x = sets_intersect(z, x, sets_nonnegative(z, id));
+        x = sets_intersect(z, x, sets_nonnegative(z, linear_add(z, last, linear_scale(z, id, -1))));
+    }
+    return x;
+}
+
+static bool judge_one(gathering *g)
+{
+    model *m = g->m;
+    prover *p = g->p;
+    sets *z = m->sets;
+    int dims = g->at->depth;
+    if (m->instance_dims[g->level] == m->thread_dims)
+        return true; /* one thread meets itself */
+    const char *why = decided_by_data(g);
+    if (why) {
+        prover_unknown(p, g->what, g->span, NULL, model_text(m, "that all threads reach %s: %s", g->what, why));
+        return false;
+    }
+    sets_question(z);
+    m->why = NULL;
+    int_set *reached = domain_of(m, g->at), *all = expected(g, dims), *rest = NULL;
+    witness w = {.verdict = VERDICT_PROVED};
+    if (g->participants) {
+        w = witness_of(m, sets_subtract(z, reached, all), scope_names(m, g->at), dims);
+        why = "a thread that does not take part";
+    }
+    if (w.verdict == VERDICT_PROVED) {
+        int_set *all_of_them = sets_intersect(z, spread_out(g, reached, &rest), all);
+        w = witness_of(m, sets_subtract(z, all_of_them, reached), scope_names(m, g->at), dims);
+        why = NULL;
+    }
+    if (w.verdict == VERDICT_PROVED)
+        return true;
+    if (w.verdict == VERDICT_UNKNOWN)
+        prover_gave_up(p, g->what, g->span);
+    else if (g->at->precision == LOOSE || (g->at->precision != PRECISE && !rest))
+        prover_unknown(p, g->what, g->span, w.text, g->at->why);
+    else
+        prover_refuted(p, g->what, g->span, w.text,
+                       why ? model_text(m, "%s is reached by %s", g->what, why)
+                           : model_text(m, "%s is not reached by this thread, but by another", g->what), NULL);
+    return false;
+}
 
 void judge_order(prover *p)
 {
+    model *m = p->m;
     prover_start(p);
-    prover_beyond(p);
+    if (prover_beyond(p) || !m->thread_dims)
+        return;
+    bool fine = true;
+    for (int i = 0; i < m->meetings.count; i++) {
+        const meeting *t = &m->meetings.at[i];
+        gathering g = {p, m, kernel_stmt_names[t->stmt->kind], LEVEL_BLOCK, t->stmt->participants, t->scope, t->stmt->span, t->stmt};
+        g.what = model_text(m, "`%s`", g.what);
+        if (t->stmt->kind == KSTMT_BARRIER)
+            g.level = t->stmt->scope;
+        else if (t->stmt->kind >= KSTMT_FRAGMENT_FILL && t->stmt->kind <= KSTMT_FRAGMENT_SET)
+            g.level = t->stmt->fragments[0].fragment->holder;
+        else if (t->stmt->kind != KSTMT_MBARRIER_ARRIVE)
+            continue;
+        fine = judge_one(&g) && fine;
+    }
+    for (int i = 0; i < m->exchanges.count; i++) {
+        const exchange *e = &m->exchanges.at[i];
+        gathering g = {p, m, model_text(m, "`%s`", kernel_op_table[e->value->op].name), LEVEL_SUBGROUP, NULL, e->scope,
+                       e->value->span.line ? e->value->span : e->stmt->span, e->stmt};
+        fine = judge_one(&g) && fine;
+    }
+    if (fine)
+        prover_proved(p, p->kernel->name, p->kernel->span);
 }

@@ -104,6 +104,8 @@ static void judge_scope(overflow *o, scope *s)
         judge_expression(o, s->parent, s->stmt->hi, span, 0);
         judge_expression(o, s->parent, s->stmt->step, span, 0);
         judge_expression(o, s, ix_add(o->m->arena, ix_var(o->m->arena, s->var), s->stmt->step), span, 0); /* the last increment */
+        if (s->counted)
+            judge_expression(o, s, ix_add(o->m->arena, ix_var(o->m->arena, s->counted->var), s->counted->step), span, 0);
     } else if (s->kind == SCOPE_GUARD && !s->negated) {
         judge_condition(o, s->parent, s->guard, span, 0);
     }

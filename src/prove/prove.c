@@ -155,7 +155,8 @@ bool prover_beyond(prover *p)
 
 /* ---- two accesses of one cell ---- */
 
-static const unsigned summary_uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME};
+static const unsigned summary_uses[SUMMARY_KINDS] = {ACCESS_READ,  ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME,
+                                                     ACCESS_READ, ACCESS_WRITE, ACCESS_READ,  ACCESS_WRITE};
 
 static void tell_conflict(prover *p, const kernel_array *a, const conflict *c, const witness *w, int first, int second,
                           const char *first_verb, const char *second_verb)

@@ -5,11 +5,13 @@
 #include <isl/ctx.h>
 #include <isl/id.h>
 #include <isl/local_space.h>
+#include <isl/map.h>
 #include <isl/options.h>
 #include <isl/point.h>
 #include <isl/set.h>
 #include <isl/space.h>
 #include <isl/val.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -283,6 +285,49 @@ int_set *sets_fix_parameter(sets *s, int_set *x, int index, int64_t value)
     isl_set *a = borrow(x);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)value);
     return own(s, isl_set_fix_val(a, isl_dim_param, (unsigned)index, v));
+}
+
+int_set *sets_remap(sets *s, int_set *x, int dims, const int *from)
+{
+    int old = sets_dims(x);
+    if (old < 0)
+        return NULL;
+    isl_space *to = space(s, dims);
+    isl_local_space *l = local_space(s, dims);
+    isl_space *both = isl_space_map_from_domain_and_range(to, isl_set_get_space((isl_set *)x));
+    isl_multi_aff *m = isl_multi_aff_zero(both);
+    for (int i = 0; i < old; i++) {
+        isl_aff *a = isl_aff_var_on_domain(isl_local_space_copy(l), isl_dim_set, (unsigned)from[i]);
+        m = isl_multi_aff_set_aff(m, i, a);
+    }
+    isl_local_space_free(l);
+    isl_set *a = borrow(x);
+    return own(s, isl_set_preimage_multi_aff(a, m));
+}
+
+int_set *sets_closure(sets *s, int_set *x, int prefix, int width)
+{
+    isl_set *a = borrow(x);
+    isl_map *m = isl_map_from_range(a);
+    m = isl_map_move_dims(m, isl_dim_param, (unsigned)s->parameters, isl_dim_out, 0, (unsigned)prefix);
+    for (int i = 0; i < prefix; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "prefix %d", i);
+        isl_id *id = isl_id_alloc(s->ctx, name, NULL);
+        m = isl_map_set_dim_id(m, isl_dim_param, (unsigned)(s->parameters + i), id);
+    }
+    m = isl_map_move_dims(m, isl_dim_in, 0, isl_dim_out, 0, (unsigned)width);
+    m = isl_map_reset_tuple_id(m, isl_dim_in);
+    isl_bool exact = isl_bool_error;
+    m = isl_map_coalesce(m);
+    m = isl_map_transitive_closure(m, &exact);
+    if (exact != isl_bool_true) {
+        isl_map_free(m);
+        return NULL;
+    }
+    m = isl_map_move_dims(m, isl_dim_out, 0, isl_dim_in, 0, (unsigned)width);
+    m = isl_map_move_dims(m, isl_dim_out, 0, isl_dim_param, (unsigned)s->parameters, (unsigned)prefix);
+    return own(s, isl_map_range(m));
 }
 
 int_set *sets_less(sets *s, int_set *x, int first, int second)

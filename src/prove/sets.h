@@ -47,6 +47,10 @@ int_set *sets_insert(sets *s, int_set *x, int first, int count);  /* new dimensi
 int_set *sets_fix(sets *s, int_set *x, int position, int64_t value);
 int_set *sets_fix_parameter(sets *s, int_set *x, int index, int64_t value);
 int_set *sets_less(sets *s, int_set *x, int first, int second); /* keeps the points whose dimension `first` is below `second` */
+/* Dimension i of x becomes dimension from[i] of the new space; the others take any value. Two may become one. */
+int_set *sets_remap(sets *s, int_set *x, int dims, const int *from);
+/* x relates: [prefix, a.., b..], a and b of `width` dimensions each. Its transitive closure; NULL when it was not found exactly. */
+int_set *sets_closure(sets *s, int_set *x, int prefix, int width);
 /* The same set, with fewer pieces where that is possible. */
 int_set *sets_simplify(sets *s, int_set *x);
 int sets_dims(int_set *x);

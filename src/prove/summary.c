@@ -2,16 +2,18 @@
  * it is summed up, so that questions stay small: n statements and loops make n questions, not n squared. */
 #include "prove/model.h"
 
-static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME, ACCESS_READ, ACCESS_WRITE};
+static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME, ACCESS_READ, ACCESS_WRITE,
+                                              ACCESS_PLAIN_READ, ACCESS_PLAIN_WRITE};
 
 static int_set *place_sum(model *m, region *r, const kernel_array *a, int kind, bool must)
 {
-    unsigned use = uses[kind];
+    bool plain = kind == SUMMARY_PLAIN_READ || kind == SUMMARY_PLAIN_WRITE;
+    unsigned use = kind == SUMMARY_PLAIN_READ ? ACCESS_READ : kind == SUMMARY_PLAIN_WRITE ? ACCESS_WRITE : uses[kind];
     bool source = kind == SUMMARY_SOURCE_READ || kind == SUMMARY_SOURCE_WRITE;
     int_set *all = sets_empty(m->sets, r->depth + a->rank);
     for (int i = 0; i < r->places.count; i++) {
         place *p = r->places.at[i];
-        if (p->array != a || p->use != use)
+        if (p->array != a || p->use != use || (plain && (p->asynchronous || p->atomic || p->collective)))
             continue;
         int_set *x = source ? source_cells_of(m, p) : cells_of(m, p);
         if (!must || !p->not_affine)
@@ -95,6 +97,9 @@ typedef struct search {
     conflict_scope in;
     conflict *out;
 } search;
+
+/* Statement by statement, in the order of the program. */
+static bool in_order(const search *q) { return q->in != CONFLICT_TASKS; }
 
 static bool inside(const search *q, const region *r, int kind)
 {
@@ -182,7 +187,7 @@ static tri find(search *q, region *r)
     if (!inside(q, r, q->first) || !inside(q, r, q->second))
         return TRI_NO;
     tri result = TRI_NO;
-    bool descend = q->in == CONFLICT_WITHIN_TASK || r->tasks;
+    bool descend = in_order(q) || r->tasks;
     for (int i = 0; descend && i < r->children.count; i++) {
         tri t = find(q, r->children.at[i]);
         if (t == TRI_YES)
@@ -190,11 +195,11 @@ static tri find(search *q, region *r)
         result = t == TRI_UNKNOWN ? t : result;
     }
     tri own = TRI_NO;
-    if (r->kind == REGION_LOOP && r->tasks == (q->in == CONFLICT_TASKS))
+    if (r->kind == REGION_LOOP && r->tasks == (q->in == CONFLICT_TASKS) && !(r->threads && q->in == CONFLICT_WITHIN_THREAD))
         own = among_trips(q, r);
-    else if (q->in == CONFLICT_WITHIN_TASK && r->kind == REGION_SEQUENCE)
+    else if (in_order(q) && r->kind == REGION_SEQUENCE)
         own = among_children(q, r);
-    else if (q->in == CONFLICT_WITHIN_TASK && r->kind == REGION_STEP)
+    else if (in_order(q) && r->kind == REGION_STEP)
         own = among_places(q, r);
     return own == TRI_NO ? result : own;
 }

@@ -100,18 +100,26 @@ static int_set *not_beyond(model *m, scope *s, int_set *x, int_set *y, bool is_m
     return sets_project(m->sets, sets_intersect(m->sets, sets_intersect(m->sets, a, b), sets_nonnegative(m->sets, gap)), n + 1, 1);
 }
 
-/* Everything stored in a task's own array, over [task ids, value]. */
+/* The ids that tell copies of an array apart. */
+static int own_ids(const model *m, const kernel_array *array)
+{
+    if (array->space == SPACE_SHARED)
+        return m->persistent ? 0 : m->task_dims;
+    return m->task_dims + m->thread_dims;
+}
+
+/* Everything stored in a local array, over [ids, value]. */
 static int_set *stored(collector *c, const kernel_array *array, int nesting)
 {
     model *m = c->m;
-    int ids = m->task_dims;
+    int ids = own_ids(m, array);
     if (m->visiting[array->id]) {
         if (m->visiting[array->id] < m->met_visiting)
             m->met_visiting = m->visiting[array->id];
         return m->arithmetic ? unknown(m, "it is computed from itself") : sets_empty(m->sets, ids + 1);
     }
-    if (array->view_of)
-        return unknown(m, "it is a view");
+    if (m->object_of[array->id])
+        return unknown(m, "its bytes have several views");
     m->visiting[array->id] = ++m->visiting_depth;
     int_set *all = sets_empty(m->sets, ids + 1);
     for (int i = 0; i < m->places.count && all; i++) {
@@ -122,7 +130,7 @@ static int_set *stored(collector *c, const kernel_array *array, int nesting)
         if (p->stmt->kind == KSTMT_STORE)
             x = points(c, p->scope, p->stmt->value, nesting + 1);
         else
-            m->why = "an intrinsic writes it";
+            m->why = "it is written by something else than a store";
         int_set *real = sets_intersect(m->sets, x, sets_insert(m->sets, domain_of(m, p->scope), p->scope->depth, 1));
         all = x ? sets_union(m->sets, all, sets_project(m->sets, real, ids, p->scope->depth - ids)) : NULL;
     }
@@ -140,9 +148,10 @@ static int_set *loaded(collector *c, scope *s, const kernel_value *v, int nestin
     const kernel_array *array = v->access.array;
     int_set *x;
     int64_t lo, hi;
-    if (array->space == SPACE_PRIVATE || array->space == SPACE_REGISTER) {
+    if (array->space == SPACE_PRIVATE || array->space == SPACE_REGISTER || array->space == SPACE_SHARED) {
+        int ids = own_ids(m, array);
         x = stored(c, array, nesting);
-        x = x ? sets_insert(m->sets, x, m->task_dims, s->depth - m->task_dims) : NULL;
+        x = x ? sets_insert(m->sets, x, ids, s->depth - ids) : NULL;
     } else if (array->space == SPACE_GLOBAL && array->use == USE_IN && array->element_bound) {
         x = between(m, s, 0, array->element_bound);
         lower(c, DATA_CHOSEN);

@@ -1,0 +1,378 @@
+/* Races between the threads of a task: two accesses of one cell by different threads, at least one a write, with nothing between them that
+ * orders them. What stands between two statements that order is one segment, whose accesses are taken together. */
+#include "prove/model.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* A segment's accesses of an array, or a single access that is asynchronous, atomic or made by several lanes together. */
+typedef struct node {
+    position at;
+    place *alone; /* NULL: a segment, children first..last of the region's parent */
+    int first;
+} node;
+typedef VEC(node) node_list;
+
+typedef struct finding {
+    bool found;
+    verdict verdict; /* REFUTED or UNKNOWN */
+    witness w;
+    const char *text, *why, *mend;
+    place *one, *two;
+} finding;
+
+typedef struct races {
+    prover *p;
+    model *m;
+    const kernel_array *array;
+    memory_space space;
+    node_list nodes;
+    finding worst;
+    bool gave_up;
+} races;
+
+static region *child_at(const region *r, int i) { return r->children.at[i]; }
+
+static bool plain_inside(const races *q, const region *r)
+{
+    return r->touches[q->array->id] & (ACCESS_PLAIN_READ | ACCESS_PLAIN_WRITE);
+}
+
+/* Cuts the program into segments. */
+static void collect(races *q, region *r)
+{
+    model *m = q->m;
+    if (r->kind == REGION_SEQUENCE) {
+        for (int i = 0; i < r->children.count; i++) {
+            int first = i;
+            bool any = false;
+            while (i < r->children.count && !child_at(r, i)->syncs)
+                any = plain_inside(q, child_at(r, i++)) || any;
+            if (any)
+                VEC_PUSH(m->arena, q->nodes, ((node){{r->scope, child_at(r, first), i - 1}, NULL, first}));
+            if (i < r->children.count)
+                collect(q, child_at(r, i));
+        }
+        return;
+    }
+    if (r->kind == REGION_STEP && plain_inside(q, r))
+        VEC_PUSH(m->arena, q->nodes, ((node){{r->scope, r, r->index}, NULL, r->index}));
+    for (int i = 0; i < r->children.count; i++)
+        collect(q, child_at(r, i));
+}
+
+static int_set *cells_in(races *q, const node *n, access_use use)
+{
+    model *m = q->m;
+    const kernel_array *a = q->array;
+    if (n->alone)
+        return n->alone->use == use ? spread_cells_of(m, n->alone) : NULL;
+    int kind = use == ACCESS_WRITE ? SUMMARY_PLAIN_WRITE : SUMMARY_PLAIN_READ;
+    region *r = n->at.region, *parent = r->parent;
+    int_set *all = NULL;
+    for (int i = n->first; i <= n->at.last; i++) {
+        region *c = parent->children.at[i];
+        if (!(c->touches[a->id] & (use == ACCESS_WRITE ? ACCESS_PLAIN_WRITE : ACCESS_PLAIN_READ)))
+            continue;
+        int_set *x = summary_of(m, c, a, kind);
+        sets_question(m->sets);
+        all = all ? sets_union(m->sets, all, x) : x;
+    }
+    return all ? sets_simplify(m->sets, all) : NULL;
+}
+
+/* ---- telling ---- */
+
+static bool inside_node(const node *n, const place *p)
+{
+    if (n->alone)
+        return p == n->alone;
+    for (const region *r = p->region; r; r = r->parent)
+        if (r->parent == n->at.region->parent)
+            return r->index >= n->first && r->index <= n->at.last;
+    return false;
+}
+
+/* The place in the node that makes this access. */
+static place *place_at(races *q, const node *n, access_use use, const int64_t *parameters, const int64_t *prefix, const int64_t *cell)
+{
+    model *m = q->m;
+    sets *z = m->sets;
+    for (int i = 0; i < m->places.count; i++) {
+        place *p = m->places.at[i];
+        if (p->array != q->array || p->use != use || !inside_node(n, p) || (!n->alone && (p->asynchronous || p->atomic || p->collective)))
+            continue;
+        sets_question(z);
+        int_set *x = spread_cells_of(m, p);
+        for (int j = 0; j < m->parameters.count; j++)
+            x = sets_fix_parameter(z, x, j, parameters[j]);
+        for (int j = 0; j < n->at.scope->depth; j++)
+            x = sets_fix(z, x, j, prefix[j]);
+        for (int j = 0; j < q->array->rank; j++)
+            x = sets_fix(z, x, p->scope->depth + j, cell[j]);
+        if (sets_is_empty(z, x) == TRI_NO)
+            return p;
+    }
+    return NULL;
+}
+
+static const char **pair_names(model *m, const pair_space *s)
+{
+    const char **names = NEW_ARRAY(m->arena, const char *, s->dims + 2);
+    int t = m->task_dims, n = m->thread_dims;
+    for (int i = 0; i < s->a.scope->depth; i++)
+        names[i < t ? i : i < t + n ? s->threads_a + i - t : s->rest_a + i - t - n] = model_name(s->a.scope, i);
+    for (int i = 0; i < s->b.scope->depth; i++) {
+        if (i < t && !s->tasks_b)
+            continue;
+        names[i < t ? s->tasks_b + i : i < t + n ? s->threads_b + i - t : s->rest_b + i - t - n] = model_text(m, "%s'", model_name(s->b.scope, i));
+    }
+    return names;
+}
+
+static void prefix_of(const model *m, const pair_space *s, const int64_t *dims, bool second, int64_t *prefix)
+{
+    int t = m->task_dims, n = m->thread_dims, depth = (second ? s->b : s->a).scope->depth;
+    for (int i = 0; i < depth; i++)
+        prefix[i] = dims[i < t ? (second ? s->tasks_b : 0) + i : i < t + n ? (second ? s->threads_b : s->threads_a) + i - t
+                                                                           : (second ? s->rest_b : s->rest_a) + i - t - n];
+}
+
+static bool uses_fences_and_atomics(const model *m)
+{
+    bool fence = false, atomic = false;
+    for (int i = 0; i < m->meetings.count; i++)
+        fence = fence || (m->meetings.at[i].stmt->kind == KSTMT_FENCE && !m->meetings.at[i].stmt->proxy);
+    for (int i = 0; i < m->places.count; i++)
+        atomic = atomic || m->places.at[i]->atomic;
+    return fence && atomic;
+}
+
+static bool partial_barriers(const model *m)
+{
+    bool partial = false;
+    int barriers = 0;
+    for (int i = 0; i < m->meetings.count; i++) {
+        const kernel_stmt *s = m->meetings.at[i].stmt;
+        if (s->kind != KSTMT_BARRIER)
+            continue;
+        barriers++;
+        partial = partial || s->participants || s->scope > LEVEL_BLOCK;
+    }
+    return partial && barriers > 1;
+}
+
+static const char *access_words(const place *p)
+{
+    if (!p)
+        return "touched";
+    if (p->asynchronous)
+        return p->use == ACCESS_READ ? "read asynchronously" : "written asynchronously";
+    return p->use == ACCESS_READ ? "read" : "written";
+}
+
+static const char *order_word(memory_space s) { return s == SPACE_GLOBAL ? "global" : "shared"; }
+
+/* Keeps the least violation. */
+static void keep(races *q, const pair_space *s, const node *a, const node *b, access_use use_a, access_use use_b, int_set *bad)
+{
+    model *m = q->m;
+    witness w = witness_of(m, bad, pair_names(m, s), s->dims);
+    if (w.verdict == VERDICT_PROVED)
+        return;
+    if (w.verdict == VERDICT_UNKNOWN) {
+        q->gave_up = true;
+        return;
+    }
+    finding *f = &q->worst;
+    if (f->found && f->verdict == VERDICT_REFUTED) {
+        int n = m->parameters.count + m->task_dims;
+        int order = 0;
+        for (int i = 0; i < n && !order; i++)
+            order = w.values[i] < f->w.values[i] ? -1 : w.values[i] > f->w.values[i];
+        if (order >= 0)
+            return;
+    }
+    int64_t *prefix = NEW_ARRAY(m->arena, int64_t, s->dims + 1);
+    const int64_t *cell = w.dims + s->dims;
+    prefix_of(m, s, w.dims, false, prefix);
+    place *one = place_at(q, a, use_a, w.values, prefix, cell);
+    prefix_of(m, s, w.dims, true, prefix);
+    place *two = place_at(q, b, use_b, w.values, prefix, cell);
+    const char *why = !one || !two ? "an access that was not found again" : place_imprecise(m, one, false);
+    if (!why)
+        why = place_imprecise(m, two, false);
+    if (!why && uses_fences_and_atomics(m))
+        why = "order that fences and atomics may make";
+    if (!why && one->collective && two->collective && one != two && one->holder == two->holder)
+        why = "which lanes hold the elements of a fragment";
+    if (!why && partial_barriers(m))
+        why = "order that several barriers of some threads may make together";
+    if (why && f->found)
+        return;
+    const char *name = witness_cell(m, q->array, cell);
+    const char *text = model_text(m, "race on %s: %s by one thread, %s by another, and nothing orders the two", name, access_words(one),
+                                  access_words(two));
+    if (one && two && one->asynchronous != two->asynchronous && !memcmp(w.dims + s->threads_a, w.dims + s->threads_b, sizeof(int64_t) * (size_t)m->thread_dims))
+        text = model_text(m, "race on %s: %s while it is %s", name, access_words(one->asynchronous ? two : one),
+                          access_words(one->asynchronous ? one : two));
+    *f = (finding){true, why ? VERDICT_UNKNOWN : VERDICT_REFUTED, w, text, why, NULL, one, two};
+}
+
+/* ---- asking ---- */
+
+static bool exempt(const node *a, const node *b)
+{
+    return a->alone && b->alone && a->alone->atomic && b->alone->atomic && a->alone->atomic_scope <= LEVEL_BLOCK &&
+           b->alone->atomic_scope <= LEVEL_BLOCK;
+}
+
+/* One access of all lanes of a holder is not a race with itself. */
+static int_set *without_itself(races *q, const pair_space *s, const node *a, const node *b, int_set *x)
+{
+    model *m = q->m;
+    if (a->alone != b->alone || !a->alone || !a->alone->collective)
+        return x;
+    int_set *same = pair_same_thread(m, s, x, m->instance_dims[a->alone->holder]);
+    for (int i = 0; s->rest_a + i < s->rest_b; i++)
+        same = pair_equal(m, s, same, s->rest_a + i, s->rest_b + i);
+    return sets_subtract(m->sets, x, same);
+}
+
+static void ask(races *q, const node *a, const node *b, access_use use_a, access_use use_b)
+{
+    model *m = q->m;
+    sets *z = m->sets;
+    sets_question(z);
+    m->why = NULL;
+    int_set *x = cells_in(q, a, use_a), *y = cells_in(q, b, use_b);
+    if ((!x || !y) && !sets_gave_up(z))
+        return;
+    pair_space s = pair_of(m, a->at, b->at);
+    int rank = q->array->rank;
+    int_set *both = sets_intersect(z, pair_first(m, &s, x, rank), pair_second(m, &s, y, rank));
+    both = q->array->space == SPACE_SHARED ? pair_same_block(m, &s, both) : both;
+    if (m->persistent && q->array->space != SPACE_SHARED)
+        for (int i = 0; i < m->task_dims; i++)
+            both = pair_equal(m, &s, both, i, s.tasks_b + i);
+    if (sets_is_empty(z, both) == TRI_YES)
+        return;
+    both = without_itself(q, &s, a, b, both);
+    bool asynchronous = (a->alone && a->alone->asynchronous) || (b->alone && b->alone->asynchronous), same = a == b && use_a == use_b;
+    pair_space back = pair_of(m, b->at, a->at);
+    int_set *forth = asynchronous ? NULL : pair_ordered(m, &s, q->space), *other = asynchronous ? NULL : pair_ordered(m, &back, q->space);
+    /* the order of b before a, in the space of (a, b) */
+    int *from = NEW_ARRAY(m->arena, int, s.dims + 1);
+    int t = m->task_dims, n = m->thread_dims;
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < (side ? a : b)->at.scope->depth; i++) {
+            int old = i < t ? (side ? back.tasks_b : 0) + i : i < t + n ? (side ? back.threads_b : back.threads_a) + i - t : (side ? back.rest_b : back.rest_a) + i - t - n;
+            from[old] = i < t ? (side ? 0 : s.tasks_b) + i : i < t + n ? (side ? s.threads_a : s.threads_b) + i - t : (side ? s.rest_a : s.rest_b) + i - t - n;
+        }
+    if (asynchronous) {
+        forth = flight_before(m, &s, a->alone, b->alone, q->space);
+        other = flight_before(m, &back, b->alone, a->alone, q->space);
+    }
+    other = sets_remap(z, other, s.dims, from);
+    sets_question(z);
+    int_set *ordered = sets_insert(z, sets_simplify(z, sets_union(z, forth, other)), s.dims, rank);
+    for (int d = -1; d < n; d++) {
+        if (d < 0 ? !asynchronous : m->thread_extents[d] < 2)
+            continue;
+        for (int greater = 0; greater < (d < 0 || same ? 1 : 2); greater++) {
+            sets_question(z);
+            int_set *piece = both;
+            if (d < 0) {
+                piece = pair_same_thread(m, &s, piece, n);
+                if (a == b) { /* one instance of the access */
+                    int_set *self = piece;
+                    for (int i = 0; s.rest_a + i < s.rest_b; i++)
+                        self = pair_equal(m, &s, self, s.rest_a + i, s.rest_b + i);
+                    piece = sets_subtract(z, piece, self);
+                }
+            } else {
+                piece = sets_less(z, piece, (greater ? s.threads_b : s.threads_a) + d, (greater ? s.threads_a : s.threads_b) + d);
+            }
+            if (sets_is_empty(z, piece) == TRI_YES)
+                continue;
+            int_set *bad = sets_subtract(z, piece, ordered);
+            tri none = sets_is_empty(z, bad);
+            if (none == TRI_YES)
+                continue;
+            if (none == TRI_UNKNOWN)
+                q->gave_up = true;
+            else
+                keep(q, &s, a, b, use_a, use_b, bad);
+        }
+    }
+}
+
+static void tell(races *q)
+{
+    prover *p = q->p;
+    const finding *f = &q->worst;
+    const char *name = q->array->name;
+    if (!f->found) {
+        if (q->gave_up)
+            prover_gave_up(p, name, q->array->span);
+        else
+            prover_proved(p, name, q->array->span);
+        return;
+    }
+    source_span span = f->two ? f->two->span : q->array->span;
+    if (f->verdict == VERDICT_UNKNOWN) {
+        prover_unknown(p, name, span, f->w.text, f->why);
+        return;
+    }
+    const char *mend = NULL;
+    if (!f->one->asynchronous && !f->two->asynchronous)
+        mend = model_text(q->m, "a `barrier block orders %s` between them orders them", order_word(q->space));
+    prover_refuted(p, name, span, f->w.text, f->text, mend);
+    if (f->one->span.line && f->one->span.line != f->two->span.line)
+        prover_note(p, "line %d: %s here", f->one->span.line, access_words(f->one));
+}
+
+static void judge_array(prover *p, const kernel_array *a)
+{
+    model *m = p->m;
+    races q = {.p = p, .m = m, .array = a, .space = a->space};
+    prover_start(p);
+    collect(&q, m->root);
+    for (int i = 0; i < m->places.count; i++) {
+        place *x = m->places.at[i];
+        if (x->array == a && !x->unordered && (x->asynchronous || x->atomic || x->collective))
+            VEC_PUSH(m->arena, q.nodes, ((node){{x->scope, x->region, x->region->index}, x, 0}));
+    }
+    for (int i = 0; i < q.nodes.count; i++)
+        for (int j = 0; j <= i; j++) {
+            const node *x = &q.nodes.at[j], *y = &q.nodes.at[i];
+            if (exempt(x, y))
+                continue;
+            ask(&q, x, y, ACCESS_WRITE, ACCESS_WRITE);
+            ask(&q, x, y, ACCESS_WRITE, ACCESS_READ);
+            if (i != j)
+                ask(&q, x, y, ACCESS_READ, ACCESS_WRITE);
+        }
+    tell(&q);
+}
+
+/* Local memory of one thread matters where an asynchronous unit works on it. */
+static bool in_flight(const model *m, const kernel_array *a)
+{
+    for (int i = 0; i < m->places.count; i++)
+        if (m->places.at[i]->array == a && m->places.at[i]->asynchronous)
+            return true;
+    return false;
+}
+
+void judge_thread_races(prover *p)
+{
+    model *m = p->m;
+    for (int i = 0; i < m->kernel->arrays.count; i++) {
+        const kernel_array *a = m->kernel->arrays.at[i];
+        bool mine = a->space == SPACE_PRIVATE || a->space == SPACE_REGISTER;
+        if (!model_touched(m, a, ACCESS_WRITE) || (m->object_of[a->id] && !model_is_object(m, a)) || a->space == SPACE_GHOST ||
+            (mine && !in_flight(m, a)))
+            continue;
+        judge_array(p, a);
+    }
+}

@@ -1,0 +1,241 @@
+/* What orders two threads of a block. All threads run one program, so a moment of it is a place and the values of the loops around it; two
+ * accesses are ordered when a barrier that both their threads take part in stands between them. Asynchronous ends and mbarriers: flight.c. */
+#include "prove/model.h"
+
+enum { MOST_PATH = 512 };
+
+pair_space pair_of(const model *m, position a, position b)
+{
+    pair_space s = {.a = a, .b = b};
+    int t = m->task_dims, n = m->thread_dims;
+    s.tasks_b = m->persistent ? t : 0;
+    s.threads_a = s.tasks_b + t;
+    s.threads_b = s.threads_a + n;
+    s.rest_a = s.threads_b + n;
+    s.rest_b = s.rest_a + a.scope->depth - t - n;
+    s.dims = s.rest_b + b.scope->depth - t - n;
+    return s;
+}
+
+static int dim_a(const model *m, const pair_space *s, int i)
+{
+    int t = m->task_dims, n = m->thread_dims;
+    return i < t ? i : i < t + n ? s->threads_a + i - t : s->rest_a + i - t - n;
+}
+
+static int dim_b(const model *m, const pair_space *s, int i)
+{
+    int t = m->task_dims, n = m->thread_dims;
+    return i < t ? s->tasks_b + i : i < t + n ? s->threads_b + i - t : s->rest_b + i - t - n;
+}
+
+static int_set *placed(model *m, const pair_space *s, int_set *x, int more, bool second)
+{
+    int depth = (second ? s->b : s->a).scope->depth, *from = NEW_ARRAY(m->arena, int, depth + more + 1);
+    for (int i = 0; i < depth; i++)
+        from[i] = second ? dim_b(m, s, i) : dim_a(m, s, i);
+    for (int i = 0; i < more; i++)
+        from[depth + i] = s->dims + i;
+    return sets_remap(m->sets, x, s->dims + more, from);
+}
+
+int_set *pair_first(model *m, const pair_space *s, int_set *x, int more) { return placed(m, s, x, more, false); }
+int_set *pair_second(model *m, const pair_space *s, int_set *x, int more) { return placed(m, s, x, more, true); }
+
+int_set *pair_equal(model *m, const pair_space *s, int_set *x, int first, int second)
+{
+    (void)s;
+    sets *z = m->sets;
+    int dims = sets_dims(x);
+    if (first == second || dims < 0)
+        return x;
+    linear *gap = linear_add(z, linear_dim(z, dims, first), linear_scale(z, linear_dim(z, dims, second), -1));
+    return sets_intersect(z, x, sets_zero(z, gap));
+}
+
+int_set *pair_same_thread(model *m, const pair_space *s, int_set *x, int levels)
+{
+    for (int i = 0; i < levels; i++)
+        x = pair_equal(m, s, x, s->threads_a + i, s->threads_b + i);
+    return x;
+}
+
+static bool in_tasks(const region *r)
+{
+    while (r && !r->trips)
+        r = r->parent;
+    return r != NULL;
+}
+
+static int_set *same_task(model *m, const pair_space *s, int_set *x)
+{
+    for (int i = 0; i < m->task_dims; i++)
+        x = pair_equal(m, s, x, i, s->tasks_b + i);
+    return x;
+}
+
+int_set *pair_same_block(model *m, const pair_space *s, int_set *x)
+{
+    bool apart = m->persistent && (in_tasks(s->a.region) || in_tasks(s->b.region));
+    x = pair_same_thread(m, s, x, m->instance_dims[LEVEL_BLOCK]);
+    return apart ? x : same_task(m, s, x);
+}
+
+/* ---- the order of the program ---- */
+
+static int path_of(region *r, region **path)
+{
+    int n = 0;
+    for (region *x = r; x; x = x->parent)
+        n++;
+    if (n > MOST_PATH)
+        return 0;
+    int i = n;
+    for (region *x = r; x; x = x->parent)
+        path[--i] = x;
+    return n;
+}
+
+static int_set *less_at(model *m, int_set *equal, int first, int second) { return sets_less(m->sets, equal, first, second); }
+
+/* Task ids of one block come in increasing order. */
+static int_set *less_in_tasks(model *m, const pair_space *s, int_set **equal)
+{
+    int_set *all = sets_empty(m->sets, s->dims);
+    for (int i = 0; i < m->task_dims; i++) {
+        all = sets_union(m->sets, all, less_at(m, *equal, i, s->tasks_b + i));
+        *equal = pair_equal(m, s, *equal, i, s->tasks_b + i);
+    }
+    return all;
+}
+
+int_set *pair_before(model *m, const pair_space *s)
+{
+    sets *z = m->sets;
+    region *a[MOST_PATH], *b[MOST_PATH];
+    int na = path_of(s->a.region, a), nb = path_of(s->b.region, b), i = 0;
+    int_set *equal = sets_universe(z, s->dims), *all = sets_empty(z, s->dims);
+    for (; i < na && i < nb && a[i] == b[i]; i++) {
+        if (i == na - 1 || i == nb - 1)
+            continue; /* the place itself */
+        if (a[i]->trips)
+            all = sets_union(z, all, less_in_tasks(m, s, &equal));
+        if (a[i]->kind != REGION_LOOP || a[i]->tasks || a[i]->threads)
+            continue;
+        int x = dim_a(m, s, a[i]->depth), y = dim_b(m, s, a[i]->depth);
+        all = sets_union(z, all, less_at(m, equal, x, y));
+        equal = pair_equal(m, s, equal, x, y);
+    }
+    if (i < na && i < nb && i > 0 && a[i - 1]->kind == REGION_SEQUENCE) {
+        int last = i == na - 1 && s->a.last > a[i]->index ? s->a.last : a[i]->index;
+        if (last < b[i]->index)
+            all = sets_union(z, all, equal);
+    }
+    return sets_simplify(z, all);
+}
+
+/* ---- barriers ---- */
+
+struct known_order { const region *a, *b; memory_space space; int_set *set; };
+
+/* The threads that take part, over [task ids, thread ids]; C mentions ids alone. */
+static int_set *taking_part(model *m, const cond *c)
+{
+    int dims = m->task_dims + m->thread_dims;
+    return c ? affine_condition(m, dims, c, false) : sets_universe(m->sets, dims);
+}
+
+/* Both threads take part in one instance of the barrier. */
+static int_set *meet_at(model *m, const pair_space *s, const kernel_stmt *barrier, int_set *x)
+{
+    int t = m->task_dims, n = m->thread_dims, *from = NEW_ARRAY(m->arena, int, t + n + 1);
+    if (barrier->participants) {
+        int_set *who = taking_part(m, barrier->participants);
+        for (int i = 0; i < t + n; i++)
+            from[i] = dim_a(m, s, i);
+        x = sets_intersect(m->sets, x, sets_remap(m->sets, who, s->dims, from));
+        for (int i = 0; i < t + n; i++)
+            from[i] = dim_b(m, s, i);
+        x = sets_intersect(m->sets, x, sets_remap(m->sets, who, s->dims, from));
+    }
+    return pair_same_thread(m, s, x, m->instance_dims[barrier->scope]);
+}
+
+/* x over pair (a, u) or (u, b), into the space of (a, b) followed by u's own dimensions. */
+static int_set *into_three(model *m, const pair_space *s, const pair_space *of, int_set *x, bool u_second)
+{
+    int *from = NEW_ARRAY(m->arena, int, of->dims + 1), t = m->task_dims, n = m->thread_dims;
+    int own = s->dims, rest = own + s->tasks_b; /* u: task ids where they are its own, then the rest */
+    position u = u_second ? of->b : of->a;
+    int total = rest + u.scope->depth - t - n;
+    for (int side = 0; side < 2; side++) {
+        bool is_u = side == u_second;
+        int depth = (side ? of->b : of->a).scope->depth;
+        for (int i = 0; i < depth; i++) {
+            int d = side ? dim_b(m, of, i) : dim_a(m, of, i), to;
+            if (!is_u)
+                to = side ? dim_b(m, s, i) : dim_a(m, s, i);
+            else if (i < t)
+                to = s->tasks_b ? own + i : i;
+            else if (i < t + n)
+                to = (u_second ? s->threads_a : s->threads_b) + i - t;
+            else
+                to = rest + i - t - n;
+            from[d] = to;
+        }
+    }
+    return sets_remap(m->sets, x, total, from);
+}
+
+/* Where the barrier stands between a and b. */
+static int_set *barrier_between(model *m, const pair_space *s, const meeting *u)
+{
+    sets *z = m->sets;
+    int t = m->task_dims, n = m->thread_dims;
+    position at = {u->scope, u->region, u->region->index};
+    pair_space before = pair_of(m, s->a, at), after = pair_of(m, at, s->b);
+    int_set *x = into_three(m, s, &before, pair_before(m, &before), true);
+    int_set *y = into_three(m, s, &after, pair_before(m, &after), false);
+    x = sets_intersect(z, x, y);
+    if (sets_is_empty(z, x) == TRI_YES)
+        return sets_empty(z, s->dims);
+    /* that the barrier is reached, by whichever thread: all that take part reach it alike */
+    int depth = u->scope->depth, *from = NEW_ARRAY(m->arena, int, depth + 1), total = sets_dims(x);
+    int_set *reached = sets_project(z, domain_of(m, u->scope), t, n);
+    for (int i = 0; i < depth - n; i++)
+        from[i] = i < t ? (s->tasks_b ? s->dims + i : i) : s->dims + s->tasks_b + i - t;
+    x = sets_intersect(z, x, sets_remap(z, reached, total, from));
+    if (s->tasks_b && in_tasks(u->region)) { /* in the task of a or of b: whether the block runs one in between is not known */
+        int_set *first = in_tasks(s->a.region) ? x : sets_empty(z, total), *second = in_tasks(s->b.region) ? x : sets_empty(z, total);
+        for (int i = 0; i < t; i++) {
+            first = pair_equal(m, s, first, i, s->dims + i);
+            second = pair_equal(m, s, second, s->tasks_b + i, s->dims + i);
+        }
+        x = sets_union(z, first, second);
+    }
+    x = sets_project(z, x, s->dims, total - s->dims);
+    return sets_simplify(z, meet_at(m, s, u->stmt, x));
+}
+
+int_set *pair_ordered(model *m, const pair_space *s, memory_space space)
+{
+    sets *z = m->sets;
+    for (int i = 0; i < m->orders.count; i++) {
+        const struct known_order *k = m->orders.at[i];
+        if (k->a == s->a.region && k->b == s->b.region && k->space == space)
+            return k->set;
+    }
+    int_set *all = sets_empty(z, s->dims);
+    for (int i = 0; i < m->meetings.count; i++) {
+        const meeting *u = &m->meetings.at[i];
+        if (u->stmt->kind != KSTMT_BARRIER || !(u->stmt->spaces & 1u << space))
+            continue;
+        sets_question(z);
+        all = sets_union(z, all, barrier_between(m, s, u));
+    }
+    all = sets_simplify(z, all);
+    struct known_order *k = NEW(m->arena, struct known_order);
+    *k = (struct known_order){s->a.region, s->b.region, space, all};
+    VEC_PUSH(m->arena, m->orders, k);
+    return all;
+}
