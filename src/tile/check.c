@@ -27,7 +27,8 @@ static bool axes_within(const tile_value *v, tile_range *const *axes, int count)
     return true;
 }
 
-static void check_fields(tile_checker *c, const tile_variable *x, tile_value **values, source_span span, const char *what, bool constants) {
+static void check_fields(tile_checker *c, const tile_variable *x, tile_value **values, source_span span, const char *what,
+                         bool constants) {
     if (!values) {
         tile_check_report(c, "E0901", span, "`%s` has no %s", x->name, what);
         return;
@@ -38,10 +39,11 @@ static void check_fields(tile_checker *c, const tile_variable *x, tile_value **v
         if (c->errors > errors)
             continue;
         if (!tile_check_same_type(values[f]->type, x->types[f]))
-            tile_check_report(c, "E0905", span, "%s of `%s`, field %d: has type %s, not %s", what, x->name, f, element_table[values[f]->type].name,
-                   element_table[x->types[f]].name);
+            tile_check_report(c, "E0905", span, "%s of `%s`, field %d: has type %s, not %s", what, x->name, f,
+                              element_table[values[f]->type].name, element_table[x->types[f]].name);
         if (!axes_within(values[f], x->axes[f], x->axis_counts[f]))
-            tile_check_report(c, "E0904", span, "%s of `%s`, field %d: varies over a range that the field lacks", what, x->name, f);
+            tile_check_report(c, "E0904", span, "%s of `%s`, field %d: varies over a range that the field lacks", what, x->name,
+                              f);
         if (constants && values[f]->op != TILE_CONST)
             tile_check_report(c, "E0909", span, "the empty value of `%s`, field %d, is not a constant", x->name, f);
     }
@@ -67,7 +69,8 @@ static void check_declaration(tile_checker *c, const tile_stmt *s) {
             for (int side = 0; side < 2; side++) {
                 const tile_value *v = side ? x->right[f] : x->left[f];
                 if (v && (v->op != TILE_PARAM || v->side != side || v->field != f))
-                    tile_check_report(c, "E0909", s->span, "`%s`, field %d: not the %s parameter of its join", x->name, f, side ? "right" : "left");
+                    tile_check_report(c, "E0909", s->span, "`%s`, field %d: not the %s parameter of its join", x->name, f,
+                                      side ? "right" : "left");
             }
         check_fields(c, x, x->join, s->span, "join", false);
         c->joining = NULL;
@@ -105,13 +108,15 @@ static void check_store(tile_checker *c, const tile_stmt *s) {
     if (!tile_check_within_task(c, x, s->indices, &why))
         tile_check_report(c, "E0908", s->span, "writes `%s`, but %s", x->name, why);
     if (!tile_check_same_type(s->value->type, x->type))
-        tile_check_report(c, "E0905", s->span, "stores %s into `%s`, which is %s", element_table[s->value->type].name, x->name, element_table[x->type].name);
+        tile_check_report(c, "E0905", s->span, "stores %s into `%s`, which is %s", element_table[s->value->type].name, x->name,
+                          element_table[x->type].name);
     for (int i = 0; i < s->value->axis_count; i++) {
         bool found = false;
         for (int d = 0; d < x->rank; d++)
             found |= ix_mentions(s->indices[d], s->value->axes[i]->var) || tile_check_reads_value(s->indices[d]);
         if (!found)
-            tile_check_report(c, "E0908", s->span, "the value stored into `%s` varies over `%s`, which its indices do not", x->name, s->value->axes[i]->name);
+            tile_check_report(c, "E0908", s->span, "the value stored into `%s` varies over `%s`, which its indices do not",
+                              x->name, s->value->axes[i]->name);
     }
 }
 
@@ -153,11 +158,13 @@ static void check_block(tile_checker *c, const tile_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         const tile_stmt *s = b->items.at[i];
         bool needs_variable = s->kind == TILE_STMT_VAR || s->kind == TILE_STMT_UPDATE || s->kind == TILE_STMT_JOIN;
-        if (needs_variable && (!s->variable || s->variable->id >= c->k->variables.count || c->k->variables.at[s->variable->id] != s->variable)) {
+        if (needs_variable &&
+            (!s->variable || s->variable->id >= c->k->variables.count || c->k->variables.at[s->variable->id] != s->variable)) {
             tile_check_report(c, "E0902", s->span, "a statement about a variable that is not the kernel's");
             continue;
         }
-        if (s->kind == TILE_STMT_STORE && (!s->array || !s->indices || s->array->id >= c->k->arrays.count || c->k->arrays.at[s->array->id] != s->array)) {
+        if (s->kind == TILE_STMT_STORE &&
+            (!s->array || !s->indices || s->array->id >= c->k->arrays.count || c->k->arrays.at[s->array->id] != s->array)) {
             tile_check_report(c, "E0902", s->span, "a store to an array that is not the kernel's");
             continue;
         }
@@ -175,12 +182,8 @@ static void check_block(tile_checker *c, const tile_block *b) {
             if (s->value->id >= 0 && s->value->id < c->k->value_count)
                 c->value_live[s->value->id] = c->value_seen[s->value->id] = 1;
             break;
-        case TILE_STMT_VAR:
-            check_declaration(c, s);
-            break;
-        case TILE_STMT_UPDATE:
-            check_update(c, s);
-            break;
+        case TILE_STMT_VAR: check_declaration(c, s); break;
+        case TILE_STMT_UPDATE: check_update(c, s); break;
         case TILE_STMT_JOIN:
             if (!s->variable->combine)
                 tile_check_report(c, "E0909", s->span, "`%s` is no state", s->variable->name);
@@ -192,11 +195,8 @@ static void check_block(tile_checker *c, const tile_block *b) {
             check_store(c, s);
             mark_stored(c, s);
             break;
-        case TILE_STMT_LOOP:
-            check_loop(c, s);
-            break;
-        default:
-            tile_check_report(c, "E0901", s->span, "a statement of no known kind");
+        case TILE_STMT_LOOP: check_loop(c, s); break;
+        default: tile_check_report(c, "E0901", s->span, "a statement of no known kind");
         }
     }
     for (int i = 0; i < b->items.count; i++) { /* what the block bound ends with it */
@@ -226,15 +226,18 @@ static void check_declarations(tile_checker *c) {
         if (k->derived.at[i])
             tile_check_index(c, k->derived.at[i], VARS_LAUNCH, k->span, "a derived symbol", 0);
     for (int i = 0; i < k->scalars.count; i++)
-        if (k->scalars.at[i]->id != i || !tile_check_valid_type(k->scalars.at[i]->type) || tile_check_is_integer(k->scalars.at[i]->type) != (k->scalars.at[i]->var != NULL))
-            tile_check_report(c, "E0901", k->scalars.at[i]->span, "the scalar `%s` is misnumbered or has no variable", k->scalars.at[i]->name);
+        if (k->scalars.at[i]->id != i || !tile_check_valid_type(k->scalars.at[i]->type) ||
+            tile_check_is_integer(k->scalars.at[i]->type) != (k->scalars.at[i]->var != NULL))
+            tile_check_report(c, "E0901", k->scalars.at[i]->span, "the scalar `%s` is misnumbered or has no variable",
+                              k->scalars.at[i]->name);
     for (int i = 0; i < k->arrays.count; i++) {
         const tile_array *x = k->arrays.at[i];
         int factors = 0;
         for (int g = 0; g < x->group_count; g++)
             factors += x->groups[g];
         if (x->id != i || !tile_check_valid_type(x->type) || factors != x->rank)
-            tile_check_report(c, "E0901", x->span, "the array `%s` is misnumbered, or its dimensions and their groups disagree", x->name);
+            tile_check_report(c, "E0901", x->span, "the array `%s` is misnumbered, or its dimensions and their groups disagree",
+                              x->name);
         for (int d = 0; d < x->rank; d++)
             tile_check_index(c, x->dims[d], VARS_SYMBOLS, x->span, "an extent", 0);
         if ((x->type == ELEMENT_INDEX) != (x->index_bound != NULL))
@@ -259,7 +262,8 @@ static void check_declarations(tile_checker *c) {
     for (int i = 0; i < k->variables.count; i++)
         if (k->variables.at[i]->id != i || k->variables.at[i]->field_count < 1 ||
             (!k->variables.at[i]->combine && k->variables.at[i]->field_count != 1))
-            tile_check_report(c, "E0901", k->variables.at[i]->span, "the variable `%s` is misnumbered or has no field", k->variables.at[i]->name);
+            tile_check_report(c, "E0901", k->variables.at[i]->span, "the variable `%s` is misnumbered or has no field",
+                              k->variables.at[i]->name);
 }
 
 static void check_ownership(tile_checker *c) {
@@ -279,7 +283,8 @@ static void check_ownership(tile_checker *c) {
             tile_check_report(c, "E0903", k->ranges.at[i]->span, "the range `%s` is not among the task's", k->ranges.at[i]->name);
     for (int i = 0; i < k->owned.count; i++) {
         const tile_owned *o = k->owned.at[i];
-        if (!o->array || o->array->id >= k->arrays.count || k->arrays.at[o->array->id] != o->array || o->array->role == ARRAY_IN) {
+        if (!o->array || o->array->id >= k->arrays.count || k->arrays.at[o->array->id] != o->array ||
+            o->array->role == ARRAY_IN) {
             tile_check_report(c, "E0908", o->span, "the task owns part of something that is no output");
             continue;
         }
@@ -292,9 +297,11 @@ static void check_ownership(tile_checker *c) {
                 tile_check_report(c, "E0908", o->span, "dimension %d of `%s` needs a range or a fixed index", d, o->array->name);
             } else if (r) {
                 if (!r->is_task)
-                    tile_check_report(c, "E0908", o->span, "dimension %d of `%s` is owned through `%s`, which is no task range", d, o->array->name, r->name);
+                    tile_check_report(c, "E0908", o->span, "dimension %d of `%s` is owned through `%s`, which is no task range",
+                                      d, o->array->name, r->name);
                 else if (!ix_equal(r->extent, o->array->dims[d]))
-                    tile_check_report(c, "E0908", o->span, "dimension %d of `%s` and the range `%s` have different extents", d, o->array->name, r->name);
+                    tile_check_report(c, "E0908", o->span, "dimension %d of `%s` and the range `%s` have different extents", d,
+                                      o->array->name, r->name);
                 for (int e = 0; e < d; e++)
                     if (o->ranges[e] == r)
                         tile_check_report(c, "E0908", o->span, "`%s` is owned through `%s` twice", o->array->name, r->name);
@@ -309,9 +316,11 @@ static void check_ownership(tile_checker *c) {
             bool one_tile = ix_is_const(r->extent, &extent) && (extent <= 1 || (ix_is_const(r->size, &size) && extent <= size));
             bool chooses = r->whole || one_tile;
             for (int d = 0; d < o->array->rank; d++)
-                chooses |= o->ranges[d] == r || (o->fixed[d] && (ix_mentions(o->fixed[d], r->var) || tile_check_reads_value(o->fixed[d])));
+                chooses |= o->ranges[d] == r ||
+                           (o->fixed[d] && (ix_mentions(o->fixed[d], r->var) || tile_check_reads_value(o->fixed[d])));
             if (!chooses)
-                tile_check_report(c, "E0908", o->span, "tasks that differ in `%s` own the same cells of `%s`", r->name, o->array->name);
+                tile_check_report(c, "E0908", o->span, "tasks that differ in `%s` own the same cells of `%s`", r->name,
+                                  o->array->name);
         }
     }
     for (int i = 0; i < k->arrays.count; i++) {

@@ -18,7 +18,7 @@ typedef struct tile_checker {
     const tile_variable *joining; /* inside the join of this state */
     const tile_stmt *loops[TILE_DEEPEST_LOOP + 1];
     int loop_count;
-    char *stored;                 /* by array id: a store was passed */
+    char *stored; /* by array id: a store was passed */
 } tile_checker;
 
 /* What an expression may mention: symbols; scalars too; ranges and values in scope too. */
@@ -31,8 +31,10 @@ bool tile_check_is_integer(element_type t);
 bool tile_check_is_number(element_type t);
 bool tile_check_same_type(element_type a, element_type b); /* INDEX and I32 mix */
 bool tile_check_valid_type(element_type t);
-void tile_check_index(tile_checker *c, const index_expr *x, tile_check_allows allowed, source_span span, const char *what, int depth);
-void tile_check_condition(tile_checker *c, const cond *x, tile_check_allows allowed, source_span span, const char *what, int depth);
+void tile_check_index(tile_checker *c, const index_expr *x, tile_check_allows allowed, source_span span, const char *what,
+                      int depth);
+void tile_check_condition(tile_checker *c, const cond *x, tile_check_allows allowed, source_span span, const char *what,
+                          int depth);
 void tile_check_value(tile_checker *c, const tile_value *v, int depth);
 bool tile_check_reads_value(const index_expr *x); /* a gather: mentions a computed value */
 /* Whether these indices stay within what the task owns of the array; *why says how they leave it. */

@@ -25,8 +25,8 @@ static bool known_symbol(const tile_checker *c, const index_var *v) {
     return false;
 }
 
-
-void tile_check_index(tile_checker *c, const index_expr *x, tile_check_allows allowed, source_span span, const char *what, int depth) {
+void tile_check_index(tile_checker *c, const index_expr *x, tile_check_allows allowed, source_span span, const char *what,
+                      int depth) {
     if (!x) {
         tile_check_report(c, "E0901", span, "%s is missing", what);
         return;
@@ -79,33 +79,30 @@ void tile_check_index(tile_checker *c, const index_expr *x, tile_check_allows al
         if (!owner || allowed != VARS_ALL || owner->value_var != v)
             tile_check_report(c, "E0902", span, "%s may not mention the value `%s`", what, v->name);
         else if (!tile_check_is_integer(owner->type))
-            tile_check_report(c, "E0905", span, "%s uses %%%d as an index, which is %s", what, owner->id, element_table[owner->type].name);
+            tile_check_report(c, "E0905", span, "%s uses %%%d as an index, which is %s", what, owner->id,
+                              element_table[owner->type].name);
         else
             tile_check_value(c, owner, depth + 1);
         return;
     }
-    default:
-        tile_check_report(c, "E0902", span, "%s mentions `%s`, which Tile IR does not have", what, v->name);
-        return;
+    default: tile_check_report(c, "E0902", span, "%s mentions `%s`, which Tile IR does not have", what, v->name); return;
     }
 }
 
-void tile_check_condition(tile_checker *c, const cond *x, tile_check_allows allowed, source_span span, const char *what, int depth) {
+void tile_check_condition(tile_checker *c, const cond *x, tile_check_allows allowed, source_span span, const char *what,
+                          int depth) {
     if (!x || depth > 2 * TILE_DEEPEST_INDEX) {
         tile_check_report(c, "E0901", span, "%s is missing a part or nests too deeply", what);
         return;
     }
     switch (x->op) {
-    case COND_TRUE:
-        return;
+    case COND_TRUE: return;
     case COND_AND:
     case COND_OR:
         tile_check_condition(c, x->a, allowed, span, what, depth + 1);
         tile_check_condition(c, x->b, allowed, span, what, depth + 1);
         return;
-    case COND_NOT:
-        tile_check_condition(c, x->a, allowed, span, what, depth + 1);
-        return;
+    case COND_NOT: tile_check_condition(c, x->a, allowed, span, what, depth + 1); return;
     default:
         tile_check_index(c, x->x, allowed, span, what, depth + 1);
         tile_check_index(c, x->y, allowed, span, what, depth + 1);
@@ -115,7 +112,8 @@ void tile_check_condition(tile_checker *c, const cond *x, tile_check_allows allo
 
 /* --- values --- */
 bool tile_check_reads_value(const index_expr *x) {
-    return x && ((x->op == IX_VAR && x->var->kind == INDEX_VALUE) || tile_check_reads_value(x->a) || tile_check_reads_value(x->b));
+    return x &&
+           ((x->op == IX_VAR && x->var->kind == INDEX_VALUE) || tile_check_reads_value(x->a) || tile_check_reads_value(x->b));
 }
 
 static bool cond_mentions_range(const cond *x, const tile_range *r) {
@@ -220,7 +218,8 @@ static void check_types(tile_checker *c, const tile_value *v) {
             type_error(c, v, "both operands must have one number type");
         else if (integers ? !tile_check_is_integer(v->type) : v->type != ELEMENT_F32 && v->type != ELEMENT_F16)
             type_error(c, v, "gives f32 (f16 when asked) from floats and i32 or u32 from integers");
-        else if (integers ? !tile_check_is_integer(v->accumulator) : v->accumulator != ELEMENT_F32 && v->accumulator != ELEMENT_F16)
+        else if (integers ? !tile_check_is_integer(v->accumulator)
+                          : v->accumulator != ELEMENT_F32 && v->accumulator != ELEMENT_F16)
             type_error(c, v, "the accumulator must be f32, i32, u32 or f16");
         return;
     }
@@ -232,12 +231,12 @@ static void check_types(tile_checker *c, const tile_value *v) {
         if (v->type != ELEMENT_F32 || a != ELEMENT_F32 || b != ELEMENT_F32)
             type_error(c, v, "works on f32");
         return;
-    default:
-        break;
+    default: break;
     }
     if (!strcmp(kind, "math") && (v->type != ELEMENT_F32 || a != ELEMENT_F32))
         type_error(c, v, "works on f32");
-    if ((!strcmp(kind, "binary") || !strcmp(kind, "reduce")) && (!tile_check_is_number(v->type) || !tile_check_same_type(a, v->type) || !tile_check_same_type(b, v->type)))
+    if ((!strcmp(kind, "binary") || !strcmp(kind, "reduce")) &&
+        (!tile_check_is_number(v->type) || !tile_check_same_type(a, v->type) || !tile_check_same_type(b, v->type)))
         type_error(c, v, "operands and result must have one type of f32, i32, u32");
     if (!strcmp(kind, "compare") && (v->type != ELEMENT_BOOL || !tile_check_same_type(a, b)))
         type_error(c, v, "compares two values of one type and gives bool");
@@ -301,12 +300,9 @@ static void check_load(tile_checker *c, const tile_value *v, int depth) {
 static bool payload_present(tile_checker *c, const tile_value *v) {
     const tile_kernel *k = c->k;
     switch (v->op) {
-    case TILE_INDEX:
-        return v->index != NULL;
-    case TILE_SCALAR:
-        return v->scalar && v->scalar->id < k->scalars.count && k->scalars.at[v->scalar->id] == v->scalar;
-    case TILE_LOAD:
-        return v->array && v->array->id < k->arrays.count && k->arrays.at[v->array->id] == v->array;
+    case TILE_INDEX: return v->index != NULL;
+    case TILE_SCALAR: return v->scalar && v->scalar->id < k->scalars.count && k->scalars.at[v->scalar->id] == v->scalar;
+    case TILE_LOAD: return v->array && v->array->id < k->arrays.count && k->arrays.at[v->array->id] == v->array;
     case TILE_GET:
     case TILE_FIELD:
     case TILE_PARAM:
@@ -316,15 +312,13 @@ static bool payload_present(tile_checker *c, const tile_value *v) {
     case TILE_REDUCE_MAX:
     case TILE_REDUCE_MIN:
     case TILE_ARGMAX:
-    case TILE_ARGMIN:
-        return v->range && v->range->id < k->ranges.count && k->ranges.at[v->range->id] == v->range;
+    case TILE_ARGMIN: return v->range && v->range->id < k->ranges.count && k->ranges.at[v->range->id] == v->range;
     case TILE_DOT:
         for (int i = 0; i < v->contract_count; i++)
             if (!v->contract[i] || v->contract[i]->id >= k->ranges.count || k->ranges.at[v->contract[i]->id] != v->contract[i])
                 return false;
         return v->contract_count > 0;
-    default:
-        return true;
+    default: return true;
     }
 }
 
@@ -362,7 +356,8 @@ void tile_check_value(tile_checker *c, const tile_value *v, int depth) {
         tile_check_value(c, v->operands[i], depth + 1);
     if (c->errors > errors)
         return;
-    if (c->joining && (v->op == TILE_LOAD || v->op == TILE_GET || v->op == TILE_FIELD || v->op == TILE_INDEX || v->op == TILE_SCALAR))
+    if (c->joining &&
+        (v->op == TILE_LOAD || v->op == TILE_GET || v->op == TILE_FIELD || v->op == TILE_INDEX || v->op == TILE_SCALAR))
         tile_check_report(c, "E0909", v->span, "%%%d: a join works on its parameters and constants alone", v->id);
     if (v->op == TILE_PARAM && c->joining != v->variable)
         tile_check_report(c, "E0909", v->span, "%%%d: a parameter outside the join of its state", v->id);

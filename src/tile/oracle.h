@@ -7,12 +7,12 @@
 /* What a target's arithmetic does: one row per target (oracle_models.c). Bounds are relative (in units of the result) or absolute. */
 typedef struct arithmetic_model {
     const char *target;
-    double unit;              /* f32 add, sub, mul, fma, sqrt: relative rounding error, 2^-24 */
-    double divide;            /* relative error of / */
+    double unit;   /* f32 add, sub, mul, fma, sqrt: relative rounding error, 2^-24 */
+    double divide; /* relative error of / */
     double exp_ulp, log_ulp, tanh_ulp, erf_ulp, sin_ulp, cos_ulp, rsqrt_ulp; /* in units of 2^-23 of the result */
-    bool flushes_subnormals;  /* results and operands below 2^-126 may become 0 */
-    double smallest;          /* absolute error an underflow may cause: 2^-149, or 2^-126 when flushing */
-    bool fused_products;      /* DOT: a product is not rounded by itself */
+    bool flushes_subnormals;                                                 /* results and operands below 2^-126 may become 0 */
+    double smallest;     /* absolute error an underflow may cause: 2^-149, or 2^-126 when flushing */
+    bool fused_products; /* DOT: a product is not rounded by itself */
 } arithmetic_model;
 const arithmetic_model *arithmetic_model_find(const char *target); /* "c"; NULL when unknown */
 
@@ -26,7 +26,8 @@ typedef struct reduction_tree {
 
 typedef struct oracle_options {
     const arithmetic_model *model;
-    const reduction_tree *trees; int tree_count;
+    const reduction_tree *trees;
+    int tree_count;
     /* Tile sizes: loops that join states run at the emitted size. Kernels passed here have every STATIC and TILE name bound. */
     int64_t first_task, last_task; /* which tasks to evaluate, row-major over the task ranges; last < 0: all */
 } oracle_options;
@@ -50,7 +51,8 @@ typedef struct oracle_result {
     oracle_output *outputs; /* by array id; cells 0 for inputs */
 } oracle_result;
 /* False, with a diagnostic (E07xx), on shapes that do not fit memory, an index outside its array, or a cell written twice. */
-bool oracle_run(const tile_kernel *k, const oracle_arguments *args, const oracle_options *options, oracle_result *out, diag_list *diags);
+bool oracle_run(const tile_kernel *k, const oracle_arguments *args, const oracle_options *options, oracle_result *out,
+                diag_list *diags);
 void oracle_free(oracle_result *r);
 
 /* The comparison of a device's output with the oracle, every element. NaN matches only NaN; an infinity matches only where the value may
@@ -58,8 +60,8 @@ void oracle_free(oracle_result *r);
 typedef struct value_check {
     bool passed;
     int64_t compared, vacuous, failed;
-    double worst_ratio;        /* max |device - value| / bound */
-    int64_t worst_cell;        /* flat index; the first failing cell when failed > 0 */
+    double worst_ratio; /* max |device - value| / bound */
+    int64_t worst_cell; /* flat index; the first failing cell when failed > 0 */
     double worst_device, worst_value, worst_bound;
 } value_check;
 value_check oracle_compare(const tile_array *array, const void *device_bytes, const oracle_output *expected);

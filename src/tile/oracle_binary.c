@@ -20,7 +20,8 @@ static void arithmetic_element(const oracle *o, tile_op op, double x, double ex,
     bool special = !isfinite(x) || !isfinite(y);
     if (special) { /* infinities and NaN are exact; what meets them decides only by its sign */
         *e = 0;
-        if (op == TILE_MUL && ((!isfinite(x) && !isnan(x) && fabs(y) <= ey && ey > 0) || (!isfinite(y) && !isnan(y) && fabs(x) <= ex && ex > 0)))
+        if (op == TILE_MUL &&
+            ((!isfinite(x) && !isnan(x) && fabs(y) <= ey && ey > 0) || (!isfinite(y) && !isnan(y) && fabs(x) <= ex && ex > 0)))
             *e = INFINITY;
         if (op == TILE_DIV && !isfinite(x) && !isnan(x) && isfinite(y) && fabs(y) <= ey && ey > 0)
             *e = INFINITY;
@@ -29,12 +30,8 @@ static void arithmetic_element(const oracle *o, tile_op op, double x, double ex,
     double bound;
     switch (op) {
     case TILE_ADD:
-    case TILE_SUB:
-        bound = ex + ey;
-        break;
-    case TILE_MUL:
-        bound = fabs(x) * ey + fabs(y) * ex + ex * ey;
-        break;
+    case TILE_SUB: bound = ex + ey; break;
+    case TILE_MUL: bound = fabs(x) * ey + fabs(y) * ex + ex * ey; break;
     default:
         if (y == 0 && ey == 0) {
             *e = ex > 0 && fabs(x) <= ex ? INFINITY : 0;
@@ -52,25 +49,26 @@ static void arithmetic_element(const oracle *o, tile_op op, double x, double ex,
     if (op == TILE_MUL && r == 0 && x != 0 && y != 0)
         exact = false; /* below f64's own range */
     if (!exact)
-        bound += unit * (fabs(r) + bound) + (op == TILE_MUL || op == TILE_DIV || o->model->flushes_subnormals ? o->model->smallest : 0);
+        bound += unit * (fabs(r) + bound) +
+                 (op == TILE_MUL || op == TILE_DIV || o->model->flushes_subnormals ? o->model->smallest : 0);
     *e = bound;
     settle_f32(v, e);
 }
 
 /* One loop per operation, so that each vectorises: f32 results without special cases. *wild: some element needs arithmetic_element. */
-#define FAST_ROW(name, result, error, absolute)                                                                                                      \
-    static bool name(const double *restrict x, const double *restrict ex, const double *restrict y, const double *restrict ey,                     \
-                     double *restrict v, double *restrict e, int64_t n, double unit, double smallest) {                                           \
-        int wild = 0;                                                                                                                              \
-        for (int64_t i = 0; i < n; i++) {                                                                                                          \
-            double r = result, b = error;                                                                                                          \
-            double rounded = b + unit * (fabs(r) + b) + absolute;                                                                                  \
-            b = (b == 0) & ((double)(float)r == r) ? 0.0 : rounded;                                                                                \
-            v[i] = r;                                                                                                                              \
-            e[i] = b;                                                                                                                              \
-            wild |= !(fabs(r) + b < 0x1p127);                                                                                                      \
-        }                                                                                                                                          \
-        return wild;                                                                                                                               \
+#define FAST_ROW(name, result, error, absolute)                                                                                  \
+    static bool name(const double *restrict x, const double *restrict ex, const double *restrict y, const double *restrict ey,   \
+                     double *restrict v, double *restrict e, int64_t n, double unit, double smallest) {                          \
+        int wild = 0;                                                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                                                        \
+            double r = result, b = error;                                                                                        \
+            double rounded = b + unit * (fabs(r) + b) + absolute;                                                                \
+            b = (b == 0) & ((double)(float)r == r) ? 0.0 : rounded;                                                              \
+            v[i] = r;                                                                                                            \
+            e[i] = b;                                                                                                            \
+            wild |= !(fabs(r) + b < 0x1p127);                                                                                    \
+        }                                                                                                                        \
+        return wild;                                                                                                             \
     }
 FAST_ROW(fast_add, x[i] + y[i], ex[i] + ey[i], 0 * smallest)
 FAST_ROW(fast_sub, x[i] - y[i], ex[i] + ey[i], 0 * smallest)
@@ -161,7 +159,8 @@ static void extreme_element(bool larger, double x, double ex, double y, double e
     *v = r;
     *e = 0;
     if ((ex != 0 || ey != 0) && isfinite(r)) {
-        double high = larger ? fmax(x + ex, y + ey) : fmin(x + ex, y + ey), low = larger ? fmax(x - ex, y - ey) : fmin(x - ex, y - ey);
+        double high = larger ? fmax(x + ex, y + ey) : fmin(x + ex, y + ey),
+               low = larger ? fmax(x - ex, y - ey) : fmin(x - ex, y - ey);
         *e = fmax(high - r, r - low);
     }
 }
@@ -210,20 +209,12 @@ tensor *evaluate_binary(oracle *o, const tile_value *node, tensor *x, tensor *y)
             switch (node->op) {
             case TILE_ADD:
             case TILE_SUB:
-            case TILE_MUL:
-                integer_element(node->type, node->op, a, ea, b, eb, &r->v[at], &r->e[at]);
-                break;
+            case TILE_MUL: integer_element(node->type, node->op, a, ea, b, eb, &r->v[at], &r->e[at]); break;
             case TILE_MIN:
-            case TILE_MAX:
-                extreme_element(node->op == TILE_MAX, a, ea, b, eb, &r->v[at], &r->e[at]);
-                break;
+            case TILE_MAX: extreme_element(node->op == TILE_MAX, a, ea, b, eb, &r->v[at], &r->e[at]); break;
             case TILE_AND:
-            case TILE_OR:
-                logic_element(node->op == TILE_AND, a, ea, b, eb, &r->v[at], &r->e[at]);
-                break;
-            default:
-                compare_element(node->op, a, ea, b, eb, &r->v[at], &r->e[at]);
-                break;
+            case TILE_OR: logic_element(node->op == TILE_AND, a, ea, b, eb, &r->v[at], &r->e[at]); break;
+            default: compare_element(node->op, a, ea, b, eb, &r->v[at], &r->e[at]); break;
             }
             any |= r->e[at] != 0;
         }
@@ -261,7 +252,8 @@ tensor *evaluate_select(oracle *o, const tile_value *node, tensor *c, tensor *x,
     for (int64_t row = 0; row < w.rows; row++, row_walk_next(&w))
         for (int64_t n = 0; n < w.length; n++, at++) {
             int64_t i = w.offsets[0] + n * w.steps[0], j = w.offsets[1] + n * w.steps[1], l = w.offsets[2] + n * w.steps[2];
-            select_element(c->v[i], c->e ? c->e[i] : 0, x->v[j], x->e ? x->e[j] : 0, y->v[l], y->e ? y->e[l] : 0, &r->v[at], &r->e[at]);
+            select_element(c->v[i], c->e ? c->e[i] : 0, x->v[j], x->e ? x->e[j] : 0, y->v[l], y->e ? y->e[l] : 0, &r->v[at],
+                           &r->e[at]);
         }
     tensor_trim(r);
     return r;

@@ -7,16 +7,15 @@ static bool is_exact_in_f32(element_type t) {
     switch (t) {
     case ELEMENT_I32:
     case ELEMENT_U32:
-    case ELEMENT_INDEX:
-        return false;
-    default:
-        return true;
+    case ELEMENT_INDEX: return false;
+    default: return true;
     }
 }
 
 /* Between 32-bit integers bits are kept; into smaller ones values saturate, as from floats. */
 static double convert_number(element_type from, element_type to, bool saturate, double x) {
-    bool wraps = (to == ELEMENT_U32 || to == ELEMENT_I32) && (from == ELEMENT_I32 || from == ELEMENT_U32 || from == ELEMENT_INDEX);
+    bool wraps =
+        (to == ELEMENT_U32 || to == ELEMENT_I32) && (from == ELEMENT_I32 || from == ELEMENT_U32 || from == ELEMENT_INDEX);
     return wraps ? wrap_integer(to, x) : round_to_type(to, saturate, x);
 }
 

@@ -114,7 +114,8 @@ static void product(const double *a, const double *b, int64_t rows, int64_t colu
 }
 
 /* e += |a| eb + ea |b| + ea eb; an operand without errors has NULL. */
-static void product_errors(const double *a, const double *ea, const double *b, const double *eb, int64_t rows, int64_t columns, int64_t k, double *e) {
+static void product_errors(const double *a, const double *ea, const double *b, const double *eb, int64_t rows, int64_t columns,
+                           int64_t k, double *e) {
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++) {
             const double *x = a + i * k, *y = b + j * k, *ex = ea ? ea + i * k : NULL, *ey = eb ? eb + j * k : NULL;
@@ -137,8 +138,8 @@ static void product_errors(const double *a, const double *ea, const double *b, c
 }
 
 /* One element that met infinities, NaN or open values: only what exists takes part. */
-static void special_dot(const double *a, const double *ea, const double *b, const double *eb, const double *exists, int64_t k, double *v,
-                        double *e, double *s) {
+static void special_dot(const double *a, const double *ea, const double *b, const double *eb, const double *exists, int64_t k,
+                        double *v, double *e, double *s) {
     double finite = 0, sum = 0, error = 0;
     bool open = false, nan = false, up = false, down = false;
     for (int64_t l = 0; l < k; l++) {
@@ -164,8 +165,8 @@ static void special_dot(const double *a, const double *ea, const double *b, cons
     *e = open || (!isfinite(*v) && !isnan(*v) && finite + error >= 0x1p127) ? INFINITY : isfinite(*v) ? error : 0;
 }
 
-static void integer_product(element_type type, const double *a, const double *ea, const double *b, const double *eb, int64_t rows, int64_t columns,
-                            int64_t k, double *v, double *e) {
+static void integer_product(element_type type, const double *a, const double *ea, const double *b, const double *eb, int64_t rows,
+                            int64_t columns, int64_t k, double *v, double *e) {
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++) {
             uint64_t sum = 0;
@@ -351,7 +352,8 @@ tensor *evaluate_dot(oracle *o, const tile_value *node, tensor *x, tensor *y) {
         r->sum.s = tensor_numbers(r->count);
     for (int64_t g = 0; g < d.batch_size; g++) {
         double *v = r->v + g * n * m, *e = r->e ? r->e + g * n * m : NULL, *s = floats ? r->sum.s + g * n * m : NULL;
-        const double *ga = a + g * n * k, *gea = ea ? ea + g * n * k : NULL, *gb = b + g * m * k, *geb = eb ? eb + g * m * k : NULL;
+        const double *ga = a + g * n * k, *gea = ea ? ea + g * n * k : NULL, *gb = b + g * m * k,
+                     *geb = eb ? eb + g * m * k : NULL;
         if (!floats) {
             integer_product(node->type, ga, gea, gb, geb, n, m, k, v, e);
             continue;

@@ -78,21 +78,17 @@ static tensor *evaluate_node(oracle *o, const tile_value *v) {
         double value = o->args->scalars[v->scalar->id];
         return single(o, v->type, v->type == ELEMENT_F32 ? round_to_f32(value) : value);
     }
-    case TILE_INDEX:
-        return evaluate_index(o, v);
-    case TILE_PARAM:
-        return o->joining ? (v->side ? o->join_right : o->join_left)[v->field] : NULL;
-    case TILE_GET:
-        return current_value(o, v->variable, 0);
-    case TILE_FIELD:
-        return current_value(o, v->variable, v->field);
-    case TILE_LOAD:
-        return evaluate_load(o, v);
+    case TILE_INDEX: return evaluate_index(o, v);
+    case TILE_PARAM: return o->joining ? (v->side ? o->join_right : o->join_left)[v->field] : NULL;
+    case TILE_GET: return current_value(o, v->variable, 0);
+    case TILE_FIELD: return current_value(o, v->variable, v->field);
+    case TILE_LOAD: return evaluate_load(o, v);
     case TILE_SELECT: {
         tensor *t = tagged_select(o, v);
         if (t || o->failed)
             return t;
-        tensor *c = evaluate_plain(o, v->operands[0]), *x = evaluate_plain(o, v->operands[1]), *y = evaluate_plain(o, v->operands[2]);
+        tensor *c = evaluate_plain(o, v->operands[0]), *x = evaluate_plain(o, v->operands[1]),
+               *y = evaluate_plain(o, v->operands[2]);
         return c && x && y ? evaluate_select(o, v, c, x, y) : NULL;
     }
     case TILE_CONVERT: {
@@ -114,8 +110,7 @@ static tensor *evaluate_node(oracle *o, const tile_value *v) {
         tensor *x = evaluate(o, v->operands[0]), *y = evaluate(o, v->operands[1]);
         return x && y ? evaluate_dot(o, v, x, y) : NULL;
     }
-    default:
-        return evaluate_operation(o, v);
+    default: return evaluate_operation(o, v);
     }
 }
 
@@ -150,7 +145,9 @@ static tensor *linear_sum(oracle *o, const tile_value *v, tensor *x, tensor *y) 
     if (x->sum.s && y->sum.s)
         pending_merge(&r->sum, &y->sum);
     else
-        r->sum.quantum = fmin(r->sum.quantum, x->sum.s ? (y->e ? 0 : common_quantum(y->v, y->count, 24)) : x->e ? 0 : common_quantum(x->v, x->count, 24));
+        r->sum.quantum = fmin(r->sum.quantum, x->sum.s ? (y->e ? 0 : common_quantum(y->v, y->count, 24))
+                                              : x->e   ? 0
+                                                       : common_quantum(x->v, x->count, 24));
     r->sum.n = (x->sum.s ? x->sum.n : 1) + (y->sum.s ? y->sum.n : 1);
     r->sum.extra += 1;
     if (x->e || y->e)
@@ -188,7 +185,10 @@ static tensor *linear_scale(oracle *o, const tile_value *v, tensor *x, tensor *c
         for (int64_t l = 0; l < w.length; l++, at++) {
             int64_t i = w.offsets[0] + l * w.steps[0], j = w.offsets[1] + l * w.steps[1];
             double a = x->v[i], ea = x->e ? x->e[i] : 0, s = x->sum.s[i], b = c->v[j], eb = c->e ? c->e[j] : 0;
-            double factor = divides ? 1 / b : b, ef = divides ? (eb < fabs(b) ? eb / (fabs(b) * (fabs(b) - eb)) : eb == 0 ? 0 : INFINITY) : eb;
+            double factor = divides ? 1 / b : b, ef = divides ? (eb < fabs(b) ? eb / (fabs(b) * (fabs(b) - eb))
+                                                                 : eb == 0    ? 0
+                                                                              : INFINITY)
+                                                              : eb;
             double size = fabs(factor) * s;
             r->v[at] = divides ? a / b : a * b;
             r->sum.s[at] = size + ef * s;
@@ -259,7 +259,6 @@ tensor *evaluate_linear(oracle *o, const tile_value *v) {
         if (!x->sum.s || y->sum.s || y->tag.count || (x->tag.count && !x->tag.multiplies))
             return with_operands(o, v, evaluate(o, v->operands[0]), evaluate(o, v->operands[1]));
         return linear_scale(o, v, x, y);
-    default:
-        return evaluate(o, v);
+    default: return evaluate(o, v);
     }
 }

@@ -28,9 +28,7 @@ bool oracle_lookup(void *context, const index_var *v, int64_t *value) {
                 return true;
             }
         return false;
-    case INDEX_RANGE:
-        *value = o->position[((const tile_range *)v->owner)->id];
-        return true;
+    case INDEX_RANGE: *value = o->position[((const tile_range *)v->owner)->id]; return true;
     case INDEX_VALUE:
         for (int i = o->lookup_count - 1; i >= 0; i--)
             if (o->lookups[i].var == v) {
@@ -38,8 +36,7 @@ bool oracle_lookup(void *context, const index_var *v, int64_t *value) {
                 return true;
             }
         return false;
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -72,10 +69,8 @@ int index_axes(const index_expr *x, const tile_range **axes, int count) {
 /* 0: the same on all elements; 1: affine in the ranges; 2: anything else. */
 static int degree(const index_expr *x) {
     switch (x->op) {
-    case IX_CONST:
-        return 0;
-    case IX_VAR:
-        return x->var->kind == INDEX_RANGE ? 1 : x->var->kind == INDEX_VALUE ? 2 : 0;
+    case IX_CONST: return 0;
+    case IX_VAR: return x->var->kind == INDEX_RANGE ? 1 : x->var->kind == INDEX_VALUE ? 2 : 0;
     case IX_ADD:
     case IX_SUB: {
         int a = degree(x->a), b = degree(x->b);
@@ -85,8 +80,7 @@ static int degree(const index_expr *x) {
         int a = degree(x->a), b = degree(x->b);
         return a == 0 ? b : b == 0 ? a : 2;
     }
-    default:
-        return degree(x->a) || degree(x->b) ? 2 : 0;
+    default: return degree(x->a) || degree(x->b) ? 2 : 0;
     }
 }
 
@@ -149,7 +143,8 @@ static tensor *make_table(oracle *o, const index_expr *x, source_span span) {
         }
         int64_t value;
         if (!ix_eval(x, oracle_lookup, o, &value)) {
-            oracle_fail(o, "E0704", span, "kernel `%s`: an index has no value here (a name without a value, or a division by zero)", o->k->name);
+            oracle_fail(o, "E0704", span,
+                        "kernel `%s`: an index has no value here (a name without a value, or a division by zero)", o->k->name);
             break;
         }
         t->v[i] = (double)value;
@@ -212,7 +207,8 @@ bool index_table_make(oracle *o, const index_expr *x, const tensor *shape, sourc
             out->lo += reach;
     }
     if (!ok)
-        oracle_fail(o, "E0704", span, "kernel `%s`: an index has no value here (a name without a value, or a division by zero)", o->k->name);
+        oracle_fail(o, "E0704", span, "kernel `%s`: an index has no value here (a name without a value, or a division by zero)",
+                    o->k->name);
     return ok;
 }
 
@@ -275,9 +271,7 @@ static int condition_axes(const cond *c, const tile_range **axes, int count) {
 
 static bool fill_condition(oracle *o, const cond *c, const tensor *shape, source_span span, unsigned char *out) {
     switch (c->op) {
-    case COND_TRUE:
-        memset(out, 1, (size_t)shape->count);
-        return true;
+    case COND_TRUE: memset(out, 1, (size_t)shape->count); return true;
     case COND_NOT:
         if (!fill_condition(o, c->a, shape, span, out))
             return false;
@@ -300,7 +294,10 @@ static bool fill_condition(oracle *o, const cond *c, const tensor *shape, source
         int64_t *a = index_numbers(&x, shape), *b = index_numbers(&y, shape);
         bool ok = a && b;
         for (int64_t i = 0; ok && i < shape->count; i++)
-            out[i] = c->op == COND_LE ? a[i] <= b[i] : c->op == COND_LT ? a[i] < b[i] : c->op == COND_EQ ? a[i] == b[i] : a[i] != b[i];
+            out[i] = c->op == COND_LE   ? a[i] <= b[i]
+                     : c->op == COND_LT ? a[i] < b[i]
+                     : c->op == COND_EQ ? a[i] == b[i]
+                                        : a[i] != b[i];
         free(a);
         free(b);
         return ok;

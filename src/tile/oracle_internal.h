@@ -68,9 +68,9 @@ typedef struct loop_mask {
 } loop_mask;
 
 typedef struct variable_state {
-    tensor **fields; /* per field; NULL before the declaration */
+    tensor **fields;   /* per field; NULL before the declaration */
     tensor *reference; /* of a plain variable after max=: the value as a reference; NULL: not asked for yet */
-    int depth; /* loops around the declaration */
+    int depth;         /* loops around the declaration */
 } variable_state;
 
 /* The values a loop's body evaluates that vary over its range: they bound how much of the range fits at a time. */
@@ -91,19 +91,20 @@ typedef struct oracle {
     oracle_result *out;
     arena *memory; /* for the whole run */
     bool failed;
-    bool comparing_tilings; /* every loop and task at its own tile size; narrow floats as an error, so that tilings agree up to it */
+    bool
+        comparing_tilings; /* every loop and task at its own tile size; narrow floats as an error, so that tilings agree up to it */
     int64_t *array_strides; /* per array, per dimension: at array id * ORACLE_MAX_AXES */
     int64_t *array_dims;
     /* the tiles now: per range id */
     int64_t *start, *length, *extent, *size, *position;
     bool *in_scope;
-    bool *joins;          /* per range id: its loop joins a state, so it runs at the emitted size */
+    bool *joins; /* per range id: its loop joins a state, so it runs at the emitted size */
     const tile_stmt *loops[TILE_DEEPEST_LOOP + 1];
     loop_mask masks[TILE_DEEPEST_LOOP + 1];
     int loop_count;
     variable_state *variables;
     struct loop_values *loop_values; /* per range id */
-    tensor **memo; /* per value id: for this statement */
+    tensor **memo;                   /* per value id: for this statement */
     int *memo_epoch, epoch;
     tensor **lets; /* per value id */
     const tile_variable *joining;
@@ -113,7 +114,11 @@ typedef struct oracle {
     VEC(tensor *) task_tensors; /* freed with the task */
     VEC(reference) references;
     /* VALUE variables while an index expression is evaluated element by element */
-    struct { const index_var *var; const tensor *t; int64_t at; } lookups[8];
+    struct {
+        const index_var *var;
+        const tensor *t;
+        int64_t at;
+    } lookups[8];
     int lookup_count;
 } oracle;
 
@@ -168,7 +173,7 @@ bool tag_combine(const tag *a, double ca, const tag *b, double cb, bool multipli
 bool tag_is_reference(const tensor *t); /* a maximum itself: +1 reference, nothing else */
 /* Bound on |sum of factor * d| over the elements of `shape`; heap, NULL when the tag is empty. *largest: its maximum. */
 double *tag_error(oracle *o, const tag *t, const tensor *shape, double *largest);
-tensor *tensor_as_reference(oracle *o, tensor *t); /* moves its error into a new reference; t itself when exact */
+tensor *tensor_as_reference(oracle *o, tensor *t);             /* moves its error into a new reference; t itself when exact */
 tensor *tensor_imprint(oracle *o, tensor *t, const tag *like); /* the opposite of taking a tag off */
 /* Tagged cases of SUB, ADD, MUL, DIV, EXP, LOG, MAX, NEG, SELECT; NULL when none applies (then operands are made plain). */
 tensor *tagged_unary(oracle *o, const tile_value *v, tensor *x);
@@ -199,9 +204,9 @@ bool oracle_lookup(void *context, const index_var *v, int64_t *value);
 typedef struct index_table {
     bool affine;
     int64_t base;
-    int64_t steps[ORACLE_MAX_AXES]; /* per axis of `shape` */
-    int64_t lo, hi;                 /* over the whole tile */
-    tensor *table;                  /* v: the values, e: how far they may be off; when not affine */
+    int64_t steps[ORACLE_MAX_AXES];         /* per axis of `shape` */
+    int64_t lo, hi;                         /* over the whole tile */
+    tensor *table;                          /* v: the values, e: how far they may be off; when not affine */
     int64_t table_strides[ORACLE_MAX_AXES]; /* per axis of `shape` */
 } index_table;
 /* `shape` must have all axes the expression varies over. */

@@ -34,42 +34,34 @@ static void decode_halves(const char *bytes, int64_t n, double *restrict out) {
     }
 }
 
-#define DECODE(type, expression)                                                                                                                     \
-    for (int64_t i = 0; i < n; i++) {                                                                                                                \
-        type x;                                                                                                                                      \
-        memcpy(&x, bytes + (offset + i * step) * (int64_t)sizeof x, sizeof x);                                                                       \
-        out[i] = expression;                                                                                                                         \
-    }                                                                                                                                                \
+#define DECODE(type, expression)                                                                                                 \
+    for (int64_t i = 0; i < n; i++) {                                                                                            \
+        type x;                                                                                                                  \
+        memcpy(&x, bytes + (offset + i * step) * (int64_t)sizeof x, sizeof x);                                                   \
+        out[i] = expression;                                                                                                     \
+    }                                                                                                                            \
     break
 
 /* n elements of an array, `step` apart, counted over the whole array. */
 static void decode_row(const tile_array *array, const void *data, int64_t offset, int64_t step, int64_t n, double *out) {
     const char *bytes = data;
     switch (array->type) {
-    case ELEMENT_F32:
-        DECODE(float, (double)x);
+    case ELEMENT_F32: DECODE(float, (double)x);
     case ELEMENT_F16:
         if (step == 1) {
             decode_halves(bytes + 2 * offset, n, out);
             break;
         }
         DECODE(uint16_t, (double)half_number(x));
-    case ELEMENT_BF16:
-        DECODE(uint16_t, (double)bf16_to_f32(x));
-    case ELEMENT_I8:
-        DECODE(int8_t, (double)x);
+    case ELEMENT_BF16: DECODE(uint16_t, (double)bf16_to_f32(x));
+    case ELEMENT_I8: DECODE(int8_t, (double)x);
     case ELEMENT_U8:
-    case ELEMENT_BOOL:
-        DECODE(uint8_t, (double)x);
+    case ELEMENT_BOOL: DECODE(uint8_t, (double)x);
     case ELEMENT_I32:
-    case ELEMENT_INDEX:
-        DECODE(int32_t, (double)x);
-    case ELEMENT_U32:
-        DECODE(uint32_t, (double)x);
-    case ELEMENT_E4M3:
-        DECODE(uint8_t, (double)e4m3_to_f32(x));
-    case ELEMENT_E5M2:
-        DECODE(uint8_t, (double)e5m2_to_f32(x));
+    case ELEMENT_INDEX: DECODE(int32_t, (double)x);
+    case ELEMENT_U32: DECODE(uint32_t, (double)x);
+    case ELEMENT_E4M3: DECODE(uint8_t, (double)e4m3_to_f32(x));
+    case ELEMENT_E5M2: DECODE(uint8_t, (double)e5m2_to_f32(x));
     default: /* block formats: rows are whole blocks, so counting through the array is counting through its blocks */
         for (int64_t i = 0; i < n; i++)
             out[i] = element_load(array->type, data, offset + i * step);
@@ -82,7 +74,8 @@ static const tile_range *const *ranges_of(const tile_value *v) {
 }
 
 /* The flat offset of every element as base + steps, when all indices are affine and inside. */
-static bool flat_and_inside(const oracle *o, const tile_array *x, const index_table *tables, const tensor *shape, int64_t *base, int64_t *steps) {
+static bool flat_and_inside(const oracle *o, const tile_array *x, const index_table *tables, const tensor *shape, int64_t *base,
+                            int64_t *steps) {
     const int64_t *dims = o->array_dims + x->id * ORACLE_MAX_AXES, *strides = o->array_strides + x->id * ORACLE_MAX_AXES;
     *base = 0;
     memset(steps, 0, sizeof *steps * ORACLE_MAX_AXES);
@@ -137,7 +130,8 @@ static int64_t element_walk_index(const element_walk *w, int d, double *open) {
 }
 
 /* An index that may be off: the hull of what it may load. One uncertain dimension at most; wider is open. */
-static void load_hull(const oracle *o, const tile_array *x, const void *data, const int64_t *index, int dimension, double open, double *v, double *e) {
+static void load_hull(const oracle *o, const tile_array *x, const void *data, const int64_t *index, int dimension, double open,
+                      double *v, double *e) {
     const int64_t *dims = o->array_dims + x->id * ORACLE_MAX_AXES, *strides = o->array_strides + x->id * ORACLE_MAX_AXES;
     *e = INFINITY;
     if (!(open <= 4096))
@@ -203,8 +197,8 @@ static tensor *load_anywhere(oracle *o, const tile_value *node, tensor *r, const
             if (open_count)
                 e = INFINITY;
             else if (!exists || exists[i])
-                oracle_fail(o, "E0702", node->span, "kernel `%s` reads `%s` at %lld in dimension %d, whose extent is %lld", o->k->name, x->name,
-                            (long long)index[bad], bad, (long long)dims[bad]);
+                oracle_fail(o, "E0702", node->span, "kernel `%s` reads `%s` at %lld in dimension %d, whose extent is %lld",
+                            o->k->name, x->name, (long long)index[bad], bad, (long long)dims[bad]);
         }
         if (e != 0 && !errors) {
             errors = tensor_numbers(r->count);
@@ -283,7 +277,8 @@ static bool store_rows(oracle *o, const tile_array *x, const tensor *shape, cons
                 return false;
             for (int64_t i = 0; pass && i < inner; i++) {
                 if (out->written[base + i * step]++) /* two elements of this very store meet */
-                    oracle_fail(o, "E0703", x->span, "kernel `%s` writes element %lld of `%s` twice", o->k->name, (long long)(base + i * step), x->name);
+                    oracle_fail(o, "E0703", x->span, "kernel `%s` writes element %lld of `%s` twice", o->k->name,
+                                (long long)(base + i * step), x->name);
                 out->value[base + i * step] = value->v[done + i];
                 out->bound[base + i * step] = value->e ? value->e[done + i] : 0;
             }
@@ -310,7 +305,8 @@ bool oracle_store(oracle *o, const tile_stmt *s) {
     if (!shape || !(value = tensor_expand(o, value, axes, count)))
         return false;
     if (value->axis_count != shape->axis_count) {
-        oracle_fail(o, "E0704", s->span, "kernel `%s`: the value stored into `%s` varies over a range that its indices do not", o->k->name, x->name);
+        oracle_fail(o, "E0704", s->span, "kernel `%s`: the value stored into `%s` varies over a range that its indices do not",
+                    o->k->name, x->name);
         return false;
     }
     index_table tables[ORACLE_MAX_AXES];
@@ -332,8 +328,8 @@ bool oracle_store(oracle *o, const tile_stmt *s) {
             double open = 0;
             int64_t index = element_walk_index(&w, d, &open);
             if (index < 0 || index >= dims[d] || open != 0) {
-                oracle_fail(o, "E0702", s->span, "kernel `%s` writes `%s` at %lld in dimension %d, whose extent is %lld", o->k->name, x->name,
-                            (long long)index, d, (long long)dims[d]);
+                oracle_fail(o, "E0702", s->span, "kernel `%s` writes `%s` at %lld in dimension %d, whose extent is %lld",
+                            o->k->name, x->name, (long long)index, d, (long long)dims[d]);
                 break;
             }
             flat += index * strides[d];
@@ -341,7 +337,8 @@ bool oracle_store(oracle *o, const tile_stmt *s) {
         if (o->failed)
             break;
         if (out->written[flat]) {
-            oracle_fail(o, "E0703", s->span, "kernel `%s` writes element %lld of `%s` twice", o->k->name, (long long)flat, x->name);
+            oracle_fail(o, "E0703", s->span, "kernel `%s` writes element %lld of `%s` twice", o->k->name, (long long)flat,
+                        x->name);
             break;
         }
         out->written[flat] = 1;

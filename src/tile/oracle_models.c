@@ -3,8 +3,19 @@
 #include <string.h>
 
 static const arithmetic_model models[] = {
-    {.target = "c", .unit = 0x1p-24, .divide = 0x1p-24, .exp_ulp = 0.71, .log_ulp = 0.69, .tanh_ulp = 1.2, .erf_ulp = 0.62, .sin_ulp = 1.4,
-     .cos_ulp = 1.4, .rsqrt_ulp = 1.01, .flushes_subnormals = false, .smallest = 0x1p-149, .fused_products = false},
+    {.target = "c",
+     .unit = 0x1p-24,
+     .divide = 0x1p-24,
+     .exp_ulp = 0.71,
+     .log_ulp = 0.69,
+     .tanh_ulp = 1.2,
+     .erf_ulp = 0.62,
+     .sin_ulp = 1.4,
+     .cos_ulp = 1.4,
+     .rsqrt_ulp = 1.01,
+     .flushes_subnormals = false,
+     .smallest = 0x1p-149,
+     .fused_products = false},
 };
 
 const arithmetic_model *arithmetic_model_find(const char *target) {

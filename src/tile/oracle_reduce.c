@@ -5,7 +5,8 @@
 #include <string.h>
 
 double common_quantum(const double *x, int64_t count, double bits) {
-    int lowest = INT32_MAX, highest = INT32_MIN, most = (int)bits; /* exponents of the smallest unit, and above the largest number */
+    int lowest = INT32_MAX, highest = INT32_MIN,
+        most = (int)bits; /* exponents of the smallest unit, and above the largest number */
     for (int64_t i = 0; i < count; i++) {
         uint64_t word;
         memcpy(&word, &x[i], sizeof word);
@@ -214,7 +215,9 @@ static tensor *without_missing(oracle *o, const tile_value *node, tensor *x, con
     tensor *r = tensor_like(o, x->type, x);
     if (!r)
         return NULL;
-    double neutral = node->op == TILE_REDUCE_SUM ? 0 : element_table[x->type].is_float ? NAN : lowest_of(x->type, node->op == TILE_REDUCE_MAX);
+    double neutral = node->op == TILE_REDUCE_SUM       ? 0
+                     : element_table[x->type].is_float ? NAN
+                                                       : lowest_of(x->type, node->op == TILE_REDUCE_MAX);
     for (int64_t i = 0; i < x->count; i++)
         r->v[i] = exists[i] ? x->v[i] : neutral;
     if (x->e) {

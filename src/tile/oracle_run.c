@@ -91,21 +91,11 @@ static void run_statement(oracle *o, const tile_stmt *s) {
         o->lets[s->value->id] = t;
         break;
     }
-    case TILE_STMT_VAR:
-        variable_declare(o, s->variable);
-        break;
-    case TILE_STMT_UPDATE:
-        variable_update(o, s);
-        break;
-    case TILE_STMT_JOIN:
-        run_join(o, s);
-        break;
-    case TILE_STMT_STORE:
-        oracle_store(o, s);
-        break;
-    case TILE_STMT_LOOP:
-        run_loop(o, s);
-        break;
+    case TILE_STMT_VAR: variable_declare(o, s->variable); break;
+    case TILE_STMT_UPDATE: variable_update(o, s); break;
+    case TILE_STMT_JOIN: run_join(o, s); break;
+    case TILE_STMT_STORE: oracle_store(o, s); break;
+    case TILE_STMT_LOOP: run_loop(o, s); break;
     }
     oracle_free_temporaries(o);
     o->epoch++;
@@ -158,7 +148,8 @@ static void prepare_block(oracle *o, const tile_block *b, const tile_stmt **stac
 
 static bool extent_of(oracle *o, const index_expr *x, source_span span, const char *what, int64_t *value) {
     if (!ix_eval(x, oracle_lookup, o, value)) {
-        oracle_fail(o, "E0704", span, "kernel `%s`: %s has no value: a tile size, static or symbol is not bound", o->k->name, what);
+        oracle_fail(o, "E0704", span, "kernel `%s`: %s has no value: a tile size, static or symbol is not bound", o->k->name,
+                    what);
         return false;
     }
     if (*value < 0) {
@@ -200,7 +191,8 @@ static bool prepare_arrays(oracle *o) {
         out->scale = calloc(n, sizeof(double));
         out->written = calloc(n, 1);
         if (!out->value || !out->bound || !out->scale || !out->written) {
-            oracle_fail(o, "E0701", x->span, "kernel `%s`: `%s` has %" PRId64 " elements, more than fit in memory", k->name, x->name, cells);
+            oracle_fail(o, "E0701", x->span, "kernel `%s`: `%s` has %" PRId64 " elements, more than fit in memory", k->name,
+                        x->name, cells);
             return false;
         }
     }
@@ -210,7 +202,8 @@ static bool prepare_arrays(oracle *o) {
 static bool prepare_ranges(oracle *o) {
     for (int i = 0; i < o->k->ranges.count; i++) {
         const tile_range *r = o->k->ranges.at[i];
-        if (!extent_of(o, r->extent, r->span, "the extent of a range", &o->extent[i]) || !extent_of(o, r->size, r->span, "a tile size", &o->size[i]))
+        if (!extent_of(o, r->extent, r->span, "the extent of a range", &o->extent[i]) ||
+            !extent_of(o, r->size, r->span, "a tile size", &o->size[i]))
             return false;
         if (r->whole)
             o->size[i] = o->extent[i];
@@ -240,7 +233,8 @@ static void run_task(oracle *o, const int64_t *starts, const int64_t *tiles) {
 static void run_tasks(oracle *o) {
     const tile_kernel *k = o->k;
     int n = k->task.count;
-    int64_t *tiles = NEW_ARRAY(o->memory, int64_t, n + 1), *counts = NEW_ARRAY(o->memory, int64_t, n + 1), *starts = NEW_ARRAY(o->memory, int64_t, n + 1);
+    int64_t *tiles = NEW_ARRAY(o->memory, int64_t, n + 1), *counts = NEW_ARRAY(o->memory, int64_t, n + 1),
+            *starts = NEW_ARRAY(o->memory, int64_t, n + 1);
     int64_t total = 1, elements = 1;
     for (int i = 0; i < n; i++) {
         int id = k->task.at[i]->id;
@@ -308,8 +302,15 @@ bool oracle_run_sized(const tile_kernel *k, const oracle_arguments *args, const 
                       oracle_result *out, diag_list *diags) {
     memset(out, 0, sizeof *out);
     arena *memory = arena_new();
-    oracle o = {.k = k, .args = args, .options = options, .model = options->model, .diags = diags, .out = out, .memory = memory,
-                .comparing_tilings = comparing_tilings, .epoch = 1};
+    oracle o = {.k = k,
+                .args = args,
+                .options = options,
+                .model = options->model,
+                .diags = diags,
+                .out = out,
+                .memory = memory,
+                .comparing_tilings = comparing_tilings,
+                .epoch = 1};
     if (!o.model)
         o.model = arithmetic_model_find("c");
     int ranges = k->ranges.count + 1, values = k->value_count + 1;
@@ -340,7 +341,8 @@ bool oracle_run_sized(const tile_kernel *k, const oracle_arguments *args, const 
     return !o.failed;
 }
 
-bool oracle_run(const tile_kernel *k, const oracle_arguments *args, const oracle_options *options, oracle_result *out, diag_list *diags) {
+bool oracle_run(const tile_kernel *k, const oracle_arguments *args, const oracle_options *options, oracle_result *out,
+                diag_list *diags) {
     return oracle_run_sized(k, args, options, false, out, diags);
 }
 

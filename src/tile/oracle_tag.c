@@ -211,7 +211,8 @@ tensor *tagged_unary(oracle *o, const tile_value *v, tensor *x) {
 }
 
 /* One element: v and e relative to the references, w the references' own possible error for the result. */
-static void tagged_element(const oracle *o, tile_op op, double x, double ex, double y, double ey, double w, double scale, double *v, double *e) {
+static void tagged_element(const oracle *o, tile_op op, double x, double ex, double y, double ey, double w, double scale,
+                           double *v, double *e) {
     const double unit = o->model->unit * SLACK;
     double extra = o->model->smallest * scale;
     bool exact_zero = false;
@@ -238,7 +239,8 @@ static void tagged_element(const oracle *o, tile_op op, double x, double ex, dou
         break;
     }
     }
-    bool open = !(ex < INFINITY) || !(ey < INFINITY) || ((op == TILE_MUL || op == TILE_DIV) && !isfinite(x) && fabs(y) <= ey && ey > 0) ||
+    bool open = !(ex < INFINITY) || !(ey < INFINITY) ||
+                ((op == TILE_MUL || op == TILE_DIV) && !isfinite(x) && fabs(y) <= ey && ey > 0) ||
                 (op == TILE_MUL && !isfinite(y) && fabs(x) <= ex && ex > 0);
     if (open)
         *e = INFINITY;
@@ -303,7 +305,8 @@ tensor *tagged_binary(oracle *o, const tile_value *v, tensor *x, tensor *y) {
         for (int64_t c = 0; c < walk.length; c++, at++) {
             int64_t i = walk.offsets[0] + c * walk.steps[0], j = walk.offsets[1] + c * walk.steps[1];
             double relative = w && !t.multiplies && t.count ? w[at] : 0;
-            tagged_element(o, v->op, x->v[i], x->e ? x->e[i] : 0, y->v[j], y->e ? y->e[j] : 0, relative, scale, &r->v[at], &r->e[at]);
+            tagged_element(o, v->op, x->v[i], x->e ? x->e[i] : 0, y->v[j], y->e ? y->e[j] : 0, relative, scale, &r->v[at],
+                           &r->e[at]);
         }
     free(w);
     r->tag = t;
@@ -326,8 +329,9 @@ tensor *tagged_select(oracle *o, const tile_value *v) {
         /* true means x <= y: then 1 is chosen and y is `mine`; swapped: x is. */
         const tensor *mine = swapped ? x : y, *other = swapped ? y : x;
         tag expected;
-        if (one->tag.count || one->e || one->count != 1 || one->v[0] != 1 || !tag_combine(&mine->tag, 1, &other->tag, -1, true, &expected) ||
-            !tag_same(&rescale->tag, &expected) || rescale->sum.s)
+        if (one->tag.count || one->e || one->count != 1 || one->v[0] != 1 ||
+            !tag_combine(&mine->tag, 1, &other->tag, -1, true, &expected) || !tag_same(&rescale->tag, &expected) ||
+            rescale->sum.s)
             continue;
         tensor *top = joined_reference(o, x, y);
         tensor *r = top ? tensor_union(o, v->type, (tensor *[]){x, y, rescale}, 3) : NULL;
@@ -361,7 +365,8 @@ tensor *tagged_select(oracle *o, const tile_value *v) {
 static int maximum_field(const tile_variable *x) {
     for (int f = 0; f < x->field_count; f++) {
         const tile_value *v = x->join[f];
-        if (v->op != TILE_MAX || x->types[f] != ELEMENT_F32 || v->operands[0]->op != TILE_PARAM || v->operands[1]->op != TILE_PARAM)
+        if (v->op != TILE_MAX || x->types[f] != ELEMENT_F32 || v->operands[0]->op != TILE_PARAM ||
+            v->operands[1]->op != TILE_PARAM)
             continue;
         if (v->operands[0]->field == f && v->operands[1]->field == f && v->operands[0]->side != v->operands[1]->side)
             return f;

@@ -72,7 +72,8 @@ tensor *tensor_new(oracle *o, element_type type, const tile_range *const *axes, 
         if (at < t->axis_count && t->axes[at] == axes[i])
             continue;
         if (t->axis_count == ORACLE_MAX_AXES) {
-            oracle_fail(o, "E0704", axes[i]->span, "kernel `%s`: a value varies over more than %d ranges", o->k->name, ORACLE_MAX_AXES);
+            oracle_fail(o, "E0704", axes[i]->span, "kernel `%s`: a value varies over more than %d ranges", o->k->name,
+                        ORACLE_MAX_AXES);
             return NULL;
         }
         memmove(&t->axes[at + 1], &t->axes[at], sizeof *t->axes * (size_t)(t->axis_count - at));

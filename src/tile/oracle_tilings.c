@@ -10,10 +10,10 @@ typedef struct trial {
     const tile_kernel *k; /* statics bound, tile sizes free */
     arena *memory;
     uint64_t seed;
-    int64_t *symbols;   /* parallel to k->symbols: statics included */
+    int64_t *symbols; /* parallel to k->symbols: statics included */
     double *scalars;
     void **data;
-    bool *blocks;       /* per symbol: the last extent of an array in a block format */
+    bool *blocks; /* per symbol: the last extent of an array in a block format */
 } trial;
 
 static uint64_t random_word(trial *t) { /* splitmix64 */
@@ -59,7 +59,9 @@ static void draw_statics(trial *t, const tile_kernel *source, bool defaults) {
         const index_var *v = source->symbols.at[i];
         if (v->kind != INDEX_STATIC)
             continue;
-        t->symbols[i] = v->has_value && defaults ? v->value : t->blocks[i] ? 32 * (1 + random_below(t, 2)) : 1 + random_below(t, 4);
+        t->symbols[i] = v->has_value && defaults ? v->value
+                        : t->blocks[i]           ? 32 * (1 + random_below(t, 2))
+                                                 : 1 + random_below(t, 4);
         bindings[count++] = (tile_binding){v->name, t->symbols[i]};
     }
     t->k = tile_specialise(t->memory, source, bindings, count);
@@ -98,7 +100,7 @@ static bool draw_arguments(trial *t) {
         int64_t lo, hi;
         if (v->kind != INDEX_SYMBOL)
             continue;
-        t->symbols[i] = t->blocks[i]           ? 32 * (1 + random_below(t, 2))
+        t->symbols[i] = t->blocks[i]         ? 32 * (1 + random_below(t, 2))
                         : random_below(t, 4) ? least + random_below(t, spread)
                                              : 1 + random_below(t, 3);
         if (v->lo && v->hi && ix_is_const(v->lo, &lo) && ix_is_const(v->hi, &hi) && hi >= lo)
@@ -164,7 +166,8 @@ static bool draw_data(trial *t) {
             fill_blocks(t, x, cells, bytes);
             continue;
         }
-        if (x->type == ELEMENT_INDEX && (!ix_eval(x->index_bound, lookup, t, &bound) || (cells && bound < (x->injective ? cells : 1))))
+        if (x->type == ELEMENT_INDEX &&
+            (!ix_eval(x->index_bound, lookup, t, &bound) || (cells && bound < (x->injective ? cells : 1))))
             return false;
         for (int64_t c = 0; c < cells; c++) {
             double value = random_unit(t) * 2 - 1;
@@ -245,19 +248,22 @@ static const char *shape_text(trial *t) {
     return copy;
 }
 
-static bool compare_tilings(trial *t, const oracle_result *a, const oracle_result *b, const char *sizes_a, const char *sizes_b, diag_list *diags) {
+static bool compare_tilings(trial *t, const oracle_result *a, const oracle_result *b, const char *sizes_a, const char *sizes_b,
+                            diag_list *diags) {
     for (int i = 0; i < t->k->arrays.count; i++) {
         const tile_array *x = t->k->arrays.at[i];
         const oracle_output *p = &a->outputs[i], *q = &b->outputs[i];
         for (int64_t c = 0; c < p->cells; c++) {
-            if (p->written[c] == q->written[c] && agree(p->value[c], p->bound[c], q->value[c], q->bound[c], fmax(p->scale[c], q->scale[c])))
+            if (p->written[c] == q->written[c] &&
+                agree(p->value[c], p->bound[c], q->value[c], q->bound[c], fmax(p->scale[c], q->scale[c])))
                 continue;
             diag *g = diag_error(diags, "E0305", x->span, "kernel `%s`: the result depends on tile sizes", t->k->name);
             if (p->written[c] != q->written[c])
-                diag_note(diags, g, "%s is written with %s, but not with %s", cell_name(t, x, c), p->written[c] ? sizes_a : sizes_b,
-                          p->written[c] ? sizes_b : sizes_a);
+                diag_note(diags, g, "%s is written with %s, but not with %s", cell_name(t, x, c),
+                          p->written[c] ? sizes_a : sizes_b, p->written[c] ? sizes_b : sizes_a);
             else
-                diag_note(diags, g, "%s is %.9g with %s, but %.9g with %s", cell_name(t, x, c), p->value[c], sizes_a, q->value[c], sizes_b);
+                diag_note(diags, g, "%s is %.9g with %s, but %.9g with %s", cell_name(t, x, c), p->value[c], sizes_a, q->value[c],
+                          sizes_b);
             diag_note(diags, g, "at %s, on random data", shape_text(t));
             return false;
         }
@@ -290,7 +296,8 @@ bool oracle_check_tilings(const tile_kernel *k, int trials, uint64_t seed, diag_
             found = draw_arguments(&t) && draw_data(&t);
     }
     if (!found)
-        diag_warning(diags, "E0705", k->span, "kernel `%s`: no small shape satisfies its conditions, so tilings were not compared", k->name);
+        diag_warning(diags, "E0705", k->span,
+                     "kernel `%s`: no small shape satisfies its conditions, so tilings were not compared", k->name);
     oracle_result first = {0};
     const char *first_sizes = "";
     for (int i = 0; found && ok && i < trials; i++) {

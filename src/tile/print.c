@@ -48,12 +48,8 @@ static void print_range(text_buffer *out, const tile_kernel *k, const tile_range
 /* Precedences: 1 sums, 2 products, 3 atoms. Operands of the same level are parenthesised on the right. */
 static void print_index_at(text_buffer *out, const tile_kernel *k, const index_expr *x, int level) {
     switch (x->op) {
-    case IX_CONST:
-        text_add(out, "%lld", (long long)x->value);
-        return;
-    case IX_VAR:
-        print_var(out, k, x->var);
-        return;
+    case IX_CONST: text_add(out, "%lld", (long long)x->value); return;
+    case IX_VAR: print_var(out, k, x->var); return;
     case IX_ADD:
     case IX_SUB:
     case IX_MUL: {
@@ -99,9 +95,7 @@ void tile_print_index(text_buffer *out, const tile_kernel *k, const index_expr *
 void tile_print_condition(text_buffer *out, const tile_kernel *k, const cond *x) {
     static const char *const words[] = {[COND_LE] = " <= ", [COND_LT] = " < ", [COND_EQ] = " == ", [COND_NE] = " != "};
     switch (x->op) {
-    case COND_TRUE:
-        text_add(out, "true");
-        return;
+    case COND_TRUE: text_add(out, "true"); return;
     case COND_AND:
     case COND_OR:
         text_add(out, "(");
@@ -212,9 +206,7 @@ static void print_payload(printer *p, const tile_value *v) {
         text_add(out, " ");
         print_index_at(out, k, v->index, 1);
         break;
-    case TILE_SCALAR:
-        text_add(out, " %s", v->scalar->name);
-        break;
+    case TILE_SCALAR: text_add(out, " %s", v->scalar->name); break;
     case TILE_PARAM:
         text_add(out, " ");
         print_variable_name(out, k, v->variable);
@@ -246,11 +238,8 @@ static void print_payload(printer *p, const tile_value *v) {
         print_range(out, k, v->range);
         text_add(out, "]");
         break;
-    case TILE_DOT:
-        print_axes(out, k, v->contract, v->contract_count);
-        break;
-    default:
-        break;
+    case TILE_DOT: print_axes(out, k, v->contract, v->contract_count); break;
+    default: break;
     }
 }
 
@@ -401,8 +390,11 @@ static void print_scalar(text_buffer *out, const tile_kernel *k, const tile_scal
 }
 
 static void print_array(text_buffer *out, const tile_kernel *k, const tile_array *x) {
-    text_add(out, "    %s %s: %s", x->role == ARRAY_IN ? "in" : x->role == ARRAY_OUT ? "out" : "update", x->name,
-             element_table[x->type].name);
+    text_add(out, "    %s %s: %s",
+             x->role == ARRAY_IN    ? "in"
+             : x->role == ARRAY_OUT ? "out"
+                                    : "update",
+             x->name, element_table[x->type].name);
     if (x->index_bound) {
         text_add(out, "(");
         print_index_at(out, k, x->index_bound, 1);

@@ -35,12 +35,8 @@ static double parse_number(tile_reader *p) {
 
 static void parse_value_payload(tile_reader *p, tile_value *v) {
     switch (v->op) {
-    case TILE_CONST:
-        v->number = parse_number(p);
-        break;
-    case TILE_INDEX:
-        v->index = tile_read_index(p, 0);
-        break;
+    case TILE_CONST: v->number = parse_number(p); break;
+    case TILE_INDEX: v->index = tile_read_index(p, 0); break;
     case TILE_SCALAR: {
         source_span span = p->span;
         const char *name = tile_reader_name(p);
@@ -58,9 +54,7 @@ static void parse_value_payload(tile_reader *p, tile_value *v) {
             tile_reader_expect(p, "right");
         v->field = tile_reader_field(p, v->variable);
         break;
-    case TILE_GET:
-        v->variable = tile_reader_variable(p);
-        break;
+    case TILE_GET: v->variable = tile_reader_variable(p); break;
     case TILE_FIELD:
         v->variable = tile_reader_variable(p);
         v->field = tile_reader_field(p, v->variable);
@@ -88,11 +82,8 @@ static void parse_value_payload(tile_reader *p, tile_value *v) {
         v->range = tile_reader_range(p);
         tile_reader_expect(p, "]");
         break;
-    case TILE_DOT:
-        tile_read_axes(p, &v->contract, &v->contract_count);
-        break;
-    default:
-        break;
+    case TILE_DOT: tile_read_axes(p, &v->contract, &v->contract_count); break;
+    default: break;
     }
 }
 
@@ -208,7 +199,10 @@ static void parse_statement(tile_reader *p, tile_block *b) {
         tile_append(p->k, b, TILE_STMT_VAR, span)->variable = x;
     } else if (tile_reader_accept(p, "update")) {
         tile_variable *x = tile_reader_variable(p);
-        tile_op op = tile_reader_is(p, "+=") ? TILE_ADD : tile_reader_is(p, "max=") ? TILE_MAX : tile_reader_is(p, "min=") ? TILE_MIN : TILE_OP_COUNT;
+        tile_op op = tile_reader_is(p, "+=")     ? TILE_ADD
+                     : tile_reader_is(p, "max=") ? TILE_MAX
+                     : tile_reader_is(p, "min=") ? TILE_MIN
+                                                 : TILE_OP_COUNT;
         if (op == TILE_OP_COUNT)
             FAIL(p, "expected `+=`, `max=` or `min=`, found `%.*s`", p->length, p->token);
         tile_reader_next(p);

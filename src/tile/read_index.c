@@ -74,7 +74,6 @@ index_expr *tile_read_index(tile_reader *p, int depth) {
     return x;
 }
 
-
 /* Whether the parenthesis that has just been opened holds a condition rather than an index expression. */
 static bool parenthesis_holds_comparison(const char *at) {
     for (int open = 1; *at && open; at++) {
@@ -106,7 +105,10 @@ static cond *parse_condition_atom(tile_reader *p, int depth) {
         return c;
     }
     index_expr *x = tile_read_index(p, depth + 1);
-    static const struct { const char *word; cond_op op; } words[] = {{"<=", COND_LE}, {"<", COND_LT}, {"==", COND_EQ}, {"!=", COND_NE}};
+    static const struct {
+        const char *word;
+        cond_op op;
+    } words[] = {{"<=", COND_LE}, {"<", COND_LT}, {"==", COND_EQ}, {"!=", COND_NE}};
     for (int i = 0; i < 4; i++)
         if (tile_reader_accept(p, words[i].word)) {
             cond *c = cond_compare(p->arena, words[i].op, x, tile_read_index(p, depth + 1));

@@ -78,7 +78,8 @@ void tile_reader_fail(tile_reader *p, source_span span, const char *code, const 
 }
 
 bool tile_reader_is(const tile_reader *p, const char *text) {
-    return (p->kind == TOKEN_NAME || p->kind == TOKEN_SYMBOL) && (int)strlen(text) == p->length && !memcmp(p->token, text, strlen(text));
+    return (p->kind == TOKEN_NAME || p->kind == TOKEN_SYMBOL) && (int)strlen(text) == p->length &&
+           !memcmp(p->token, text, strlen(text));
 }
 bool tile_reader_accept(tile_reader *p, const char *text) {
     if (p->failed || !tile_reader_is(p, text))

@@ -27,7 +27,8 @@ typedef struct tile_reader {
 
 /* --- reader.c: tokens and names --- */
 void tile_reader_next(tile_reader *p);
-void tile_reader_fail(tile_reader *p, source_span span, const char *code, const char *message); /* the first failure is the one reported */
+void tile_reader_fail(tile_reader *p, source_span span, const char *code,
+                      const char *message); /* the first failure is the one reported */
 #define FAIL(p, ...) tile_reader_fail((p), (p)->span, "E0151", arena_printf((p)->arena, __VA_ARGS__))
 bool tile_reader_is(const tile_reader *p, const char *text); /* the current token is this name or symbol */
 bool tile_reader_accept(tile_reader *p, const char *text);

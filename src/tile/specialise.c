@@ -44,14 +44,12 @@ static index_expr *copy_expr(copier *c, const index_expr *x) {
     if (!x)
         return NULL;
     switch (x->op) {
-    case IX_CONST:
-        return ix_const(c->arena, x->value);
+    case IX_CONST: return ix_const(c->arena, x->value);
     case IX_VAR: {
         index_var *v = copy_var(c, x->var);
         return v->has_value ? ix_const(c->arena, v->value) : ix_var(c->arena, v);
     }
-    default:
-        return ix_op2(c->arena, x->op, copy_expr(c, x->a), copy_expr(c, x->b));
+    default: return ix_op2(c->arena, x->op, copy_expr(c, x->a), copy_expr(c, x->b));
     }
 }
 

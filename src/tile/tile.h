@@ -21,7 +21,7 @@ typedef struct tile_range {
     bool scheduled;     /* the size is a schedule's name, so it carries no meaning */
     bool is_task;       /* bound by `for tile`; otherwise by a loop */
     source_span span;
-    int id;             /* unique within its kernel */
+    int id; /* unique within its kernel */
 } tile_range;
 
 typedef enum array_role { ARRAY_IN, ARRAY_OUT, ARRAY_UPDATE } array_role;
@@ -32,12 +32,12 @@ typedef struct tile_array {
     const char *name;
     element_type type;
     array_role role;
-    int rank;               /* of the flattened dims */
-    index_expr **dims;      /* flattened extents, outermost first */
-    int group_count;        /* rank the caller sees */
-    int *groups;            /* factors in each caller-visible dimension; they sum to rank */
+    int rank;                /* of the flattened dims */
+    index_expr **dims;       /* flattened extents, outermost first */
+    int group_count;         /* rank the caller sees */
+    int *groups;             /* factors in each caller-visible dimension; they sum to rank */
     index_expr *index_bound; /* for element type index(V): V; every element is in 0..V-1, checked at launch */
-    bool injective;         /* index array declared injective */
+    bool injective;          /* index array declared injective */
     source_span span;
     int id;
 } tile_array;
@@ -58,35 +58,39 @@ typedef enum tile_op {
 #undef TILE_OP
     TILE_OP_COUNT
 } tile_op;
-extern const struct tile_op_info { const char *name; int operands; const char *kind; } tile_op_table[TILE_OP_COUNT];
+extern const struct tile_op_info {
+    const char *name;
+    int operands;
+    const char *kind;
+} tile_op_table[TILE_OP_COUNT];
 
 struct tile_value {
     tile_op op;
-    element_type type;    /* of the elements: F32, I32, U32, BOOL, INDEX, or a storage type right after load or convert */
+    element_type type; /* of the elements: F32, I32, U32, BOOL, INDEX, or a storage type right after load or convert */
     int axis_count;
-    tile_range **axes;    /* the ranges it varies over; order carries no meaning */
+    tile_range **axes; /* the ranges it varies over; order carries no meaning */
     int operand_count;
     tile_value **operands;
     /* payload, by op */
-    double number;              /* CONST */
-    index_expr *index;          /* INDEX: an integer expression over ranges, symbols, scalars, as a value */
-    tile_scalar *scalar;        /* SCALAR (f32 and bool ones) */
-    tile_array *array;          /* LOAD */
-    index_expr **indices;       /* LOAD: one per flattened dimension; may mention VALUE variables (gathers) */
-    bool has_outside;           /* LOAD: `else`: operand 0 is the value outside the array */
-    tile_range *range;          /* REDUCE_*, ARG*: the range reduced */
-    int contract_count;         /* DOT: the ranges summed over */
+    double number;        /* CONST */
+    index_expr *index;    /* INDEX: an integer expression over ranges, symbols, scalars, as a value */
+    tile_scalar *scalar;  /* SCALAR (f32 and bool ones) */
+    tile_array *array;    /* LOAD */
+    index_expr **indices; /* LOAD: one per flattened dimension; may mention VALUE variables (gathers) */
+    bool has_outside;     /* LOAD: `else`: operand 0 is the value outside the array */
+    tile_range *range;    /* REDUCE_*, ARG*: the range reduced */
+    int contract_count;   /* DOT: the ranges summed over */
     tile_range **contract;
-    element_type accumulator;   /* DOT: F32, I32, or F16 when asked by name */
-    bool saturate;              /* CONVERT to fp8: `sat` rather than NaN/infinity */
+    element_type accumulator;       /* DOT: F32, I32, or F16 when asked by name */
+    bool saturate;                  /* CONVERT to fp8: `sat` rather than NaN/infinity */
     struct tile_variable *variable; /* GET: its current value; FIELD: of a state */
-    int field;                  /* FIELD; PARAM: which */
-    int side;                   /* PARAM in a join: 0 left (the state so far), 1 right (the new part) */
-    index_var *value_var;       /* set when an index expression uses this (integer) value: kind INDEX_VALUE, owner this */
-    const char *name;           /* of the let that binds it; NULL for an inner expression */
-    bool bound;                 /* a LET statement binds it: evaluated there, referenced afterwards */
+    int field;                      /* FIELD; PARAM: which */
+    int side;                       /* PARAM in a join: 0 left (the state so far), 1 right (the new part) */
+    index_var *value_var;           /* set when an index expression uses this (integer) value: kind INDEX_VALUE, owner this */
+    const char *name;               /* of the let that binds it; NULL for an inner expression */
+    bool bound;                     /* a LET statement binds it: evaluated there, referenced afterwards */
     source_span span;
-    int id;                     /* unique within its kernel */
+    int id; /* unique within its kernel */
 };
 
 /* A name whose value changes by combining: `acc: f32[i, j] = 0`, or a combine state `acc: softsum(...)`. */
@@ -96,9 +100,9 @@ typedef struct tile_variable {
     const char **field_names; /* NULL for a plain one */
     element_type *types;      /* F32, I32, U32, BOOL or F16 (a narrow accumulator asked for) per field */
     int *axis_counts;
-    tile_range ***axes;       /* per field */
-    const char *combine;      /* name of the combine, NULL for a plain variable */
-    tile_value **empty;       /* per field: constants (states); plain: the initial value, evaluated at the declaration */
+    tile_range ***axes;  /* per field */
+    const char *combine; /* name of the combine, NULL for a plain variable */
+    tile_value **empty;  /* per field: constants (states); plain: the initial value, evaluated at the declaration */
     /* The join of a state, instantiated for these axes: results over PARAM values. left = PARAM(0, f), right = PARAM(1, f) */
     tile_value **left, **right, **join;
     source_span span;
@@ -144,21 +148,21 @@ struct tile_kernel {
     const char *name;
     source_span span;
     arena *arena;
-    VEC(index_var *) symbols;   /* SYMBOL, STATIC and TILE names, in order of appearance */
-    VEC(tile_array *) arrays;   /* inputs then outputs, in the order of the declaration */
+    VEC(index_var *) symbols; /* SYMBOL, STATIC and TILE names, in order of appearance */
+    VEC(tile_array *) arrays; /* inputs then outputs, in the order of the declaration */
     VEC(tile_scalar *) scalars;
-    VEC(void *) arguments;      /* the declared order of inputs: see argument_is_scalar */
+    VEC(void *) arguments; /* the declared order of inputs: see argument_is_scalar */
     VEC(bool) argument_is_scalar;
-    VEC(cond *) where;          /* what the caller must satisfy: checked once at launch, assumed by the proof */
+    VEC(cond *) where; /* what the caller must satisfy: checked once at launch, assumed by the proof */
     /* a symbol that only outputs mention is derived: where S == expr; NULL entries elsewhere, parallel to symbols */
     VEC(index_expr *) derived;
-    VEC(tile_range *) ranges;   /* all, by id */
-    VEC(tile_range *) task;     /* the ranges of `for tile`, outermost first */
+    VEC(tile_range *) ranges; /* all, by id */
+    VEC(tile_range *) task;   /* the ranges of `for tile`, outermost first */
     VEC(tile_owned *) owned;
     tile_block body;
     VEC(tile_variable *) variables;
-    int value_count;            /* ids given so far */
-    int var_count;              /* ids given so far by tile_new_var */
+    int value_count; /* ids given so far */
+    int var_count;   /* ids given so far by tile_new_var */
 };
 
 /* program: kernels in order, with their temporaries */
@@ -166,14 +170,16 @@ typedef struct tile_call {
     tile_kernel *kernel;
     VEC(const char *) arguments; /* names: of the program's parameters or of earlier results, in the callee's argument order */
     VEC(const char *) results;   /* names given to the callee's outputs */
-    VEC(const char *) bind_names; VEC(index_expr *) bind_values; /* CH = 4096: symbols of the callee set by the call */
+    VEC(const char *) bind_names;
+    VEC(index_expr *) bind_values; /* CH = 4096: symbols of the callee set by the call */
     source_span span;
 } tile_call;
 typedef struct tile_program {
     const char *name;
-    VEC(tile_array *) arrays;    /* inputs, then outputs */
+    VEC(tile_array *) arrays; /* inputs, then outputs */
     VEC(tile_scalar *) scalars;
-    VEC(void *) arguments; VEC(bool) argument_is_scalar;
+    VEC(void *) arguments;
+    VEC(bool) argument_is_scalar;
     VEC(index_var *) symbols;
     VEC(tile_call *) calls;
     source_span span;
@@ -212,11 +218,15 @@ void tile_set_operands(tile_kernel *k, tile_value *v, int count, tile_value **op
 void tile_derive_axes(tile_kernel *k, tile_value *v);
 /* Makers that give the next id and list the thing in its kernel (a variable of kind VALUE, RANGE, LOOP is not listed in `symbols`). */
 tile_kernel *tile_new_kernel(arena *a, const char *name, source_span span);
-index_var *tile_new_var(tile_kernel *k, const char *name, index_var_kind kind, source_span span); /* SYMBOL STATIC TILE: listed, derived NULL */
+index_var *tile_new_var(tile_kernel *k, const char *name, index_var_kind kind,
+                        source_span span); /* SYMBOL STATIC TILE: listed, derived NULL */
 tile_range *tile_new_range(tile_kernel *k, const char *name, index_expr *extent, index_expr *size, source_span span);
-tile_array *tile_new_array(tile_kernel *k, const char *name, element_type type, array_role role, source_span span); /* inputs become arguments */
-tile_scalar *tile_new_scalar(tile_kernel *k, const char *name, element_type type, source_span span); /* integers get their variable */
-tile_variable *tile_new_variable(tile_kernel *k, const char *name, int field_count, source_span span); /* arrays per field allocated */
+tile_array *tile_new_array(tile_kernel *k, const char *name, element_type type, array_role role,
+                           source_span span); /* inputs become arguments */
+tile_scalar *tile_new_scalar(tile_kernel *k, const char *name, element_type type,
+                             source_span span); /* integers get their variable */
+tile_variable *tile_new_variable(tile_kernel *k, const char *name, int field_count,
+                                 source_span span); /* arrays per field allocated */
 /* The INDEX_VALUE variable that stands for an integer value in index expressions; made on the first call. lo, hi: its inclusive bounds. */
 index_var *tile_index_of(tile_kernel *k, tile_value *v, index_expr *lo, index_expr *hi);
 bool tile_has_axis(const tile_value *v, const tile_range *r);
@@ -225,7 +235,10 @@ tile_stmt *tile_append(tile_kernel *k, tile_block *b, tile_stmt_kind kind, sourc
 tile_kernel *tile_find_kernel(const tile_module *m, const char *name);
 tile_program *tile_find_program(const tile_module *m, const char *name);
 /* A copy of the kernel with every STATIC and TILE variable in `values` (by name) bound; used once the schedule is known. */
-typedef struct tile_binding { const char *name; int64_t value; } tile_binding;
+typedef struct tile_binding {
+    const char *name;
+    int64_t value;
+} tile_binding;
 tile_kernel *tile_specialise(arena *a, const tile_kernel *k, const tile_binding *values, int count);
 
 /* --- print, parse (text that parses back to the same IR), check --- */

@@ -168,7 +168,9 @@ static void matmul_values_and_bounds(void **unused) {
     (void)unused;
     static uint16_t a[64 * 2048], b[2048 * 64];
     static float c[64 * 64];
-    const struct { int m, n, k, chunk, parallel; } shapes[] = {{5, 7, 1, 8, 1}, {16, 16, 64, 8, 4}, {33, 17, 333, 64, 16}, {8, 8, 2048, 256, 16}, {3, 3, 2000, 2000, 1}};
+    const struct {
+        int m, n, k, chunk, parallel;
+    } shapes[] = {{5, 7, 1, 8, 1}, {16, 16, 64, 8, 4}, {33, 17, 333, 64, 16}, {8, 8, 2048, 256, 16}, {3, 3, 2000, 2000, 1}};
     long compared = 0;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int kind = 0; kind < 4; kind++) {
@@ -197,7 +199,8 @@ static void matmul_values_and_bounds(void **unused) {
                     }
                     assert_true(fabsl(sum - (long double)o->value[i * n + j]) <= size * 1e-13L);
                     /* gamma of the tree's depth, not of K */
-                    double depth = ceil(fmin(k, shapes[s].chunk) / shapes[s].parallel) + ceil(log2(shapes[s].parallel)) + ceil((double)k / shapes[s].chunk);
+                    double depth = ceil(fmin(k, shapes[s].chunk) / shapes[s].parallel) + ceil(log2(shapes[s].parallel)) +
+                                   ceil((double)k / shapes[s].chunk);
                     assert_true(o->bound[i * n + j] <= (double)size * depth * 0x1p-24 * 1.01 + k * 1e-45);
                     assert_int_equal(o->written[i * n + j], 1);
                 }
@@ -345,8 +348,9 @@ static void softmax(void **unused) {
             value_check v = compare(&b, 1, y);
             bool visible = f != FAULT_NONE && !(f == FAULT_HALF && kind == 2); /* at 300 sigma one term is the whole sum */
             if (v.passed == visible)
-                fprintf(stderr, "softmax data %d: fault %s, passed %d, ratio %g at %ld: %.9g for %.9g +- %g\n", kind, fault_names[f], v.passed,
-                        v.worst_ratio, (long)v.worst_cell, v.worst_device, v.worst_value, v.worst_bound);
+                fprintf(stderr, "softmax data %d: fault %s, passed %d, ratio %g at %ld: %.9g for %.9g +- %g\n", kind,
+                        fault_names[f], v.passed, v.worst_ratio, (long)v.worst_cell, v.worst_device, v.worst_value,
+                        v.worst_bound);
             assert_true(v.passed != visible);
             if (f == FAULT_NONE) {
                 assert_int_equal(v.vacuous, 0);
@@ -360,7 +364,8 @@ static void softmax(void **unused) {
 
 /* Grouped-query attention in f32 with online softmax, tile by tile. */
 enum { KV = 2, G = 6, D = 128 };
-static void attention_device(const uint16_t *q, const uint16_t *k, const uint16_t *v, int len, int bt, float scale, float *o, fault f) {
+static void attention_device(const uint16_t *q, const uint16_t *k, const uint16_t *v, int len, int bt, float scale, float *o,
+                             fault f) {
     static float terms[8192], s[512], p[512];
     for (int h = 0; h < KV * G; h++) {
         float m = -INFINITY, l = 0, acc[D] = {0};
@@ -459,7 +464,7 @@ static void attention(void **unused) {
             }
             free(s);
         }
-        assert_true(worst < 2e-3);              /* rounding p to f16 */
+        assert_true(worst < 2e-3);      /* rounding p to f16 */
         assert_true(mean_bound < 5e-5); /* of values around one, however many joins there were */
         for (fault f = FAULT_NONE; f < FAULT_COUNT; f++) {
             if (f != FAULT_NONE && len < 100)
@@ -467,13 +472,15 @@ static void attention(void **unused) {
             attention_device(q, k, v, len, bt, scale, o, f);
             value_check c = compare(&b, 3, o);
             if (c.passed != (f == FAULT_NONE))
-                fprintf(stderr, "attention len %d: fault %s, passed %d, ratio %g at %ld: %.9g for %.9g +- %g\n", len, fault_names[f], c.passed,
-                        c.worst_ratio, (long)c.worst_cell, c.worst_device, c.worst_value, c.worst_bound);
+                fprintf(stderr, "attention len %d: fault %s, passed %d, ratio %g at %ld: %.9g for %.9g +- %g\n", len,
+                        fault_names[f], c.passed, c.worst_ratio, (long)c.worst_cell, c.worst_device, c.worst_value,
+                        c.worst_bound);
             assert_true(c.passed == (f == FAULT_NONE));
             if (f == FAULT_NONE)
                 note_all(&b, 3, o);
         }
-        printf("attention len %d, tile %d: %.0f ms, bound %.1e, |o| %.1e; bound / error, median %.1f\n", len, bt, ms, mean_bound, mean, median_ratio());
+        printf("attention len %d, tile %d: %.0f ms, bound %.1e, |o| %.1e; bound / error, median %.1f\n", len, bt, ms, mean_bound,
+               mean, median_ratio());
         close_bench(&b);
     }
     free(q);
@@ -484,19 +491,28 @@ static void attention(void **unused) {
 
 /* Small attention in f32 that stores its whole state: hostile scores, a maximum that moves at every tile, every tile size. */
 static const char state_text[] =
-    "kernel attn { symbol T static D = 8 tile BT in q: f32[D] in k: f32[T, D] in v: f32[T, D] scalar len: index within 0 .. T scalar scale: f32\n"
+    "kernel attn { symbol T static D = 8 tile BT in q: f32[D] in k: f32[T, D] in v: f32[T, D] scalar len: index within 0 .. T "
+    "scalar scale: f32\n"
     "out m: f32[1] out l: f32[1] out o: f32[1, D] out y: f32[1, D]\n"
-    "range one: 1 in 1 range d: D in D whole range t: BT in T scheduled task one, d own m[one] own l[one] own o[one, d] own y[one, d]\n"
+    "range one: 1 in 1 range d: D in D whole range t: BT in T scheduled task one, d own m[one] own l[one] own o[one, d] own "
+    "y[one, d]\n"
     "var acc: softsum(m: f32[one], l: f32[one], o: f32[one, d])\n"
-    "do { %0 = const -inf : f32 %1 = const 0 : f32 %2 = const 0 : f32 %3 = param acc left m : f32 %4 = param acc left l : f32 %5 = param acc left o : f32\n"
-    "%6 = param acc right m : f32 %7 = param acc right l : f32 %8 = param acc right o : f32 %9 = max %3 %6 : f32 %10 = le %6 %3 : bool %11 = const 1 : f32\n"
-    "%12 = sub %3 %6 : f32 %13 = exp %12 : f32 %14 = select %10 %11 %13 : f32 %15 = mul %4 %14 : f32 %16 = le %3 %6 : bool %18 = sub %6 %3 : f32\n"
-    "%19 = exp %18 : f32 %20 = select %16 %11 %19 : f32 %21 = mul %7 %20 : f32 %22 = add %15 %21 : f32 %23 = mul %5 %14 : f32 %24 = mul %8 %20 : f32\n"
+    "do { %0 = const -inf : f32 %1 = const 0 : f32 %2 = const 0 : f32 %3 = param acc left m : f32 %4 = param acc left l : f32 %5 "
+    "= param acc left o : f32\n"
+    "%6 = param acc right m : f32 %7 = param acc right l : f32 %8 = param acc right o : f32 %9 = max %3 %6 : f32 %10 = le %6 %3 "
+    ": bool %11 = const 1 : f32\n"
+    "%12 = sub %3 %6 : f32 %13 = exp %12 : f32 %14 = select %10 %11 %13 : f32 %15 = mul %4 %14 : f32 %16 = le %3 %6 : bool %18 = "
+    "sub %6 %3 : f32\n"
+    "%19 = exp %18 : f32 %20 = select %16 %11 %19 : f32 %21 = mul %7 %20 : f32 %22 = add %15 %21 : f32 %23 = mul %5 %14 : f32 "
+    "%24 = mul %8 %20 : f32\n"
     "%25 = add %23 %24 : f32 init acc = (%0, %1, %2) left (%3, %4, %5) right (%6, %7, %8) join (%9, %22, %25)\n"
-    "for t where t < len { %26 = scalar scale : f32 %27 = load q[d] : f32 %28 = load k[t, d] : f32 %29 = dot[d] %27 %28 : f32 %30 = mul %26 %29 : f32 let s = %30\n"
-    "%60 = index one : i32 %61 = convert %60 : f32 %62 = add %30 %61 : f32 %31 = max_of[t] %62 : f32 let mt = %31 %32 = sub %62 %31 : f32 %33 = exp %32 : f32 let p = %33\n"
+    "for t where t < len { %26 = scalar scale : f32 %27 = load q[d] : f32 %28 = load k[t, d] : f32 %29 = dot[d] %27 %28 : f32 "
+    "%30 = mul %26 %29 : f32 let s = %30\n"
+    "%60 = index one : i32 %61 = convert %60 : f32 %62 = add %30 %61 : f32 %31 = max_of[t] %62 : f32 let mt = %31 %32 = sub %62 "
+    "%31 : f32 %33 = exp %32 : f32 let p = %33\n"
     "%34 = sum[t] %33 : f32 %36 = load v[t, d] : f32 %37 = dot[t] %33 %36 : f32 join acc <- (%31, %34, %37) }\n"
-    "%40 = field acc m : f32 store m[one] = %40 %41 = field acc l : f32 store l[one] = %41 %42 = field acc o : f32 store o[one, d] = %42\n"
+    "%40 = field acc m : f32 store m[one] = %40 %41 = field acc l : f32 store l[one] = %41 %42 = field acc o : f32 store o[one, "
+    "d] = %42\n"
     "%43 = div %42 %41 : f32 store y[one, d] = %43 } }";
 
 static void states(void **unused) {
@@ -512,7 +528,8 @@ static void states(void **unused) {
             q[d] = (float)normal();
         for (int t = 0; t < T; t++)
             for (int d = 0; d < E; d++) {
-                k[t * E + d] = kind == 3 ? q[d] * (float)t * 0.05f + (float)normal() * 1e-6f : (float)normal(); /* rising: each tile has a new maximum */
+                k[t * E + d] = kind == 3 ? q[d] * (float)t * 0.05f + (float)normal() * 1e-6f
+                                         : (float)normal(); /* rising: each tile has a new maximum */
                 v[t * E + d] = (float)(below(8) ? normal() : 1e4 * normal());
             }
         tile_binding binding[] = {{"BT", bt}};
@@ -556,8 +573,8 @@ static void states(void **unused) {
         for (int a = 0; a < 4; a++) {
             value_check c = compare(&b, 3 + a, device[a]);
             if (!c.passed)
-                fprintf(stderr, "round %d, data %d, len %d, tile %d: output %d: %.9g for %.9g +- %g\n", round, kind, len, bt, a, c.worst_device, c.worst_value,
-                        c.worst_bound);
+                fprintf(stderr, "round %d, data %d, len %d, tile %d: output %d: %.9g for %.9g +- %g\n", round, kind, len, bt, a,
+                        c.worst_device, c.worst_value, c.worst_bound);
             assert_true(c.passed);
             worst[a] = fmax(worst[a], c.worst_ratio);
             vacuous += c.vacuous;
@@ -565,15 +582,37 @@ static void states(void **unused) {
         }
         close_bench(&b);
     }
-    printf("states: %ld elements, %ld vacuous; worst error / bound of m %.2f, l %.2f, o %.2f, o/l %.2f\n", (long)compared, (long)vacuous, worst[0], worst[1],
-           worst[2], worst[3]);
+    printf("states: %ld elements, %ld vacuous; worst error / bound of m %.2f, l %.2f, o %.2f, o/l %.2f\n", (long)compared,
+           (long)vacuous, worst[0], worst[1], worst[2], worst[3]);
     assert_true(vacuous * 100 <= compared);
 }
 
 /* --- elementwise: thousands of single operations on ordinary and hostile numbers --- */
 static float hostile(void) {
-    static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 0x1.fffffep127f, -0x1.fffffep127f, 0x1p-149f, 0x1p-126f, 0x1.fffffcp-127f,
-                                    65504.0f, 65520.0f, 448.0f, 464.0f, 464.00003f, 57344.0f, 61440.0f, 2147483648.0f, -2147483648.0f, 0.5f, 1.5f, 16777216.0f};
+    static const float special[] = {0.0f,
+                                    -0.0f,
+                                    1.0f,
+                                    -1.0f,
+                                    INFINITY,
+                                    -INFINITY,
+                                    NAN,
+                                    0x1.fffffep127f,
+                                    -0x1.fffffep127f,
+                                    0x1p-149f,
+                                    0x1p-126f,
+                                    0x1.fffffcp-127f,
+                                    65504.0f,
+                                    65520.0f,
+                                    448.0f,
+                                    464.0f,
+                                    464.00003f,
+                                    57344.0f,
+                                    61440.0f,
+                                    2147483648.0f,
+                                    -2147483648.0f,
+                                    0.5f,
+                                    1.5f,
+                                    16777216.0f};
     switch (below(4)) {
     case 0: return special[below((int)(sizeof special / sizeof *special))];
     case 1: return (float)normal();
@@ -582,40 +621,112 @@ static float hostile(void) {
     }
 }
 
-typedef struct single_op { const char *line; int operands; float (*device)(float, float, float); } single_op;
-static float d_add(float x, float y, float z) { (void)z; return x + y; }
-static float d_sub(float x, float y, float z) { (void)z; return x - y; }
-static float d_mul(float x, float y, float z) { (void)z; return x * y; }
-static float d_div(float x, float y, float z) { (void)z; return x / y; }
-static float d_max(float x, float y, float z) { (void)z; return fmaxf(x, y); }
-static float d_min(float x, float y, float z) { (void)z; return fminf(x, y); }
-static float d_sqrt(float x, float y, float z) { (void)y; (void)z; return sqrtf(x); }
-static float d_floor(float x, float y, float z) { (void)y; (void)z; return floorf(x); }
-static float d_exp(float x, float y, float z) { (void)y; (void)z; return (float)exp((double)x); }
-static float d_log(float x, float y, float z) { (void)y; (void)z; return (float)log((double)x); }
-static float d_tanh(float x, float y, float z) { (void)y; (void)z; return (float)tanh((double)x); }
-static float d_rsqrt(float x, float y, float z) { (void)y; (void)z; return (float)(1 / sqrt((double)x)); }
-static float d_chain(float x, float y, float z) { return (x * y + z) * x - y; }
-static float d_ratio(float x, float y, float z) { return (x + y) / (y * z) + x; }
-static float d_root(float x, float y, float z) { return sqrtf(x * x + y * y) * z; }
-static float d_expdiff(float x, float y, float z) { return (float)exp((double)(x * y - z)); }
-static float d_choose(float x, float y, float z) { return x * y < z ? x + z : x - z; }
-static float d_floorsum(float x, float y, float z) { return floorf(x * y + z); }
+typedef struct single_op {
+    const char *line;
+    int operands;
+    float (*device)(float, float, float);
+} single_op;
+static float d_add(float x, float y, float z) {
+    (void)z;
+    return x + y;
+}
+static float d_sub(float x, float y, float z) {
+    (void)z;
+    return x - y;
+}
+static float d_mul(float x, float y, float z) {
+    (void)z;
+    return x * y;
+}
+static float d_div(float x, float y, float z) {
+    (void)z;
+    return x / y;
+}
+static float d_max(float x, float y, float z) {
+    (void)z;
+    return fmaxf(x, y);
+}
+static float d_min(float x, float y, float z) {
+    (void)z;
+    return fminf(x, y);
+}
+static float d_sqrt(float x, float y, float z) {
+    (void)y;
+    (void)z;
+    return sqrtf(x);
+}
+static float d_floor(float x, float y, float z) {
+    (void)y;
+    (void)z;
+    return floorf(x);
+}
+static float d_exp(float x, float y, float z) {
+    (void)y;
+    (void)z;
+    return (float)exp((double)x);
+}
+static float d_log(float x, float y, float z) {
+    (void)y;
+    (void)z;
+    return (float)log((double)x);
+}
+static float d_tanh(float x, float y, float z) {
+    (void)y;
+    (void)z;
+    return (float)tanh((double)x);
+}
+static float d_rsqrt(float x, float y, float z) {
+    (void)y;
+    (void)z;
+    return (float)(1 / sqrt((double)x));
+}
+static float d_chain(float x, float y, float z) {
+    return (x * y + z) * x - y;
+}
+static float d_ratio(float x, float y, float z) {
+    return (x + y) / (y * z) + x;
+}
+static float d_root(float x, float y, float z) {
+    return sqrtf(x * x + y * y) * z;
+}
+static float d_expdiff(float x, float y, float z) {
+    return (float)exp((double)(x * y - z));
+}
+static float d_choose(float x, float y, float z) {
+    return x * y < z ? x + z : x - z;
+}
+static float d_floorsum(float x, float y, float z) {
+    return floorf(x * y + z);
+}
 /* A target that contracts stays within the bounds; what overflows by itself is another matter. */
-static float d_fused(float x, float y, float z) { return isfinite(x * y) && isfinite((x * y + z) * x) ? fmaf(fmaf(x, y, z), x, -y) : d_chain(x, y, z); }
-static float d_half(float x, float y, float z) { (void)z; return half(x * y) + x; }
+static float d_fused(float x, float y, float z) {
+    return isfinite(x * y) && isfinite((x * y + z) * x) ? fmaf(fmaf(x, y, z), x, -y) : d_chain(x, y, z);
+}
+static float d_half(float x, float y, float z) {
+    (void)z;
+    return half(x * y) + x;
+}
 
 static const single_op operations[] = {
-    {"%9 = add %0 %1 : f32", 2, d_add},   {"%9 = sub %0 %1 : f32", 2, d_sub},     {"%9 = mul %0 %1 : f32", 2, d_mul},
-    {"%9 = div %0 %1 : f32", 2, d_div},   {"%9 = max %0 %1 : f32", 2, d_max},     {"%9 = min %0 %1 : f32", 2, d_min},
-    {"%9 = sqrt %0 : f32", 1, d_sqrt},    {"%9 = floor %0 : f32", 1, d_floor},    {"%9 = exp %0 : f32", 1, d_exp},
-    {"%9 = log %0 : f32", 1, d_log},      {"%9 = tanh %0 : f32", 1, d_tanh},      {"%9 = rsqrt %0 : f32", 1, d_rsqrt},
+    {"%9 = add %0 %1 : f32", 2, d_add},
+    {"%9 = sub %0 %1 : f32", 2, d_sub},
+    {"%9 = mul %0 %1 : f32", 2, d_mul},
+    {"%9 = div %0 %1 : f32", 2, d_div},
+    {"%9 = max %0 %1 : f32", 2, d_max},
+    {"%9 = min %0 %1 : f32", 2, d_min},
+    {"%9 = sqrt %0 : f32", 1, d_sqrt},
+    {"%9 = floor %0 : f32", 1, d_floor},
+    {"%9 = exp %0 : f32", 1, d_exp},
+    {"%9 = log %0 : f32", 1, d_log},
+    {"%9 = tanh %0 : f32", 1, d_tanh},
+    {"%9 = rsqrt %0 : f32", 1, d_rsqrt},
     {"%3 = mul %0 %1 : f32 %4 = add %3 %2 : f32 %5 = mul %4 %0 : f32 %9 = sub %5 %1 : f32", 3, d_chain},
     {"%3 = mul %0 %1 : f32 %4 = add %3 %2 : f32 %5 = mul %4 %0 : f32 %9 = sub %5 %1 : f32", 3, d_fused},
     {"%3 = add %0 %1 : f32 %4 = mul %1 %2 : f32 %5 = div %3 %4 : f32 %9 = add %5 %0 : f32", 3, d_ratio},
     {"%3 = mul %0 %0 : f32 %4 = mul %1 %1 : f32 %5 = add %3 %4 : f32 %6 = sqrt %5 : f32 %9 = mul %6 %2 : f32", 3, d_root},
     {"%3 = mul %0 %1 : f32 %4 = sub %3 %2 : f32 %9 = exp %4 : f32", 3, d_expdiff},
-    {"%3 = mul %0 %1 : f32 %4 = lt %3 %2 : bool %5 = add %0 %2 : f32 %6 = sub %0 %2 : f32 %9 = select %4 %5 %6 : f32", 3, d_choose},
+    {"%3 = mul %0 %1 : f32 %4 = lt %3 %2 : bool %5 = add %0 %2 : f32 %6 = sub %0 %2 : f32 %9 = select %4 %5 %6 : f32", 3,
+     d_choose},
     {"%3 = mul %0 %1 : f32 %4 = add %3 %2 : f32 %9 = floor %4 : f32", 3, d_floorsum},
     {"%3 = mul %0 %1 : f32 %4 = convert %3 : f16 %5 = convert %4 : f32 %9 = add %5 %0 : f32", 2, d_half},
 };
@@ -630,8 +741,10 @@ static void elementwise(void **unused) {
         tile_binding t[] = {{"B", 1024}};
         char text[1024];
         snprintf(text, sizeof text,
-                 "kernel f { symbol N tile B in x: f32[N] in y: f32[N] in z: f32[N] out r: f32[N] range i: B in N scheduled task i own r[i]\n"
-                 "do { %%0 = load x[i] : f32 %%1 = load y[i] : f32 %%2 = load z[i] : f32 %s store r[i] = %%9 } }", operations[i].line);
+                 "kernel f { symbol N tile B in x: f32[N] in y: f32[N] in z: f32[N] out r: f32[N] range i: B in N scheduled task "
+                 "i own r[i]\n"
+                 "do { %%0 = load x[i] : f32 %%1 = load y[i] : f32 %%2 = load z[i] : f32 %s store r[i] = %%9 } }",
+                 operations[i].line);
         open_text(&b, text, "f", t, 1);
         for (int j = 0; j < N; j++) {
             for (int p = 0; p < 3; p++) {
@@ -645,8 +758,9 @@ static void elementwise(void **unused) {
         value_check v = compare(&b, 3, y);
         if (!v.passed) {
             int64_t c = v.worst_cell;
-            fprintf(stderr, "%s: x %a y %a z %a: device %a, value %a, bound %a (%ld failed)\n", operations[i].line, (double)x[0][c], (double)x[1][c],
-                    (double)x[2][c], v.worst_device, v.worst_value, v.worst_bound, (long)v.failed);
+            fprintf(stderr, "%s: x %a y %a z %a: device %a, value %a, bound %a (%ld failed)\n", operations[i].line,
+                    (double)x[0][c], (double)x[1][c], (double)x[2][c], v.worst_device, v.worst_value, v.worst_bound,
+                    (long)v.failed);
         }
         assert_true(v.passed);
         for (int64_t c = 0; c < N; c++)
@@ -661,16 +775,20 @@ static void elementwise(void **unused) {
         }
         close_bench(&b);
     }
-    printf("elementwise: %ld results, none outside its bound, %.2f%% open; bound / error of single operations, median %.1f\n", (long)compared,
-           100.0 * (double)open / (double)compared, median_ratio());
+    printf("elementwise: %ld results, none outside its bound, %.2f%% open; bound / error of single operations, median %.1f\n",
+           (long)compared, 100.0 * (double)open / (double)compared, median_ratio());
 }
 
 static void conversions(void **unused) {
     (void)unused;
     enum { N = 60000 };
-    static const struct { const char *type; element_type t; bool sat; } to[] = {
-        {"f16", ELEMENT_F16, false}, {"bf16", ELEMENT_BF16, false}, {"e4m3", ELEMENT_E4M3, false}, {"e4m3", ELEMENT_E4M3, true},
-        {"e5m2", ELEMENT_E5M2, false}, {"e5m2", ELEMENT_E5M2, true}, {"i32", ELEMENT_I32, false}, {"u8", ELEMENT_U8, false}, {"i8", ELEMENT_I8, false}};
+    static const struct {
+        const char *type;
+        element_type t;
+        bool sat;
+    } to[] = {{"f16", ELEMENT_F16, false},  {"bf16", ELEMENT_BF16, false}, {"e4m3", ELEMENT_E4M3, false},
+              {"e4m3", ELEMENT_E4M3, true}, {"e5m2", ELEMENT_E5M2, false}, {"e5m2", ELEMENT_E5M2, true},
+              {"i32", ELEMENT_I32, false},  {"u8", ELEMENT_U8, false},     {"i8", ELEMENT_I8, false}};
     static float x[N];
     static unsigned char out[4 * N];
     for (size_t i = 0; i < sizeof to / sizeof *to; i++)
@@ -678,8 +796,9 @@ static void conversions(void **unused) {
             char text[512];
             snprintf(text, sizeof text,
                      "kernel f { symbol N tile B in x: f32[N] out r: %s[N] range i: B in N scheduled task i own r[i]\n"
-                     "do { %%0 = load x[i] : f32 %%1 = const %s : f32 %%2 = mul %%0 %%1 : f32 %%3 = convert %%2 : %s%s store r[i] = %%3 } }", to[i].type,
-                     rounded ? "1.1" : "1", to[i].type, to[i].sat ? " sat" : "");
+                     "do { %%0 = load x[i] : f32 %%1 = const %s : f32 %%2 = mul %%0 %%1 : f32 %%3 = convert %%2 : %s%s store "
+                     "r[i] = %%3 } }",
+                     to[i].type, rounded ? "1.1" : "1", to[i].type, to[i].sat ? " sat" : "");
             bench b;
             tile_binding t[] = {{"B", 1000}};
             open_text(&b, text, "f", t, 1);
@@ -691,15 +810,18 @@ static void conversions(void **unused) {
                 else if (to[i].t == ELEMENT_E5M2)
                     out[j] = f32_to_e5m2(r, to[i].sat);
                 else
-                    element_store(to[i].t, out, j, to[i].t == ELEMENT_F16 || to[i].t == ELEMENT_BF16 ? (double)r : isnan(r) ? 0 : (double)truncf(r));
+                    element_store(to[i].t, out, j,
+                                  to[i].t == ELEMENT_F16 || to[i].t == ELEMENT_BF16 ? (double)r
+                                  : isnan(r)                                        ? 0
+                                                                                    : (double)truncf(r));
             }
             b.data[0] = x;
             b.symbols[0] = N;
             run(&b);
             value_check v = compare(&b, 1, out);
             if (!v.passed)
-                fprintf(stderr, "to %s%s: %a: device %a, value %a, bound %a\n", to[i].type, to[i].sat ? " sat" : "", (double)x[v.worst_cell], v.worst_device,
-                        v.worst_value, v.worst_bound);
+                fprintf(stderr, "to %s%s: %a: device %a, value %a, bound %a\n", to[i].type, to[i].sat ? " sat" : "",
+                        (double)x[v.worst_cell], v.worst_device, v.worst_value, v.worst_bound);
             assert_true(v.passed);
             int64_t sure = 0;
             for (int64_t c = 0; c < N; c++)
@@ -711,16 +833,20 @@ static void conversions(void **unused) {
 
 /* --- reductions' meaning: ties, NaN, empty loops, predicates --- */
 static const char picks_text[] =
-    "kernel picks { symbol N symbol M tile B tile BM scalar len: i32 in x: f32[M, N] out top: f32[M] out low: f32[M] out at: u32[M] out s: f32[M]\n"
+    "kernel picks { symbol N symbol M tile B tile BM scalar len: i32 in x: f32[M, N] out top: f32[M] out low: f32[M] out at: "
+    "u32[M] out s: f32[M]\n"
     "range m: BM in M scheduled range i: B in N scheduled task m own top[m] own low[m] own at[m] own s[m]\n"
     "var t: f32[m] var l: f32[m] var sum: f32[m] var best: best(v: f32[m], n: u32[m])\n"
     "do { %0 = const -inf : f32 init t = (%0) %1 = const inf : f32 init l = (%1) %2 = const 0 : f32 init sum = (%2)\n"
     "%3 = param best left v : f32 %4 = param best left n : u32 %5 = param best right v : f32 %6 = param best right n : u32\n"
-    "%7 = max %3 %5 : f32 %8 = lt %5 %3 : bool %9 = lt %3 %5 : bool %10 = min %4 %6 : u32 %11 = select %9 %6 %10 : u32 %12 = select %8 %4 %11 : u32\n"
+    "%7 = max %3 %5 : f32 %8 = lt %5 %3 : bool %9 = lt %3 %5 : bool %10 = min %4 %6 : u32 %11 = select %9 %6 %10 : u32 %12 = "
+    "select %8 %4 %11 : u32\n"
     "%13 = const -inf : f32 %14 = const 0 : u32 init best = (%13, %14) left (%3, %4) right (%5, %6) join (%7, %12)\n"
-    "for i where i < len - m { %20 = load x[m, i] : f32 %21 = max_of[i] %20 : f32[m] update t max= %21 %22 = min_of[i] %20 : f32[m] update l min= %22\n"
+    "for i where i < len - m { %20 = load x[m, i] : f32 %21 = max_of[i] %20 : f32[m] update t max= %21 %22 = min_of[i] %20 : "
+    "f32[m] update l min= %22\n"
     "%23 = sum[i] %20 : f32[m] update sum += %23 %24 = argmax[i] %20 : u32[m] join best <- (%21, %24) }\n"
-    "%30 = get t : f32 store top[m] = %30 %31 = get l : f32 store low[m] = %31 %32 = get sum : f32 store s[m] = %32 %33 = field best n : u32 store at[m] = %33 } }";
+    "%30 = get t : f32 store top[m] = %30 %31 = get l : f32 store low[m] = %31 %32 = get sum : f32 store s[m] = %32 %33 = field "
+    "best n : u32 store at[m] = %33 } }";
 
 static void picks(void **unused) {
     (void)unused;
@@ -766,11 +892,13 @@ static void picks(void **unused) {
 /* --- gathers, outside values, slices, faults of arguments --- */
 static const char gather_text[] =
     "kernel shifted { symbol N tile B in x: f32[N] out y: f32[N] range i: B in N scheduled task i own y[i]\n"
-    "do { %0 = const 7 : f32 %1 = load x[i - 1] else %0 : f32 %2 = load x[i + 1] else %0 : f32 %3 = add %1 %2 : f32 store y[i] = %3 } }\n"
+    "do { %0 = const 7 : f32 %1 = load x[i - 1] else %0 : f32 %2 = load x[i + 1] else %0 : f32 %3 = add %1 %2 : f32 store y[i] = "
+    "%3 } }\n"
     "kernel lookup { symbol T symbol V symbol D tile BT tile BD in ids: index(V)[T] in table: q8_0[V, D] out y: f32[T, D]\n"
     "range t: BT in T scheduled range d: BD in D scheduled task t, d own y[t, d]\n"
     "do { %0 = load ids[t] : index index 0 .. V - 1 %1 = load table[%0, d] : q8_0 %2 = convert %1 : f32 store y[t, d] = %2 } }\n"
-    "kernel append { symbol T symbol KV symbol D tile BD scalar pos: index within 0 .. T - 1 in row: f16[KV, D] update cache: f16[T, KV, D]\n"
+    "kernel append { symbol T symbol KV symbol D tile BD scalar pos: index within 0 .. T - 1 in row: f16[KV, D] update cache: "
+    "f16[T, KV, D]\n"
     "range h: 1 in KV range d: BD in D scheduled task h, d own cache[= pos, h, d]\n"
     "do { %0 = load row[h, d] : f16 store cache[pos, h, d] = %0 } }\n"
     "kernel wrong { symbol N tile B in x: f32[N] out y: f32[N] range i: B in N scheduled task i own y[i]\n"
@@ -852,11 +980,11 @@ static void addresses(void **unused) {
 static void half_accumulator(void **unused) {
     (void)unused;
     enum { N = 40, K = 200 };
-    static const char text[] =
-        "kernel proj { symbol K symbol N tile BN tile BK in x: f16[K] in w: f16[N, K] out y: f16[N]\n"
-        "range n: BN in N scheduled range k: BK in K scheduled task n own y[n] var acc: f16[n]\n"
-        "do { %0 = const 0 : f16 init acc = (%0)\n"
-        "for k { %1 = load w[n, k] : f16 %2 = load x[k] : f16 %3 = dot[k] %1 %2 : f16 update acc += %3 } %4 = get acc : f16 store y[n] = %4 } }";
+    static const char text[] = "kernel proj { symbol K symbol N tile BN tile BK in x: f16[K] in w: f16[N, K] out y: f16[N]\n"
+                               "range n: BN in N scheduled range k: BK in K scheduled task n own y[n] var acc: f16[n]\n"
+                               "do { %0 = const 0 : f16 init acc = (%0)\n"
+                               "for k { %1 = load w[n, k] : f16 %2 = load x[k] : f16 %3 = dot[k] %1 %2 : f16 update acc += %3 } "
+                               "%4 = get acc : f16 store y[n] = %4 } }";
     static uint16_t w[N * K], x[K], y[N];
     for (int kind = 0; kind < 3; kind++) {
         tile_binding t[] = {{"BN", 16}, {"BK", 32}};
@@ -915,24 +1043,35 @@ static void some_tasks(void **unused) {
 
 /* --- tilings --- */
 static const char good_tilings[] =
-    "kernel mean { symbol R symbol C tile BR tile BC in x: f32[R, C] out y: f32[R, C] range r: BR in R scheduled range all: C in C whole\n"
+    "kernel mean { symbol R symbol C tile BR tile BC in x: f32[R, C] out y: f32[R, C] range r: BR in R scheduled range all: C in "
+    "C whole\n"
     "range c: BC in C scheduled range d: BC in C scheduled task r, all own y[r, all] var s: f32[r]\n"
     "do { %0 = const 0 : f32 init s = (%0) for c { %1 = load x[r, c] : f32 %2 = sum[c] %1 : f32 update s += %2 }\n"
     "for d { %3 = load x[r, d] : f32 %4 = get s : f32 %5 = div %3 %4 : f32 store y[r, d] = %5 } } }\n"
-    "kernel part { symbol R symbol C tile BR tile BC in x: f32[R, C] out y: f32[R, C] range r: BR in R scheduled range all: C in C whole\n"
+    "kernel part { symbol R symbol C tile BR tile BC in x: f32[R, C] out y: f32[R, C] range r: BR in R scheduled range all: C in "
+    "C whole\n"
     "range c: BC in C scheduled task r, all own y[r, all]\n"
     "do { for c { %1 = load x[r, c] : f32 %2 = sum[c] %1 : f32 %5 = div %1 %2 : f32 store y[r, c] = %5 } } }\n"
-    "kernel two { symbol N symbol M static P = 4096 tile B where M == 2 * N where P * 3 == N * 0 + 6 in x: f32[M] out y: f32[N] range i: B in N scheduled task i\n"
+    "kernel two { symbol N symbol M static P = 4096 tile B where M == 2 * N where P * 3 == N * 0 + 6 in x: f32[M] out y: f32[N] "
+    "range i: B in N scheduled task i\n"
     "own y[i] do { %0 = load x[i + N] : f32 store y[i] = %0 } }\n"
     "kernel never { symbol N tile B where N == N + 1 in x: f32[N] out y: f32[N] range i: B in N scheduled task i own y[i]\n"
     "do { %0 = load x[i] : f32 store y[i] = %0 } }\n";
 
 static void tilings(void **unused) {
     (void)unused;
-    static const struct { const char *file, *name, *code; } cases[] = {
-        {NULL, "mean", NULL}, {NULL, "part", "E0305"}, {NULL, "two", NULL}, {NULL, "never", "E0705"},
-        {"test/tile/matmul.tir", "matmul", NULL}, {"test/tile/softmax.tir", "softmax", NULL}, {"test/tile/attention.tir", "attn_gqa", NULL},
-        {"test/tile/everything.tir", "gather_scale", NULL}, {"test/tile/everything.tir", "keep", NULL}, {"test/tile/everything.tir", "narrow", NULL}};
+    static const struct {
+        const char *file, *name, *code;
+    } cases[] = {{NULL, "mean", NULL},
+                 {NULL, "part", "E0305"},
+                 {NULL, "two", NULL},
+                 {NULL, "never", "E0705"},
+                 {"test/tile/matmul.tir", "matmul", NULL},
+                 {"test/tile/softmax.tir", "softmax", NULL},
+                 {"test/tile/attention.tir", "attn_gqa", NULL},
+                 {"test/tile/everything.tir", "gather_scale", NULL},
+                 {"test/tile/everything.tir", "keep", NULL},
+                 {"test/tile/everything.tir", "narrow", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         arena *a = arena_new();
         diag_list d;
@@ -1015,8 +1154,18 @@ static void speed(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matmul_values_and_bounds), cmocka_unit_test(projection), cmocka_unit_test(softmax), cmocka_unit_test(attention), cmocka_unit_test(states),
-        cmocka_unit_test(elementwise), cmocka_unit_test(conversions), cmocka_unit_test(picks), cmocka_unit_test(addresses), cmocka_unit_test(half_accumulator), cmocka_unit_test(some_tasks), cmocka_unit_test(tilings),
+        cmocka_unit_test(matmul_values_and_bounds),
+        cmocka_unit_test(projection),
+        cmocka_unit_test(softmax),
+        cmocka_unit_test(attention),
+        cmocka_unit_test(states),
+        cmocka_unit_test(elementwise),
+        cmocka_unit_test(conversions),
+        cmocka_unit_test(picks),
+        cmocka_unit_test(addresses),
+        cmocka_unit_test(half_accumulator),
+        cmocka_unit_test(some_tasks),
+        cmocka_unit_test(tilings),
         cmocka_unit_test(speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,8 @@ static tile_module *load(arena *a, diag_list *d, const char *name) {
     return m;
 }
 
-static const char *const texts[] = {"test/tile/matmul.tir", "test/tile/softmax.tir", "test/tile/attention.tir", "test/tile/everything.tir"};
+static const char *const texts[] = {"test/tile/matmul.tir", "test/tile/softmax.tir", "test/tile/attention.tir",
+                                    "test/tile/everything.tir"};
 
 static void round_trip(void **state) {
     (void)state;
@@ -107,7 +108,10 @@ static void specialise(void **state) {
 }
 
 /* Each row: an edit of a correct text, and the code that the checker (or the parser) must give. */
-typedef struct broken { int file; const char *from, *to, *code; } broken;
+typedef struct broken {
+    int file;
+    const char *from, *to, *code;
+} broken;
 static const broken edits[] = {
     {0, "dot[k] %1 %2 : f32[i, j]", "dot[k] %1 %2 : f32[i]", "E0904"},
     {0, "dot[k] %1 %2 : f32[i, j]", "dot[k] %1 %2 : f32[i, j, k]", "E0904"},
@@ -229,9 +233,20 @@ static void parser_survives(void **state) {
     text_add(&loops, "kernel f { symbol N range r: N in N whole do { ");
     for (int i = 0; i < 5000; i++)
         text_add(&loops, "for r { ");
-    const char *const bad[] = {text_get(&deep), text_get(&chain), text_get(&loops), "kernel", "kernel f {", "kernel f { in x: f32[", "%", "\x01\xff",
-                               "kernel f { do { %99999999999999 = const 1 : f32 } }", "kernel f { do { %0 = const 1 : f32 let %0", "schedule s { a",
-                               "kernel f { in x: f32[(1 } }", "program p { call f() }", "kernel f { symbol N = 99999999999999999999 do { } }"};
+    const char *const bad[] = {text_get(&deep),
+                               text_get(&chain),
+                               text_get(&loops),
+                               "kernel",
+                               "kernel f {",
+                               "kernel f { in x: f32[",
+                               "%",
+                               "\x01\xff",
+                               "kernel f { do { %99999999999999 = const 1 : f32 } }",
+                               "kernel f { do { %0 = const 1 : f32 let %0",
+                               "schedule s { a",
+                               "kernel f { in x: f32[(1 } }",
+                               "program p { call f() }",
+                               "kernel f { symbol N = 99999999999999999999 do { } }"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         arena *a = arena_new();
         diag_list d;
@@ -247,8 +262,9 @@ static void parser_survives(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip),       cmocka_unit_test(specialise),      cmocka_unit_test(checker_refuses),
-        cmocka_unit_test(checker_refuses_torn_structures), cmocka_unit_test(parser_survives),
+        cmocka_unit_test(round_trip),      cmocka_unit_test(specialise),
+        cmocka_unit_test(checker_refuses), cmocka_unit_test(checker_refuses_torn_structures),
+        cmocka_unit_test(parser_survives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
