@@ -359,7 +359,7 @@ tensor *evaluate_dot(oracle *o, const tile_value *node, tensor *x, tensor *y) {
             continue;
         }
         product(ga, gb, n, m, k, v, s);
-        if (e)
+        if (gea || geb)
             product_errors(ga, gea, gb, geb, n, m, k, e);
         for (int64_t i = 0; i < n * m; i++)
             if (!(s[i] < INFINITY) || (e && !(e[i] < INFINITY))) {
