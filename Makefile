@@ -4,6 +4,7 @@
 # make install     PREFIX=/usr/local DESTDIR=
 # make asan        the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make fuzz        libFuzzer on the front end, FUZZ_SECONDS=600 (needs clang)
+# make mutate      broken versions of the proved kernels, judged by the prover and the simulator: MUTANTS=1000, 0 for every one
 # make bench       the speed of the CPU target against a copy loop and OpenBLAS
 # make check-format, make clean
 # BUILD= another build folder; CC= another compiler; SANITIZE=address,undefined; CFLAGS= and LDFLAGS= add to the flags.
@@ -11,6 +12,7 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 600
+MUTANTS ?= 1000
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 ifeq ($(origin CC),default)
 CC := cc
@@ -36,7 +38,7 @@ program := $(if $(wildcard src/main.c),$(BUILD)/tilec)
 # A sub-make uses every core, unless this make was given a number of its own.
 parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: all compile unit values run test asan asan-unit fuzz fuzz-programs bench install check-format clean force
+.PHONY: all compile unit values mutation mutate run test asan asan-unit fuzz fuzz-programs bench install check-format clean force
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
@@ -77,6 +79,14 @@ $(BUILD)/values/%: $(BUILD)/test/run/%.o $(trial_objects) $(BUILD)/libtilec.a
 	@mkdir -p $(@D)
 	$(CC) $(link) $(LDFLAGS) -o $@ $^ $(libraries)
 
+# Mutation: test/mutate, one program, which test/mutate/mutate.sh runs.
+mutation: $(BUILD)/mutate
+$(BUILD)/mutate: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/mutate/*.c)) $(BUILD)/libtilec.a
+	$(CC) $(link) $(LDFLAGS) -o $@ $^ $(libraries)
+mutate: mutation
+	@mkdir -p '$(BUILD)/mutants'
+	@$(BUILD)/mutate --count $(MUTANTS) --keep '$(BUILD)/mutants'
+
 $(BUILD)/unit/%: $(BUILD)/test/unit/%.o $(BUILD)/libtilec.a
 	@mkdir -p $(@D)
 	$(CC) $(link) $(LDFLAGS) -o $@ $^ -lcmocka $(libraries)
@@ -88,7 +98,7 @@ run:
 
 test:
 	@scripts/setup.sh test
-	@$(MAKE) --no-print-directory -s $(parallel) all unit values
+	@$(MAKE) --no-print-directory -s $(parallel) all unit values mutation
 	@$(MAKE) --no-print-directory -s $(parallel) asan-unit
 	@BUILD='$(BUILD)' scripts/test.sh $(SUITES)
 
