@@ -141,6 +141,9 @@ typedef struct model {
     VEC(meeting) meetings;      /* in program order */
     VEC(exchange) exchanges;
     VEC(scope *) breaks;        /* where each `break` stands */
+    struct ring_list *rings;    /* ring.c */
+    const char *rings_why;
+    const char *flight_why;     /* why the end of some copy is not known; NULL: all are */
     VEC(struct known_order *) orders; /* threads.c: answers kept */
     VEC(place *) places;        /* all, in program order */
     VEC(let_place) lets;
@@ -237,9 +240,25 @@ int_set *pair_ordered(model *m, const pair_space *s, memory_space space);
 /* The same, in one thread or two, by everything that orders. */
 int_set *pair_happens_before(model *m, const pair_space *s, memory_space space);
 
+/* ---- count.c ---- */
+typedef struct counted { kernel_stmt_kind kind; bool matrix; const char *name; } counted; /* COMMIT, or MBARRIER_ARRIVE of this name */
+bool counted_is(const counted *c, const kernel_stmt *s);
+/* How many of them a thread has run since `base`, a region around, when it comes to `at`. NULL: not known as an expression. */
+index_expr *count_before(model *m, const region *at, const region *base, const counted *c);
+const region *count_base(const region *x, const region *y);
+
+/* ---- ring.c: mbarriers ---- */
+/* Looks at the arrivals and waits, once; false: there are none, or what they order is not known (m->rings_why). */
+bool rings_known(model *m);
+/* Where a (or, with `landing`, the copy that signals) comes before a phase completes that b's thread has waited for. */
+int_set *rings_order(model *m, const pair_space *s, memory_space space, const place *landing);
+
 /* ---- flight.c: asynchronous accesses ---- */
+/* A stands first, u next, b last: `first` over the pair (a, u), `second` over (u, b); u's thread is a's, or b's. */
+int_set *pair_through(model *m, const pair_space *s, position u, int_set *first, int_set *second, bool thread_of_b);
 /* Where a (NULL: a segment of ordinary accesses) has ended before b begins. */
-int_set *flight_before(model *m, const pair_space *s, const place *a, const place *b, memory_space space);
+int_set *flight_before(model *m, const pair_space *s, const place *a, memory_space space);
+int_set *flight_unended(model *m, place *p);
 
 /* ---- uniform.c ---- */
 /* Whether the value is the same for all threads of one instance of the level. */
@@ -301,6 +320,7 @@ bool prover_beyond(prover *p);
 void judge_bounds(prover *p);
 void judge_race(prover *p);
 void judge_thread_races(prover *p);
+void judge_rings(prover *p);
 void judge_initialised(prover *p);
 void judge_coverage(prover *p);
 void judge_update_order(prover *p);

@@ -201,6 +201,10 @@ static void keep(races *q, const pair_space *s, const node *a, const node *b, ac
     const char *why = !one || !two ? "an access that was not found again" : place_imprecise(m, one, false);
     if (!why)
         why = place_imprecise(m, two, false);
+    if (!why && m->rings_why)
+        why = m->rings_why;
+    if (!why && m->flight_why)
+        why = m->flight_why;
     if (!why && uses_fences_and_atomics(m))
         why = "order that fences and atomics may make";
     if (!why && one->collective && two->collective && one != two && one->holder == two->holder)
@@ -220,8 +224,11 @@ static void keep(races *q, const pair_space *s, const node *a, const node *b, ac
 
 /* ---- asking ---- */
 
-static bool exempt(const node *a, const node *b)
+static bool exempt(const races *q, const node *a, const node *b)
 {
+    /* products of one accumulator follow one another in the unit */
+    if (q->array->space == SPACE_REGISTER && a->alone && b->alone && a->alone->matrix && b->alone->matrix)
+        return true;
     return a->alone && b->alone && a->alone->atomic && b->alone->atomic && a->alone->atomic_scope <= LEVEL_BLOCK &&
            b->alone->atomic_scope <= LEVEL_BLOCK;
 }
@@ -254,12 +261,15 @@ static void ask(races *q, const node *a, const node *b, access_use use_a, access
     if (m->persistent && q->array->space != SPACE_SHARED)
         for (int i = 0; i < m->task_dims; i++)
             both = pair_equal(m, &s, both, i, s.tasks_b + i);
+    bool mine = q->array->space == SPACE_PRIVATE || q->array->space == SPACE_REGISTER;
     if (sets_is_empty(z, both) == TRI_YES)
         return;
     both = without_itself(q, &s, a, b, both);
+    bool rings = m->kernel->mbarriers.count > 0;
     bool asynchronous = (a->alone && a->alone->asynchronous) || (b->alone && b->alone->asynchronous), same = a == b && use_a == use_b;
     pair_space back = pair_of(m, b->at, a->at);
-    int_set *forth = asynchronous ? NULL : pair_ordered(m, &s, q->space), *other = asynchronous ? NULL : pair_ordered(m, &back, q->space);
+    bool full = asynchronous || rings;
+    int_set *forth = full ? NULL : pair_ordered(m, &s, q->space), *other = full ? NULL : pair_ordered(m, &back, q->space);
     /* the order of b before a, in the space of (a, b) */
     int *from = NEW_ARRAY(m->arena, int, s.dims + 1);
     int t = m->task_dims, n = m->thread_dims;
@@ -268,15 +278,15 @@ static void ask(races *q, const node *a, const node *b, access_use use_a, access
             int old = i < t ? (side ? back.tasks_b : 0) + i : i < t + n ? (side ? back.threads_b : back.threads_a) + i - t : (side ? back.rest_b : back.rest_a) + i - t - n;
             from[old] = i < t ? (side ? 0 : s.tasks_b) + i : i < t + n ? (side ? s.threads_a : s.threads_b) + i - t : (side ? s.rest_a : s.rest_b) + i - t - n;
         }
-    if (asynchronous) {
-        forth = flight_before(m, &s, a->alone, b->alone, q->space);
-        other = flight_before(m, &back, b->alone, a->alone, q->space);
+    if (full) {
+        forth = flight_before(m, &s, a->alone, q->space);
+        other = flight_before(m, &back, b->alone, q->space);
     }
     other = sets_remap(z, other, s.dims, from);
     sets_question(z);
     int_set *ordered = sets_insert(z, sets_simplify(z, sets_union(z, forth, other)), s.dims, rank);
     for (int d = -1; d < n; d++) {
-        if (d < 0 ? !asynchronous : m->thread_extents[d] < 2)
+        if (d < 0 ? !asynchronous : (mine || m->thread_extents[d] < 2))
             continue;
         for (int greater = 0; greater < (d < 0 || same ? 1 : 2); greater++) {
             sets_question(z);
@@ -345,7 +355,7 @@ static void judge_array(prover *p, const kernel_array *a)
     for (int i = 0; i < q.nodes.count; i++)
         for (int j = 0; j <= i; j++) {
             const node *x = &q.nodes.at[j], *y = &q.nodes.at[i];
-            if (exempt(x, y))
+            if (exempt(&q, x, y))
                 continue;
             ask(&q, x, y, ACCESS_WRITE, ACCESS_WRITE);
             ask(&q, x, y, ACCESS_WRITE, ACCESS_READ);

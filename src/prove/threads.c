@@ -162,7 +162,7 @@ static int_set *meet_at(model *m, const pair_space *s, const kernel_stmt *barrie
 }
 
 /* x over pair (a, u) or (u, b), into the space of (a, b) followed by u's own dimensions. */
-static int_set *into_three(model *m, const pair_space *s, const pair_space *of, int_set *x, bool u_second)
+static int_set *into_three(model *m, const pair_space *s, const pair_space *of, int_set *x, bool u_second, bool thread_of_b)
 {
     int *from = NEW_ARRAY(m->arena, int, of->dims + 1), t = m->task_dims, n = m->thread_dims;
     int own = s->dims, rest = own + s->tasks_b; /* u: task ids where they are its own, then the rest */
@@ -178,13 +178,21 @@ static int_set *into_three(model *m, const pair_space *s, const pair_space *of, 
             else if (i < t)
                 to = s->tasks_b ? own + i : i;
             else if (i < t + n)
-                to = (u_second ? s->threads_a : s->threads_b) + i - t;
+                to = (thread_of_b ? s->threads_b : s->threads_a) + i - t;
             else
                 to = rest + i - t - n;
             from[d] = to;
         }
     }
     return sets_remap(m->sets, x, total, from);
+}
+
+int_set *pair_through(model *m, const pair_space *s, position u, int_set *first, int_set *second, bool thread_of_b)
+{
+    pair_space before = pair_of(m, s->a, u), after = pair_of(m, u, s->b);
+    int_set *x = into_three(m, s, &before, first, true, thread_of_b);
+    x = sets_intersect(m->sets, x, into_three(m, s, &after, second, false, thread_of_b));
+    return sets_project(m->sets, x, s->dims, sets_dims(x) - s->dims);
 }
 
 /* Where the barrier stands between a and b. */
@@ -194,8 +202,8 @@ static int_set *barrier_between(model *m, const pair_space *s, const meeting *u)
     int t = m->task_dims, n = m->thread_dims;
     position at = {u->scope, u->region, u->region->index};
     pair_space before = pair_of(m, s->a, at), after = pair_of(m, at, s->b);
-    int_set *x = into_three(m, s, &before, pair_before(m, &before), true);
-    int_set *y = into_three(m, s, &after, pair_before(m, &after), false);
+    int_set *x = into_three(m, s, &before, pair_before(m, &before), true, false);
+    int_set *y = into_three(m, s, &after, pair_before(m, &after), false, true);
     x = sets_intersect(z, x, y);
     if (sets_is_empty(z, x) == TRI_YES)
         return sets_empty(z, s->dims);

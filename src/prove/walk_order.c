@@ -210,8 +210,7 @@ static bool fragment_stmt(walk *w, kernel_stmt *s)
     case KSTMT_FRAGMENT_MMA:
         step = walk_step(w, s);
         for (int i = 1; i < 4; i++) {
-            /* the sum's operand is the last product's result: products of one accumulator follow one another in the unit */
-            touch_fragment(w, step, &s->fragments[i], ACCESS_READ, s->asynchronous && i < 3);
+            touch_fragment(w, step, &s->fragments[i], ACCESS_READ, s->asynchronous);
             if (i < 3)
                 operand_by_reference(w, step, &s->fragments[i], s->asynchronous);
         }

@@ -1,0 +1,516 @@
+/* Mbarriers. The o-th arrival of every participant completes one phase of one slot; completions are numbered by o. A wait stands after
+ * the completion that it names, an arrival before its own; the closure of wait -> arrival over all o is what completions order. */
+#include "prove/model.h"
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct ring {
+    const kernel_mbarrier *barrier;
+    VEC(const meeting *) arrivals;
+    VEC(const meeting *) waits;
+    const region *base;       /* where arrivals are counted from */
+    int_set *phases;          /* [tasks, o, slot, phase] */
+    int64_t participants;
+} ring;
+
+struct ring_list {
+    ring *at;
+    int count;
+    bool known;
+    int_set **before; /* [i * count + j]: [tasks, o of i, o of j], one completion before another */
+};
+
+static position position_of(const meeting *t) { return (position){t->scope, t->region, t->region->index}; }
+
+static int_set *nothing(model *m, const char *why)
+{
+    if (!m->rings_why)
+        m->rings_why = why;
+    return NULL;
+}
+
+/* Over [dimensions of the scope, more.., v] with v at `dim`: v is the expression. */
+static int_set *is_value(model *m, const scope *s, int dims, int dim, index_expr *x)
+{
+    (void)s;
+    affine *e = x ? affine_of(m, dims, x) : NULL;
+    return e ? affine_zero(m, affine_subtract(m, affine_dim(m, dims, dim), e)) : nothing(m, m->why);
+}
+
+/* ---- arrivals ---- */
+
+typedef struct ids { const model *m; const int64_t *at; } ids;
+
+static bool id_value(void *context, const index_var *v, int64_t *value)
+{
+    const ids *x = context;
+    const model *m = x->m;
+    if (v->has_value) {
+        *value = v->value;
+        return true;
+    }
+    if (!model_knows(m, v) || m->position[v->id] < m->task_dims || m->position[v->id] >= m->task_dims + m->thread_dims)
+        return false;
+    *value = x->at[m->position[v->id] - m->task_dims];
+    return true;
+}
+
+/* How many threads of a block satisfy the condition; -1: not known. */
+static int64_t count_participants(model *m, const cond *c)
+{
+    int n = m->thread_dims, first = m->instance_dims[LEVEL_BLOCK];
+    int64_t *at = NEW_ARRAY(m->arena, int64_t, n + 1), all = 0, threads = 1;
+    for (int d = first; d < n; d++)
+        if (__builtin_mul_overflow(threads, m->thread_extents[d], &threads) || threads > 65536)
+            return -1;
+    for (int64_t i = 0; i < threads; i++) {
+        int64_t rest = i;
+        for (int d = n - 1; d >= first; d--) {
+            at[d] = rest % m->thread_extents[d];
+            rest /= m->thread_extents[d];
+        }
+        bool holds = true;
+        ids x = {m, at};
+        if (c && !cond_eval(c, id_value, &x, &holds))
+            return -1;
+        all += holds;
+    }
+    return all;
+}
+
+static index_expr *ordinal(model *m, const ring *r, const meeting *t)
+{
+    counted c = {KSTMT_MBARRIER_ARRIVE, false, r->barrier->name};
+    return count_before(m, t->region, r->base, &c);
+}
+
+static index_expr *slot_of(model *m, const kernel_stmt *s) { return s->slot ? s->slot : ix_const(m->arena, 0); }
+
+/* [tasks, o, slot, phase] of one arrival, phase = floor(o / slots) or o */
+static int_set *phases_of(model *m, const ring *r, const meeting *t, int64_t slots)
+{
+    sets *z = m->sets;
+    int d = t->scope->depth, dims = d + 3;
+    index_expr *o = ordinal(m, r, t);
+    if (!o)
+        return nothing(m, model_text(m, "how often `%s` has been arrived at", r->barrier->name));
+    int_set *x = sets_insert(z, domain_of(m, t->scope), d, 3);
+    x = sets_intersect(z, x, is_value(m, t->scope, dims, d, o));
+    x = sets_intersect(z, x, is_value(m, t->scope, dims, d + 1, slot_of(m, t->stmt)));
+    linear *phase = linear_floor(z, linear_dim(z, dims, d), slots);
+    x = sets_intersect(z, x, sets_zero(z, linear_add(z, phase, linear_scale(z, linear_dim(z, dims, d + 2), -1))));
+    return sets_simplify(z, sets_project(z, x, m->task_dims, d - m->task_dims));
+}
+
+/* Whether the phases of each slot are 0, 1, 2, .. in the order of the arrivals. */
+static bool phases_count_up(model *m, int_set *x)
+{
+    sets *z = m->sets;
+    int t = m->task_dims, *from = NEW_ARRAY(m->arena, int, t + 4);
+    for (int i = 0; i < t; i++)
+        from[i] = i;
+    /* [tasks, o, slot, phase, o', phase'] */
+    int_set *a = sets_insert(z, x, t + 3, 2);
+    from[t] = t + 3, from[t + 1] = t + 1, from[t + 2] = t + 4;
+    int_set *b = sets_remap(z, x, t + 5, from), *both = sets_less(z, sets_intersect(z, a, b), t, t + 3);
+    linear *gap = linear_add(z, linear_dim(z, t + 5, t + 2), linear_scale(z, linear_dim(z, t + 5, t + 4), -1));
+    if (sets_is_empty(z, sets_intersect(z, both, sets_nonnegative(z, gap))) != TRI_YES)
+        return false;
+    /* [tasks, slot, phase]: with each phase above 0 the one before */
+    int_set *all = sets_project(z, x, t, 1), *lower = sets_insert(z, all, t + 2, 1); /* phase', then phase = phase' - 1 */
+    linear *step = linear_add(z, linear_dim(z, t + 3, t + 1), linear_scale(z, linear_dim(z, t + 3, t + 2), -1));
+    lower = sets_intersect(z, lower, sets_zero(z, linear_add(z, step, linear_constant(z, t + 3, -1))));
+    lower = sets_project(z, lower, t + 1, 1);
+    lower = sets_intersect(z, lower, sets_nonnegative(z, linear_dim(z, t + 2, t + 1)));
+    int_set *negative = sets_nonnegative(z, linear_add(z, linear_scale(z, linear_dim(z, t + 2, t + 1), -1), linear_constant(z, t + 2, -1)));
+    return sets_is_subset(z, lower, all) == TRI_YES && sets_is_empty(z, sets_intersect(z, all, negative)) == TRI_YES;
+}
+
+static bool find_phases(model *m, ring *r)
+{
+    const char *name = r->barrier->name;
+    if (!r->arrivals.count)
+        return nothing(m, model_text(m, "`%s`, at which nobody arrives", name));
+    r->base = r->arrivals.at[0]->region;
+    const cond *who = r->arrivals.at[0]->stmt->participants;
+    for (int i = 0; i < r->arrivals.count; i++)
+        r->base = count_base(r->base, r->arrivals.at[i]->region);
+    r->participants = count_participants(m, who);
+    for (int i = 1; i < r->arrivals.count; i++)
+        if (count_participants(m, r->arrivals.at[i]->stmt->participants) != r->participants ||
+            r->arrivals.at[i]->stmt->participants != who)
+            return nothing(m, model_text(m, "which threads arrive at `%s`", name));
+    if (r->participants != r->barrier->arrivals)
+        return nothing(m, model_text(m, "`%s` counts %" PRId64 " arrivals, %" PRId64 " threads arrive", name, r->barrier->arrivals, r->participants));
+    for (int trial = 0; trial < 2; trial++) {
+        int_set *all = NULL;
+        for (int i = 0; i < r->arrivals.count; i++) {
+            sets_question(m->sets);
+            int_set *x = phases_of(m, r, r->arrivals.at[i], trial ? 1 : r->barrier->slots);
+            if (!x)
+                return false;
+            all = all ? sets_union(m->sets, all, x) : x;
+        }
+        sets_question(m->sets);
+        if (phases_count_up(m, all)) {
+            r->phases = all;
+            return true;
+        }
+    }
+    return nothing(m, model_text(m, "which phase of `%s` an arrival belongs to", name));
+}
+
+/* ---- completions before and after a place ---- */
+
+/* Over [dimensions of the place, o]: the completions that one of its arrivals, ordered after the place, brings about. */
+static int_set *arrived_after(model *m, const ring *r, position at, memory_space space, bool plain)
+{
+    sets *z = m->sets;
+    int d = at.scope->depth;
+    int_set *all = sets_empty(z, d + 1);
+    for (int i = 0; i < r->arrivals.count; i++) {
+        const meeting *t = r->arrivals.at[i];
+        pair_space s = pair_of(m, at, position_of(t));
+        int_set *x = pair_same_thread(m, &s, pair_before(m, &s), m->thread_dims);
+        if (at.region == t->region) /* its own arrival */
+            x = sets_empty(z, s.dims);
+        if (!plain)
+            x = sets_union(z, x, pair_ordered(m, &s, space));
+        x = sets_intersect(z, x, pair_second(m, &s, domain_of(m, t->scope), 0));
+        int_set *o = is_value(m, t->scope, t->scope->depth + 1, t->scope->depth, ordinal(m, r, t));
+        if (!o)
+            return NULL;
+        x = sets_intersect(z, sets_insert(z, x, s.dims, 1), pair_second(m, &s, o, 1));
+        x = sets_project(z, x, s.rest_b, s.dims - s.rest_b);
+        x = sets_project(z, x, s.threads_b, m->thread_dims);
+        all = sets_union(z, all, x);
+    }
+    return sets_simplify(z, all);
+}
+
+/* Over [dimensions of the wait, o]: the completion that it waits for. */
+static int_set *waited_for(model *m, const ring *r, const meeting *t)
+{
+    sets *z = m->sets;
+    int d = t->scope->depth, k = m->task_dims;
+    int_set *x = sets_insert(z, domain_of(m, t->scope), d, 3);
+    x = sets_intersect(z, x, is_value(m, t->scope, d + 3, d + 1, slot_of(m, t->stmt)));
+    x = sets_intersect(z, x, is_value(m, t->scope, d + 3, d + 2, t->stmt->phase));
+    int *from = NEW_ARRAY(m->arena, int, k + 3);
+    for (int i = 0; i < k; i++)
+        from[i] = i;
+    for (int i = 0; i < 3; i++)
+        from[k + i] = d + i;
+    x = sets_intersect(z, x, sets_remap(z, r->phases, d + 3, from));
+    return sets_simplify(z, sets_project(z, x, d + 1, 2));
+}
+
+/* Over [dimensions of the place, o]: the completions that a wait ordered before the place has seen. */
+static int_set *waited_before(model *m, const ring *r, position at, memory_space space)
+{
+    sets *z = m->sets;
+    int d = at.scope->depth;
+    int_set *all = sets_empty(z, d + 1);
+    for (int i = 0; i < r->waits.count; i++) {
+        const meeting *t = r->waits.at[i];
+        pair_space s = pair_of(m, position_of(t), at);
+        int_set *x = pair_same_thread(m, &s, pair_before(m, &s), m->thread_dims);
+        x = sets_union(z, x, pair_ordered(m, &s, space));
+        int_set *o = waited_for(m, r, t);
+        x = sets_intersect(z, sets_insert(z, x, s.dims, 1), pair_first(m, &s, o, 1));
+        x = sets_project(z, x, s.rest_a, s.rest_b - s.rest_a);
+        x = sets_project(z, x, s.threads_a, m->thread_dims);
+        all = sets_union(z, all, x);
+    }
+    return sets_simplify(z, all);
+}
+
+/* ---- the closure ---- */
+
+static int_set *direct(model *m, const ring *from, const ring *to)
+{
+    sets *z = m->sets;
+    int t = m->task_dims;
+    int_set *all = sets_empty(z, t + 2);
+    for (int i = 0; i < from->waits.count; i++) {
+        const meeting *w = from->waits.at[i];
+        position at = position_of(w);
+        int d = w->scope->depth;
+        int_set *seen = sets_insert(z, waited_for(m, from, w), d + 1, 1);
+        int_set *made = sets_insert(z, arrived_after(m, to, at, SPACE_SHARED, false), d, 1);
+        all = sets_union(z, all, sets_project(z, sets_intersect(z, seen, made), t, d - t));
+    }
+    return sets_simplify(z, all);
+}
+
+static bool close_over(model *m, struct ring_list *l)
+{
+    sets *z = m->sets;
+    int t = m->task_dims, n = l->count;
+    int_set *all = sets_empty(z, t + 4); /* [tasks, ring, o, ring', o'] */
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            sets_question(z);
+            int_set *x = sets_insert(z, sets_insert(z, direct(m, &l->at[i], &l->at[j]), t, 1), t + 2, 1);
+            x = sets_fix(z, sets_fix(z, x, t, i), t + 2, j);
+            all = sets_union(z, all, x);
+        }
+    sets_question(z);
+    int_set *closed = sets_closure(z, all, t, 2);
+    if (!closed)
+        return nothing(m, "the order that arrivals and waits make, whose closure was not found");
+    l->before = NEW_ARRAY(m->arena, int_set *, n * n + 1);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            int_set *x = sets_fix(z, sets_fix(z, closed, t, i), t + 2, j);
+            l->before[i * n + j] = sets_simplify(z, sets_project(z, sets_project(z, x, t + 2, 1), t, 1));
+        }
+    return true;
+}
+
+bool rings_known(model *m)
+{
+    if (m->rings)
+        return m->rings->known;
+    struct ring_list *l = m->rings = NEW(m->arena, struct ring_list);
+    const kernel_ir *k = m->kernel;
+    l->count = k->mbarriers.count;
+    if (!l->count)
+        return false;
+    if (m->persistent)
+        return nothing(m, "mbarriers in a persistent kernel");
+    l->at = NEW_ARRAY(m->arena, ring, l->count + 1);
+    for (int i = 0; i < l->count; i++) {
+        ring *r = &l->at[i];
+        r->barrier = k->mbarriers.at[i];
+        for (int j = 0; j < m->meetings.count; j++) {
+            const meeting *t = &m->meetings.at[j];
+            bool arrive = t->stmt->kind == KSTMT_MBARRIER_ARRIVE;
+            if ((!arrive && t->stmt->kind != KSTMT_MBARRIER_WAIT) || strcmp(t->stmt->name, r->barrier->name))
+                continue;
+            if (arrive)
+                VEC_PUSH(m->arena, r->arrivals, t);
+            else
+                VEC_PUSH(m->arena, r->waits, t);
+        }
+        if (!find_phases(m, r))
+            return false;
+    }
+    l->known = close_over(m, l);
+    return l->known;
+}
+
+/* x over [dimensions of a place, o] and y over [dimensions of another, o']: through the completions. */
+static int_set *through(model *m, const pair_space *s, int i, int j, int_set *x, int_set *y)
+{
+    sets *z = m->sets;
+    int t = m->task_dims, dims = s->dims, n = m->rings->count, *from = NEW_ARRAY(m->arena, int, dims + 2);
+    int_set *first = sets_insert(z, pair_first(m, s, x, 1), dims + 1, 1);
+    for (int d = 0; d < dims; d++)
+        from[d] = d;
+    from[dims] = dims + 1;
+    int_set *second = sets_remap(z, pair_second(m, s, y, 1), dims + 2, from);
+    int_set *both = sets_intersect(z, first, second);
+    for (int d = 0; d < t; d++)
+        from[d] = d;
+    from[t] = dims, from[t + 1] = dims + 1;
+    int_set *order = sets_remap(z, m->rings->before[i * n + j], dims + 2, from);
+    int_set *all = sets_intersect(z, both, order);
+    if (i == j)
+        all = sets_union(z, all, pair_equal(m, s, both, dims, dims + 1));
+    return sets_project(z, all, dims, 2);
+}
+
+/* The completion that a copy's landing counts for: of the first arrival of its thread after it at its slot. */
+static int_set *lands_with(model *m, const ring *r, const place *p, position at)
+{
+    sets *z = m->sets;
+    int d = at.scope->depth, k = m->task_dims, *from = NEW_ARRAY(m->arena, int, d + 4);
+    int_set *x = arrived_after(m, r, at, SPACE_SHARED, true); /* [dims, o] */
+    if (!x)
+        return NULL;
+    /* of the copy's slot */
+    for (int i = 0; i < k; i++)
+        from[i] = i;
+    from[k] = d, from[k + 1] = d + 1, from[k + 2] = d + 2;
+    int_set *slots = sets_remap(z, r->phases, d + 3, from);
+    slots = sets_intersect(z, slots, is_value(m, at.scope, d + 3, d + 1, slot_of(m, p->stmt)));
+    x = sets_intersect(z, x, sets_project(z, slots, d + 1, 2));
+    for (int i = 0; i < d; i++)
+        from[i] = i;
+    from[d] = d + 1;
+    int_set *later = sets_intersect(z, sets_insert(z, x, d + 1, 1), sets_remap(z, x, d + 2, from)); /* [dims, o, o'] */
+    later = sets_project(z, sets_less(z, later, d + 1, d), d + 1, 1);
+    return sets_simplify(z, sets_subtract(z, x, later));
+}
+
+int_set *rings_order(model *m, const pair_space *s, memory_space space, const place *landing)
+{
+    sets *z = m->sets;
+    int_set *all = sets_empty(z, s->dims);
+    for (int i = 0; i < m->rings->count; i++) {
+        const ring *r = &m->rings->at[i];
+        if (landing && strcmp(landing->stmt->name, r->barrier->name))
+            continue;
+        sets_question(z);
+        int_set *x = landing ? lands_with(m, r, landing, s->a) : arrived_after(m, r, s->a, space, false);
+        for (int j = 0; j < m->rings->count; j++) {
+            sets_question(z);
+            int_set *y = waited_before(m, &m->rings->at[j], s->b, space);
+            if (sets_is_empty(z, y) == TRI_YES)
+                continue;
+            sets_question(z);
+            all = sets_union(z, all, through(m, s, i, j, x, y));
+        }
+    }
+    return sets_simplify(z, all);
+}
+
+/* ---- what must hold of arrivals and waits ---- */
+
+static bool judge_none(prover *p, int_set *bad, const scope *s, const meeting *t, const char *what)
+{
+    model *m = p->m;
+    witness w = witness_of(m, bad, scope_names(m, s), s->depth);
+    if (w.verdict == VERDICT_PROVED)
+        return true;
+    if (w.verdict == VERDICT_UNKNOWN)
+        prover_gave_up(p, t->stmt->name, t->stmt->span);
+    else if (s->precision != PRECISE)
+        prover_unknown(p, t->stmt->name, t->stmt->span, w.text, s->why);
+    else
+        prover_refuted(p, t->stmt->name, t->stmt->span, w.text, what, NULL);
+    return false;
+}
+
+/* Some phase awaited never completes, or may be two behind when it is waited for. */
+static bool judge_wait(prover *p, const ring *r, const meeting *t)
+{
+    model *m = p->m;
+    sets *z = m->sets;
+    int d = t->scope->depth, k = m->task_dims;
+    const char *name = r->barrier->name;
+    sets_question(z);
+    int_set *domain = domain_of(m, t->scope), *seen = waited_for(m, r, t);
+    affine *phase = affine_of(m, d, t->stmt->phase);
+    int_set *asked = phase ? sets_intersect(z, domain, affine_nonnegative(m, phase)) : NULL;
+    if (!judge_none(p, sets_subtract(z, asked, sets_project(z, seen, d, 1)), t->scope, t,
+                    model_text(m, "this waits for a phase of `%s` that never completes", name)))
+        return false;
+    /* the next phase of the slot, if there is one, completes only after an arrival that follows this wait */
+    int *from = NEW_ARRAY(m->arena, int, k + 3);
+    for (int i = 0; i < k; i++)
+        from[i] = i;
+    for (int i = 0; i < 3; i++)
+        from[k + i] = d + i;
+    int_set *next = sets_insert(z, domain, d, 3);
+    next = sets_intersect(z, next, is_value(m, t->scope, d + 3, d + 1, slot_of(m, t->stmt)));
+    next = sets_intersect(z, next, is_value(m, t->scope, d + 3, d + 2, ix_add(m->arena, t->stmt->phase, ix_const(m->arena, 1))));
+    next = sets_project(z, sets_intersect(z, next, sets_remap(z, r->phases, d + 3, from)), d + 1, 2); /* [dims, o] */
+    position at = position_of(t);
+    int_set *after = arrived_after(m, r, at, SPACE_SHARED, false);
+    for (int j = 0; j < m->rings->count; j++) { /* an arrival of another ring, then completions, then a wait before the arrival */
+        int_set *x = arrived_after(m, &m->rings->at[j], at, SPACE_SHARED, false);
+        int self = (int)(r - m->rings->at), n = m->rings->count;
+        int_set *order = m->rings->before[j * n + self]; /* [tasks, o of j, o of r] */
+        for (int i = 0; i < k; i++)
+            from[i] = i;
+        from[k] = d, from[k + 1] = d + 1;
+        int_set *both = sets_intersect(z, sets_insert(z, x, d + 1, 1), sets_remap(z, order, d + 2, from));
+        after = sets_union(z, after, sets_project(z, both, d, 1));
+    }
+    sets_question(z);
+    int_set *early = sets_subtract(z, next, after);
+    return judge_none(p, sets_project(z, early, d, 1), t->scope, t,
+                      model_text(m, "the phase of `%s` after the one waited for may already be complete", name));
+}
+
+/* No participant arrives for a phase before the one before it is complete. */
+static bool judge_arrivals(prover *p, const ring *r)
+{
+    model *m = p->m;
+    sets *z = m->sets;
+    int k = m->task_dims, self = (int)(r - m->rings->at), n = m->rings->count;
+    for (int i = 0; i < r->arrivals.count && r->participants > 1; i++) {
+        const meeting *t = r->arrivals.at[i];
+        int d = t->scope->depth, *from = NEW_ARRAY(m->arena, int, d + 8);
+        sets_question(z);
+        /* [dims, o, slot, phase, o of the phase before] */
+        int_set *x = sets_insert(z, domain_of(m, t->scope), d, 4);
+        x = sets_intersect(z, x, is_value(m, t->scope, d + 4, d, ordinal(m, r, t)));
+        for (int j = 0; j < k; j++)
+            from[j] = j;
+        from[k] = d, from[k + 1] = d + 1, from[k + 2] = d + 2;
+        x = sets_intersect(z, x, sets_remap(z, r->phases, d + 4, from));
+        int_set *previous = sets_insert(z, r->phases, k + 3, 1); /* [tasks, o', slot, phase', phase] */
+        linear *gap = linear_add(z, linear_dim(z, k + 4, k + 3), linear_scale(z, linear_dim(z, k + 4, k + 2), -1));
+        previous = sets_intersect(z, previous, sets_zero(z, linear_add(z, gap, linear_constant(z, k + 4, -1))));
+        previous = sets_project(z, previous, k + 2, 1); /* [tasks, o', slot, phase] */
+        from[k] = d + 3, from[k + 1] = d + 1, from[k + 2] = d + 2;
+        x = sets_intersect(z, x, sets_remap(z, previous, d + 4, from));
+        x = sets_project(z, x, d, 3); /* [dims, o'] */
+        int_set *seen = sets_empty(z, d + 1);
+        for (int j = 0; j < n; j++) {
+            int_set *y = waited_before(m, &m->rings->at[j], position_of(t), SPACE_SHARED); /* [dims, o of j] */
+            from[k] = d, from[k + 1] = d + 1;
+            int_set *order = sets_remap(z, m->rings->before[self * n + j], d + 2, from); /* o', o of j */
+            int_set *both = sets_intersect(z, sets_insert(z, y, d, 1), order);
+            seen = sets_union(z, seen, sets_project(z, both, d + 1, 1));
+            if (j == self)
+                seen = sets_union(z, seen, y);
+        }
+        sets_question(z);
+        if (!judge_none(p, sets_project(z, sets_subtract(z, x, seen), d, 1), t->scope, t,
+                        model_text(m, "this may arrive at `%s` before the phase before is complete", r->barrier->name)))
+            return false;
+    }
+    return true;
+}
+
+static bool judge_progress(prover *p)
+{
+    model *m = p->m;
+    sets *z = m->sets;
+    int t = m->task_dims, n = m->rings->count;
+    for (int i = 0; i < n; i++) {
+        const ring *r = &m->rings->at[i];
+        int_set *x = m->rings->before[i * n + i];
+        pair_space none = {0};
+        sets_question(z);
+        witness w = witness_of(m, pair_equal(m, &none, x, t, t + 1), scope_names(m, m->scopes.at[0]), 0);
+        if (w.verdict == VERDICT_PROVED)
+            continue;
+        if (w.verdict == VERDICT_UNKNOWN)
+            prover_gave_up(p, r->barrier->name, r->barrier->span);
+        else
+            prover_refuted(p, r->barrier->name, r->barrier->span, w.text,
+                           model_text(m, "the threads wait for one another: a phase of `%s` completes only after itself", r->barrier->name), NULL);
+        return false;
+    }
+    return true;
+}
+
+void judge_rings(prover *p)
+{
+    model *m = p->m;
+    if (!m->kernel->mbarriers.count)
+        return;
+    prover_start(p);
+    const kernel_mbarrier *first = m->kernel->mbarriers.at[0];
+    m->why = NULL;
+    if (!rings_known(m)) {
+        prover_unknown(p, first->name, first->span, NULL, m->rings_why ? m->rings_why : "the order that mbarriers make");
+        return;
+    }
+    bool fine = judge_progress(p);
+    for (int i = 0; i < m->rings->count && fine; i++) {
+        const ring *r = &m->rings->at[i];
+        fine = judge_arrivals(p, r);
+        for (int j = 0; j < r->waits.count && fine; j++)
+            fine = judge_wait(p, r, r->waits.at[j]);
+    }
+    if (fine)
+        prover_proved(p, first->name, first->span);
+    else
+        m->rings_why = "the order that mbarriers make";
+}
