@@ -50,7 +50,7 @@ static bool run_lower(pipeline_state *s) {
         diag_error(s->diags, "E0511", s->out->source->span, "lowering for target %s is not built yet", s->options->target->name);
         return false;
     }
-    return lower_cpu(s->arena, s->out->tiles, s->options->target->machine(), &s->out->lowered, s->diags);
+    return lower_kernel(s->arena, s->out->tiles, s->options->target->machine(), &s->out->lowered, s->diags);
 }
 
 /* z: dead lets, one-trip loops and constant index arithmetic go, so that what is proved is also what a person reads. */

@@ -12,6 +12,7 @@ typedef struct range_role {
     bool contracted, contracted_twice_sided;
     bool reduced;
     bool contiguous;                    /* the last index of some access */
+    bool strided;                       /* an index of some access, not the last */
     bool joined;                        /* its loop joins a state */
 } range_role;
 
@@ -27,8 +28,9 @@ static bool only_in(const tile_value *x, const tile_value *y, const tile_range *
 static void last_index(survey *s, index_expr **indices, int rank)
 {
     for (int i = 0; rank > 0 && i < s->k->ranges.count; i++)
-        if (ix_mentions(indices[rank - 1], s->k->ranges.at[i]->var))
-            s->roles[i].contiguous = true;
+        for (int d = 0; d < rank; d++)
+            if (ix_mentions(indices[d], s->k->ranges.at[i]->var))
+                *(d == rank - 1 ? &s->roles[i].contiguous : &s->roles[i].strided) = true;
 }
 
 static bool is_one(const tile_range *r)
@@ -104,6 +106,24 @@ static int64_t proposed(const survey *s, const tile_range *r, bool several_wide)
     if (!r->is_task)
         return 2048;
     return role->contiguous ? several_wide ? 1024 : 8192 : 4;
+}
+
+/* The same for a block of threads: tiles hold a few elements for each of them. */
+static int64_t proposed_for_threads(const survey *s, const tile_range *r, const machine_model *machine)
+{
+    const range_role *role = &s->roles[r->id];
+    int64_t threads = (int64_t)machine->subgroup_lanes * machine->subgroups;
+    if (role->joined)
+        return 8 * machine->subgroups;
+    if (role->contracted)
+        return role->contracted_twice_sided ? 16 : 32 * machine->subgroup_lanes;
+    if (role->product_rows || role->product_columns)
+        return 64;
+    if (role->vector_rows)
+        return r->is_task ? machine->subgroups : 16;
+    if (role->reduced || !r->is_task)
+        return 8 * threads;
+    return role->contiguous && !role->strided ? 8 * threads : 1;
 }
 
 static tile_range *range_of(const tile_kernel *k, const index_var *symbol, int *count)
@@ -195,7 +215,7 @@ static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, 
     diag_init(&quiet, a);
     int64_t bytes = -1;
     const tile_kernel *bound = tile_specialise(a, k, bindings, count);
-    if (lower_cpu(a, bound, machine, &low, &quiet))
+    if (lower_kernel(a, bound, machine, &low, &quiet))
         bytes = kernel_private_bytes(low.plan->variants.at[0].kernel);
     for (int i = 0; bytes < 0 && i < quiet.items.count && diags; i++) {
         const diag *g = quiet.items.at[i];
@@ -258,7 +278,7 @@ bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const
             continue;
         int users;
         const tile_range *r = range_of(k, symbol, &users);
-        choices[count++] = (choice){symbol, r ? proposed(&s, r, wide > 1) : 1, true};
+        choices[count++] = (choice){symbol, !r ? 1 : machine->subgroup_lanes ? proposed_for_threads(&s, r, machine) : proposed(&s, r, wide > 1), true};
     }
     const tile_schedule *given = module_schedule(m, k, machine->target);
     for (int e = 0; given && e < given->entries.count; e++) {

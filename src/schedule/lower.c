@@ -227,7 +227,43 @@ static const char *schedule_line(arena *a, const tile_kernel *k)
     return line;
 }
 
-bool lower_cpu(arena *a, const tile_kernel *k, const machine_model *machine, lowering *out, diag_list *diags)
+/* A block of threads: tasks whose tiles are all whole take a path without guards. */
+static void lower_for_threads(lower *l)
+{
+    arena *a = l->arena;
+    choose_spreads(l);
+    cond *whole = NULL;
+    int count = l->k->task.count;
+    index_expr **ragged = NEW_ARRAY(a, index_expr *, count);
+    for (int i = 0; i < count; i++) {
+        tile_range *r = l->k->task.at[i];
+        range_place *place = &l->place[r->id];
+        ragged[i] = place->count;
+        if (!l->task_ids[r->id] || place->capacity == 1)
+            continue;
+        whole = cond_and(a, whole, cond_compare(a, COND_LE, ix_add(a, place->start, ix_const(a, place->capacity)), lower_expression(l, r->extent)));
+        place->count = ix_const(a, place->capacity);
+    }
+    if (!whole) {
+        lower_block(l, &l->k->body);
+        return;
+    }
+    kernel_stmt *s = kernel_append(l->ir, l->block, KSTMT_IF, l->k->span);
+    s->condition = whole;
+    size_t values = (size_t)l->value_count;
+    kernel_stmt **scalars = NEW_ARRAY(a, kernel_stmt *, values);
+    memcpy(scalars, l->held_scalar, values * sizeof *scalars);
+    l->block = &s->body;
+    lower_block(l, &l->k->body);
+    memset(l->held, 0, values * sizeof *l->held);
+    memcpy(l->held_scalar, scalars, values * sizeof *scalars);
+    for (int i = 0; i < count; i++)
+        l->place[l->k->task.at[i]->id].count = ragged[i];
+    l->block = &s->otherwise;
+    lower_block(l, &l->k->body);
+}
+
+bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, lowering *out, diag_list *diags)
 {
     lower l = {.arena = a, .k = k, .machine = machine, .diags = diags, .out = out, .value_count = k->value_count};
     make_updates(&l, &k->body);
@@ -245,13 +281,16 @@ bool lower_cpu(arena *a, const tile_kernel *k, const machine_model *machine, low
     l.held_scalar = NEW_ARRAY(a, kernel_stmt *, values);
     l.uses = NEW_ARRAY(a, int, values);
     l.references = NEW_ARRAY(a, int, values);
+    l.ghosts = NEW_ARRAY(a, ghost_record, values);
     *out = (lowering){.plan = NEW(a, launch_plan)};
     out->plan->name = k->name;
     lower_arguments(&l);
     lower_tasks(&l);
     lower_promises(&l);
     count_uses(&l);
-    if (!l.failed)
+    if (!l.failed && machine->subgroup_lanes)
+        lower_for_threads(&l);
+    else if (!l.failed)
         lower_block(&l, &k->body);
     lower_checks(&l);
     plan_variant variant = {.kernel = l.ir};

@@ -29,6 +29,20 @@ typedef struct range_place {
 
 typedef VEC(atom) atom_list;
 
+/* The ghost array of a reduction (NULL: none) and, per dimension, the range it counts, or (NULL there) the task id. */
+typedef struct ghost_record {
+    kernel_array *array;
+    tile_range **ranges;
+    index_expr **ids;
+} ghost_record;
+
+/* How a range's elements are spread over the threads of a block: element ((slot * subgroups + subgroup) * lanes + lane) * vector + v. A thread
+ * holds `slots` times `vector` of them; ids that a range does not use hold copies. All 1 on a target without lanes. */
+typedef struct spread {
+    int subgroups, lanes, vector;
+    index_var *subgroup, *lane; /* the ids; NULL where the factor is 1 */
+} spread;
+
 typedef struct lower {
     arena *arena;
     const tile_kernel *k;
@@ -56,6 +70,8 @@ typedef struct lower {
     index_var **task_ids;         /* by range id: the task id that counts its tiles; NULL when there is one tile */
     cond **predicates;            /* by range id: of the loop that binds it; NULL for none */
     char **names; int name_count, name_capacity; /* names given, to keep them unique */
+    ghost_record *ghosts;         /* by value id: made so far */
+    spread *spreads;              /* by range id; NULL when a task is one thread */
     bool failed;
 } lower;
 
@@ -64,6 +80,7 @@ typedef struct point {
     lower *l;
     kernel_block *block;
     index_expr **position;  /* by range id: local index of the current element (of lane 0); NULL when not open */
+    index_expr **slot;      /* by range id: which of the thread's own elements that is; NULL without spreads */
     tile_range *vector;     /* the range that runs along lanes; NULL for none */
     int lanes;
     index_expr *active;     /* prefix mask; NULL: all lanes */
@@ -104,6 +121,9 @@ bool is_cheap(lower *l, const tile_value *v);
 bool may_vectorise(lower *l, const tile_range *r);
 int64_t range_capacity(const tile_range *r); /* constant tile size, or -1 */
 void count_uses(lower *l);
+bool atom_mentions(const atom *a, const tile_range *r);
+bool atom_settled(const point *p, const atom *a); /* every range that it mentions is open */
+bool value_reads_updated(const tile_value *v);    /* reads an array that the kernel updates */
 bool value_mentions_state(const tile_value *v); /* reads a variable, or an array that the kernel updates */
 
 /* ---- lower_nest.c ---- */
@@ -134,6 +154,13 @@ void open_blocked(point *p, tile_range *r, int block, block_body body, void *con
  * (`whole_edge`: the whole block at a time, every vector behind its own mask). */
 typedef void (*vector_body)(point *p, index_expr *base, int vectors, index_expr *end, void *context);
 void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int vectors, bool whole_edge, vector_body body, void *context, source_span span);
+/* ---- lower_ghost.c: what all reductions share ---- */
+element_type arithmetic_type(element_type t);          /* in which elements of a storage type are computed with */
+element_type accumulator_type(const tile_value *v);    /* of a reduction's accumulator */
+kernel_op combining_op(const tile_value *heavy);
+kernel_value *reduction_identity(lower *l, const tile_value *heavy, element_type type);
+void ghost_make(lower *l, ghost_record *g, tile_range **axes, int axis_count, tile_range **reduced, int reduced_count, const tile_value *heavy);
+void ghost_consume(point *p, const ghost_record *g, source_span span);
 /* ---- lower_reduce.c ---- */
 /* Decides which operands of a product to keep as f32 copies, and makes them. */
 void prepare_reduction(lower *l, tile_value *heavy);
@@ -154,6 +181,17 @@ index_expr *lower_expression(lower *l, index_expr *x);
 cond *lower_condition(lower *l, const cond *c);
 /* Names an index expression in the current block, unless it is a constant or a variable already. */
 index_expr *name_index(lower *l, kernel_block *b, const char *name, index_expr *x);
+/* ---- lanes*.c: the same for a block of threads (doc/lanes.md) ---- */
+bool choose_spreads(lower *l);
+int64_t spread_slots(const lower *l, const tile_range *r); /* elements (vectors) of r that one thread holds; -1: not constant */
+void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span);
+void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *context, source_span span);
+void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s, source_span span);
+void lanes_barrier(lower *l, unsigned spaces, source_span span); /* of the block, in the current block of statements */
+void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, kernel_value *v);
+/* One thread among those that hold copies of a value over `axes` (NULL entries are skipped): the ids that none of them uses are 0; NULL: each is the only one. */
+cond *lanes_first_copy(lower *l, tile_range **axes, int axis_count);
+
 const char *lower_name(lower *l, const char *base);
 /* The range that accesses to a private copy of v (or to a variable, by its updates) will run along lanes; NULL: no preference. */
 const tile_range *preferred_last_axis(lower *l, tile_value *v);

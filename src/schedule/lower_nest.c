@@ -344,7 +344,11 @@ void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, 
     memset(l->references, 0, sizeof *l->references * (size_t)l->value_count);
     count_references(l, value);
     if (fused) {
-        lower_reduction(l, axes, axis_count, value, fused, s, span);
+        (l->spreads ? lanes_reduction : lower_reduction)(l, axes, axis_count, value, fused, s, span);
+        return;
+    }
+    if (l->spreads) {
+        lanes_root(l, axes, axis_count, value, s, span);
         return;
     }
     elementwise e = {axes, axis_count, 0, elementwise_vector_range(l, axes, axis_count, value, s), value, s, span};

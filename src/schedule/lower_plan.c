@@ -89,14 +89,24 @@ bool is_cheap(lower *l, const tile_value *v)
     }
 }
 
+bool value_reads_updated(const tile_value *v)
+{
+    if (v->op == TILE_LOAD && v->array->role == ARRAY_UPDATE)
+        return true;
+    for (int i = 0; i < v->operand_count; i++)
+        if (value_reads_updated(v->operands[i]))
+            return true;
+    return false;
+}
+
 bool value_mentions_state(const tile_value *v)
 {
-    if (v->op == TILE_GET || v->op == TILE_FIELD || (v->op == TILE_LOAD && v->array->role == ARRAY_UPDATE))
+    if (v->op == TILE_GET || v->op == TILE_FIELD)
         return true;
     for (int i = 0; i < v->operand_count; i++)
         if (value_mentions_state(v->operands[i]))
             return true;
-    return false;
+    return v->op == TILE_LOAD && v->array->role == ARRAY_UPDATE;
 }
 
 static bool owner_varies(index_expr *x, const tile_range *r)
@@ -239,7 +249,7 @@ void count_uses(lower *l) { uses_in_block(l, &l->k->body); }
 
 /* ---- the shape of a register block ---- */
 
-static bool atom_mentions(const atom *a, const tile_range *r) { return a->x ? ix_mentions(a->x, r->var) : cond_mentions(a->guard, r->var); }
+bool atom_mentions(const atom *a, const tile_range *r) { return a->x ? ix_mentions(a->x, r->var) : cond_mentions(a->guard, r->var); }
 
 /* A predicate relates the two ranges: one of them must be open before the other's loop is made, so they can't be in one block. */
 static bool related(lower *l, const tile_range *r, const tile_range *q)
@@ -267,6 +277,16 @@ static bool is_guarded(lower *l, const tile_range *r)
         if (l->atoms.at[i].guard && cond_mentions(l->atoms.at[i].guard, r->var))
             return true;
     return false;
+}
+
+/* Every range that the atom mentions is open. */
+bool atom_settled(const point *p, const atom *a)
+{
+    const tile_kernel *k = p->l->k;
+    for (int i = 0; i < k->ranges.count; i++)
+        if (atom_mentions(a, k->ranges.at[i]) && !range_open(p, k->ranges.at[i]))
+            return false;
+    return true;
 }
 
 bool may_vectorise(lower *l, const tile_range *r)

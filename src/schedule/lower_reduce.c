@@ -18,126 +18,10 @@ typedef struct reduction {
     int unroll[2], vectors;
     index_expr *base[2], *vector_base, *vector_end;
     kernel_array *accumulator;
-    kernel_array *ghost;
-    tile_range **ghost_ranges; /* per dimension of the ghost array: a range, or NULL for a task id */
-    index_expr **ghost_ids;
+    ghost_record ghost;
 } reduction;
 
 static bool is_integer(element_type t) { return t == ELEMENT_I32 || t == ELEMENT_U32 || t == ELEMENT_INDEX; }
-
-static kernel_op combining_op(const tile_value *heavy)
-{
-    switch (heavy->op) {
-    case TILE_REDUCE_MAX: return KERNEL_MAX;
-    case TILE_REDUCE_MIN: return KERNEL_MIN;
-    default: return KERNEL_ADD;
-    }
-}
-
-static kernel_value *identity(lower *l, const tile_value *heavy, element_type type)
-{
-    double x = 0;
-    if (heavy->op == TILE_REDUCE_MAX || heavy->op == TILE_ARGMAX)
-        x = type == ELEMENT_U32 ? 0 : is_integer(type) ? (double)INT32_MIN : -(double)INFINITY;
-    if (heavy->op == TILE_REDUCE_MIN || heavy->op == TILE_ARGMIN)
-        x = type == ELEMENT_U32 ? (double)UINT32_MAX : is_integer(type) ? (double)INT32_MAX : (double)INFINITY;
-    return kernel_const(l->ir, type, 1, x);
-}
-
-/* ---- ghosts: the record that every index of the reduction is consumed exactly once ---- */
-
-static bool in_list(tile_range **list, int count, const tile_range *r)
-{
-    for (int i = 0; i < count; i++)
-        if (list[i] == r)
-            return true;
-    return false;
-}
-
-static void make_ghost(reduction *c)
-{
-    lower *l = c->l;
-    arena *a = l->arena;
-    for (int i = 0; i < l->loops.count; i++) {
-        tile_range *r = l->loops.at[i];
-        if (!in_list(c->axes, c->axis_count, r) && !in_list(c->reduced, c->reduced_count, r))
-            return; /* the whole reduction is repeated for each tile of that loop: there is no single count to keep */
-    }
-    int most = c->axis_count + c->reduced_count + l->k->task.count, rank = 0;
-    index_expr **dims = NEW_ARRAY(a, index_expr *, most);
-    index_var **cells = NEW_ARRAY(a, index_var *, most);
-    c->ghost_ranges = NEW_ARRAY(a, tile_range *, most);
-    c->ghost_ids = NEW_ARRAY(a, index_expr *, most);
-    index_expr **global = NEW_ARRAY(a, index_expr *, l->k->ranges.count); /* by range id: over the ghost's cell variables */
-    for (int i = 0; i < l->k->task.count; i++) {
-        tile_range *r = l->k->task.at[i];
-        if (!l->task_ids[r->id] || in_list(c->axes, c->axis_count, r) || in_list(c->reduced, c->reduced_count, r))
-            continue;
-        dims[rank] = ix_add(a, l->task_ids[r->id]->hi, ix_const(a, 1));
-        cells[rank] = kernel_new_var(l->ir, lower_name(l, arena_printf(a, "%s_cell", r->name)), INDEX_LOOP);
-        c->ghost_ids[rank] = ix_var(a, l->task_ids[r->id]);
-        if (range_capacity(r) == 1)
-            global[r->id] = ix_var(a, cells[rank]);
-        rank++;
-    }
-    for (int i = 0; i < c->axis_count + c->reduced_count; i++) {
-        tile_range *r = i < c->axis_count ? c->axes[i] : c->reduced[i - c->axis_count];
-        dims[rank] = lower_expression(l, r->extent);
-        cells[rank] = kernel_new_var(l->ir, lower_name(l, arena_printf(a, "%s_cell", r->name)), INDEX_LOOP);
-        global[r->id] = ix_var(a, cells[rank]);
-        c->ghost_ranges[rank++] = r;
-    }
-    cond *where = NULL;
-    for (int i = 0; i < l->loops.count; i++) {
-        cond *predicate = l->predicates[l->loops.at[i]->id];
-        for (const cond *rest = predicate; rest;) {
-            const cond *part = rest->op == COND_AND ? rest->a : rest;
-            rest = rest->op == COND_AND ? rest->b : NULL;
-            bool all = true;
-            cond *mapped = lower_condition(l, part);
-            for (int q = 0; q < l->k->ranges.count; q++) {
-                const tile_range *range = l->k->ranges.at[q];
-                if (!cond_mentions(part, range->var))
-                    continue;
-                all = all && global[q];
-                if (global[q])
-                    mapped = cond_substitute(a, mapped, range->var, global[q]);
-            }
-            if (!all) { /* how much of it is visited depends on the tile of a range that the reduction does not have */
-                VEC_PUSH(a, l->out->routes, arena_printf(a, "line %d: %s is not counted: its predicate ties it to ranges it does not have",
-                                                         c->heavy->span.line, tile_op_table[c->heavy->op].name));
-                return;
-            }
-            where = cond_and(a, where, mapped);
-        }
-    }
-    c->ghost = kernel_add_array(l->ir, lower_name(l, "reduced"), SPACE_GHOST, USE_LOCAL, ELEMENT_BOOL, rank, dims);
-    c->ghost->cell_vars = cells;
-    c->ghost->cells = where;
-    c->ghost->span = c->heavy->span;
-}
-
-static void consume(point *p, reduction *c)
-{
-    if (!c->ghost)
-        return;
-    lower *l = p->l;
-    index_expr *at[64];
-    int vector = -1;
-    for (int d = 0; d < c->ghost->rank; d++) {
-        tile_range *r = c->ghost_ranges[d];
-        at[d] = r ? ix_add(l->arena, l->place[r->id].start, p->position[r->id]) : c->ghost_ids[d];
-        if (r && r == p->vector)
-            vector = d;
-    }
-    kernel_stmt *s = kernel_append(l->ir, p->block, KSTMT_CONSUME, c->span);
-    s->access = kernel_at(l->ir, c->ghost, at);
-    if (vector >= 0) {
-        s->access.lanes = p->lanes;
-        s->access.vector_dim = vector;
-        s->access.active = p->active;
-    }
-}
 
 /* ---- a block's cells: [unrolled 0][unrolled 1][vectors], dimensions of one left out ---- */
 
@@ -208,7 +92,7 @@ static void start_cell(point *p, reduction *c, const cell *at, void *context)
     lower *l = c->l;
     kernel_stmt *s = kernel_append(l->ir, p->block, KSTMT_STORE, c->span);
     s->access = block_cell(c, c->accumulator, all_dims, at);
-    s->value = kernel_broadcast(l->ir, identity(l, c->heavy, c->accumulator->element), c->accumulator->lanes);
+    s->value = kernel_broadcast(l->ir, reduction_identity(l, c->heavy, c->accumulator->element), c->accumulator->lanes);
 }
 
 /* ---- one step of the reduction: operands, then the combination for every cell of the block ---- */
@@ -219,11 +103,6 @@ typedef struct step {
     kernel_value *constant[2];   /* operands that do not vary within the block */
     int operand;                 /* being loaded */
 } step;
-
-static element_type arithmetic_type(element_type t)
-{
-    return t == ELEMENT_I8 ? ELEMENT_I32 : t == ELEMENT_U8 ? ELEMENT_U32 : is_integer(t) ? t : ELEMENT_F32;
-}
 
 static kernel_value *operand_value(point *p, reduction *c, int operand)
 {
@@ -265,7 +144,7 @@ static void combine_cell(point *p, reduction *c, const cell *at, void *context)
     kernel_stmt *s = kernel_append(l->ir, p->block, KSTMT_STORE, c->span);
     s->access = target;
     s->value = kernel_broadcast(l->ir, v, c->accumulator->lanes);
-    consume(p, c);
+    ghost_consume(p, &c->ghost, c->span);
 }
 
 static const char *operand_name(const tile_value *x)
@@ -380,7 +259,7 @@ static void reduction_block(point *p, reduction *c)
     lower *l = c->l;
     const cell origin = {{NULL}};
     const tile_value *heavy = c->heavy;
-    element_type type = heavy->op == TILE_DOT ? (is_integer(heavy->type) ? heavy->type : ELEMENT_F32) : arithmetic_type(heavy->type);
+    element_type type = accumulator_type(heavy);
     c->accumulator = block_array(c, "sum", type, c->shape.vector ? l->machine->vector_lanes : 1, all_dims);
     each_cell(p, c, all_dims, 0, origin, start_cell, NULL);
     point inner = point_copy(p);
@@ -431,19 +310,19 @@ static void extreme_step(point *p, void *context)
     kernel_value *take = emit_named(p, "take", kernel_op2(ir, KERNEL_OR, ELEMENT_BOOL, beats, first));
     set_cell(p, e.best, kernel_op3(ir, KERNEL_SELECT, x->type, take, x, best));
     set_cell(p, e.where, kernel_op3(ir, KERNEL_SELECT, ELEMENT_INDEX, take, here, where));
-    consume(p, c);
+    ghost_consume(p, &c->ghost, c->span);
 }
 
 static void lower_extreme(point *p, reduction *c)
 {
     lower *l = c->l;
     extreme e = {.c = c};
-    element_type type = arithmetic_type(c->heavy->operands[0]->type);
+    element_type type = accumulator_type(c->heavy->operands[0]);
     e.best = kernel_add_array(l->ir, lower_name(l, "best"), SPACE_REGISTER, USE_LOCAL, type, 0, NULL);
     e.where = kernel_add_array(l->ir, lower_name(l, "where"), SPACE_REGISTER, USE_LOCAL, ELEMENT_INDEX, 0, NULL);
     e.best->span = e.where->span = c->span;
     c->accumulator = e.best;
-    set_cell(p, e.best, identity(l, c->heavy, type));
+    set_cell(p, e.best, reduction_identity(l, c->heavy, type));
     set_cell(p, e.where, kernel_index(l->ir, ix_const(l->arena, -1)));
     point inner = point_copy(p);
     extreme_step(&inner, &e);
@@ -528,7 +407,7 @@ void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *va
     c.shape = choose_reduction_shape(l, axes, axis_count, heavy);
     c.unroll[0] = c.unroll[1] = 1;
     c.vectors = c.shape.vector_reduced ? c.shape.vectors : 1;
-    make_ghost(&c);
+    ghost_make(l, &c.ghost, c.axes, c.axis_count, c.reduced, c.reduced_count, heavy);
     reduction_tree tree = {heavy->id, tile_product(c.reduced, c.reduced_count), 1};
     if (c.shape.vector_reduced)
         tree.parallel = (int64_t)l->machine->vector_lanes * c.shape.vectors;
@@ -551,7 +430,7 @@ void prepare_reduction(lower *l, tile_value *heavy)
         for (int i = 0; i < inner.count; i++)
             hold_value(l, inner.at[i]);
     }
-    if (heavy->op != TILE_DOT)
+    if (heavy->op != TILE_DOT || l->spreads)
         return;
     reduction_shape shape = choose_reduction_shape(l, heavy->axes, heavy->axis_count, heavy);
     for (int o = 0; o < 2; o++) {

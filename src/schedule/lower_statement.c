@@ -17,15 +17,25 @@ void order_last(tile_range **axes, int count, const tile_range *last)
 kernel_array *private_array(lower *l, const char *name, element_type type, tile_range **axes, int axis_count, source_span span)
 {
     index_expr **dims = NEW_ARRAY(l->arena, index_expr *, axis_count);
+    int rank = 0, lanes = 1;
     for (int d = 0; d < axis_count; d++) {
         int64_t capacity = range_capacity(axes[d]);
+        if (l->spreads && capacity >= 0) {
+            int64_t slots = spread_slots(l, axes[d]);
+            if (slots > 1)
+                dims[rank++] = ix_const(l->arena, slots);
+            if (l->spreads[axes[d]->id].vector > 1)
+                lanes = l->spreads[axes[d]->id].vector;
+            continue;
+        }
         if (capacity < 0) {
             lower_error(l, "E0593", span, "`%s` would have to be held over all of `%s`, whose extent is not a compile-time constant", name, axes[d]->name);
             return NULL;
         }
-        dims[d] = ix_const(l->arena, capacity);
+        dims[rank++] = ix_const(l->arena, capacity);
     }
-    kernel_array *array = kernel_add_array(l->ir, lower_name(l, name), SPACE_PRIVATE, USE_LOCAL, type, axis_count, dims);
+    kernel_array *array = kernel_add_array(l->ir, lower_name(l, name), l->spreads ? SPACE_REGISTER : SPACE_PRIVATE, USE_LOCAL, type, rank, dims);
+    array->lanes = lanes;
     array->span = span;
     return array;
 }
@@ -265,6 +275,21 @@ static void collect_ranges(index_expr *x, tile_range **axes, int *count)
     collect_ranges(x->b, axes, count);
 }
 
+static bool block_reads_updated(const tile_block *b)
+{
+    for (int i = 0; i < b->items.count; i++) {
+        const tile_stmt *s = b->items.at[i];
+        bool reads = s->value && value_reads_updated(s->value);
+        for (int f = 0; s->kind == TILE_STMT_JOIN && f < s->variable->field_count; f++)
+            reads = reads || value_reads_updated(s->values[f]);
+        if (reads || block_reads_updated(&s->body))
+            return true;
+    }
+    return false;
+}
+
+static bool reads_updated(const lower *l) { return block_reads_updated(&l->k->body); }
+
 static void lower_store(lower *l, const tile_stmt *s)
 {
     tile_range **axes = NEW_ARRAY(l->arena, tile_range *, l->k->ranges.count);
@@ -272,6 +297,12 @@ static void lower_store(lower *l, const tile_stmt *s)
     for (int d = 0; d < s->array->rank; d++)
         collect_ranges(s->indices[d], axes, &count);
     sink to = {.array = s->array, .indices = s->indices, .type = s->array->type};
+    if (l->spreads && s->array->role == ARRAY_UPDATE && lanes_first_copy(l, axes, count) && reads_updated(l)) {
+        /* Threads that hold copies read the old cells too: all have read before the first of them writes. */
+        if (!l->held[s->value->id] && !l->held_scalar[s->value->id])
+            hold_value(l, s->value);
+        lanes_barrier(l, 1u << SPACE_GLOBAL, s->span);
+    }
     lower_root(l, axes, count, s->value, &to, s->span);
 }
 
@@ -329,6 +360,74 @@ static bool relax(lower *l, index_expr **x, const tile_range *r, bool *exact)
     return true;
 }
 
+/* The statements of a loop whose range has its place. What they keep in private memory ends with them. */
+static void lower_loop_body(lower *l, const tile_stmt *s)
+{
+    tile_range *r = s->range;
+    kernel_block *outside = l->block;
+    /* What a predicate says of single elements alone is settled here: no loop opens them. */
+    point p = point_new(l);
+    cond *guard = NULL;
+    for (int i = 0; i < l->atoms.count; i++) {
+        const atom *t = &l->atoms.at[i];
+        if (atom_mentions(t, r) && range_open(&p, r) && atom_settled(&p, t))
+            guard = cond_and(l->arena, guard, emit_cond(&p, t->guard ? t->guard : cond_compare(l->arena, COND_LE, t->x, ix_const(l->arena, 0))));
+    }
+    if (guard) {
+        kernel_stmt *test = kernel_append(l->ir, l->block, KSTMT_IF, s->span);
+        test->condition = guard;
+        l->block = &test->body;
+    }
+    size_t values = (size_t)l->value_count;
+    kernel_array **held = NEW_ARRAY(l->arena, kernel_array *, values);
+    memcpy(held, l->held, values * sizeof *held);
+    l->predicates[r->id] = s->predicate;
+    VEC_PUSH(l->arena, l->loops, r);
+    lower_block(l, &s->body);
+    l->loops.count--;
+    l->place[r->id].entered = false;
+    memcpy(l->held, held, values * sizeof *held);
+    l->block = outside;
+}
+
+/* A loop over tiles of `size` elements. `count`: the elements of every tile, when that is known. */
+static void lower_tiles(lower *l, const tile_stmt *s, index_expr *lo, index_expr *hi, int64_t size, index_expr *count)
+{
+    arena *a = l->arena;
+    tile_range *r = s->range;
+    kernel_block *outside = l->block;
+    kernel_stmt *loop = kernel_for(l->ir, l->block, lower_name(l, arena_printf(a, "%s_start", r->name)), lo, hi, size, s->span);
+    l->block = &loop->body;
+    index_expr *start = ix_var(a, loop->var);
+    range_place *place = &l->place[r->id];
+    *place = (range_place){start, count ? count : ix_const(a, 1), range_capacity(r), true};
+    if (size > 1 && !count)
+        place->count = name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_min(a, ix_const(a, size), ix_sub(a, hi, start)));
+    else if (size == 1)
+        place->capacity = 1;
+    lower_loop_body(l, s);
+    l->block = outside;
+}
+
+/* The same with whole tiles apart from the last one, so that their threads need no guards. */
+static void lower_tiles_apart(lower *l, const tile_stmt *s, index_expr *lo, index_expr *hi, int64_t size)
+{
+    arena *a = l->arena;
+    int64_t first, last;
+    if (size == 1) {
+        lower_tiles(l, s, lo, hi, size, NULL);
+        return;
+    }
+    bool known = ix_is_const(lo, &first) && ix_is_const(hi, &last);
+    if (!known || last - first >= size)
+        lower_tiles(l, s, lo, ix_sub(a, hi, ix_const(a, size - 1)), size, ix_const(a, size));
+    if (known && (last - first) % size == 0)
+        return;
+    index_expr *span = ix_max(a, ix_const(a, 0), ix_sub(a, hi, lo));
+    index_expr *whole = ix_mul(a, ix_const(a, size), ix_floordiv(a, span, ix_const(a, size)));
+    lower_tiles(l, s, name_index(l, l->block, arena_printf(a, "%s_edge", s->range->name), ix_add(a, lo, whole)), hi, size, NULL);
+}
+
 static void lower_loop(lower *l, const tile_stmt *s)
 {
     arena *a = l->arena;
@@ -379,9 +478,6 @@ static void lower_loop(lower *l, const tile_stmt *s)
         /* A loop over tiles with nothing between its bounds makes no trip; a single tile's count must not be negative. */
         hi = name_index(l, l->block, arena_printf(a, "%s_to", r->name), one_tile ? ix_max(a, lo, hi) : hi);
     }
-    size_t values = (size_t)l->value_count;
-    kernel_array **held = NEW_ARRAY(a, kernel_array *, values);
-    memcpy(held, l->held, values * sizeof *held);
     range_place *place = &l->place[r->id];
     if (one_tile) {
         *place = (range_place){lo, refined ? name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_sub(a, hi, lo)) : hi, range_capacity(r), true};
@@ -390,22 +486,16 @@ static void lower_loop(lower *l, const tile_stmt *s)
             lower_error(l, "E0592", r->span, "the tile size of `%s` has no constant value", r->name);
             return;
         }
-        kernel_stmt *loop = kernel_for(l->ir, l->block, lower_name(l, arena_printf(a, "%s_start", r->name)), lo, hi, constant, s->span);
-        l->block = &loop->body;
-        index_expr *start = ix_var(a, loop->var);
-        *place = (range_place){start, ix_const(a, 1), range_capacity(r), true};
-        if (constant > 1)
-            place->count = name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_min(a, ix_const(a, constant), ix_sub(a, hi, start)));
+        if (l->spreads)
+            lower_tiles_apart(l, s, lo, hi, constant);
         else
-            place->capacity = 1;
+            lower_tiles(l, s, lo, hi, constant, NULL);
+        l->block = outside;
+        l->atoms.count = atoms_outside;
+        return;
     }
-    l->predicates[r->id] = s->predicate;
-    VEC_PUSH(a, l->loops, r);
-    lower_block(l, &s->body);
-    l->loops.count--;
-    place->entered = false;
+    lower_loop_body(l, s);
     l->atoms.count = atoms_outside;
-    memcpy(l->held, held, values * sizeof *held);
     l->block = outside;
 }
 

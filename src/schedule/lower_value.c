@@ -6,12 +6,13 @@ point point_new(lower *l)
 {
     point p = {.l = l, .block = l->block, .lanes = 1};
     p.position = NEW_ARRAY(l->arena, index_expr *, l->k->ranges.count);
+    p.slot = NEW_ARRAY(l->arena, index_expr *, l->k->ranges.count);
     p.known = NEW_ARRAY(l->arena, kernel_value *, l->value_count);
     p.known_index = NEW_ARRAY(l->arena, index_var *, l->value_count);
     /* A range of one element has one place wherever it is entered. */
     for (int i = 0; i < l->k->ranges.count; i++)
         if (l->place[i].entered && l->place[i].capacity == 1)
-            p.position[i] = ix_const(l->arena, 0);
+            p.position[i] = p.slot[i] = ix_const(l->arena, 0);
     return p;
 }
 
@@ -22,6 +23,8 @@ point point_copy(const point *p)
     size_t ranges = (size_t)p->l->k->ranges.count, values = (size_t)p->l->value_count;
     c.position = NEW_ARRAY(a, index_expr *, ranges);
     memcpy(c.position, p->position, ranges * sizeof *c.position);
+    c.slot = NEW_ARRAY(a, index_expr *, ranges);
+    memcpy(c.slot, p->slot, ranges * sizeof *c.slot);
     c.known = NEW_ARRAY(a, kernel_value *, values);
     memcpy(c.known, p->known, values * sizeof *c.known);
     c.known_index = NEW_ARRAY(a, index_var *, values);
@@ -127,6 +130,13 @@ kernel_access emit_private_access(point *p, kernel_array *array, tile_range **ax
 {
     index_expr *at[32];
     int vector = -1;
+    if (p->l->spreads) { /* a thread's own registers: one cell for each of its slots */
+        int rank = 0;
+        for (int d = 0; d < axis_count; d++)
+            if (spread_slots(p->l, axes[d]) > 1)
+                at[rank++] = p->slot[axes[d]->id];
+        return kernel_at(p->l->ir, array, at);
+    }
     for (int d = 0; d < axis_count; d++) {
         at[d] = p->position[axes[d]->id];
         if (!at[d]) {

@@ -13,6 +13,9 @@ typedef struct machine_model {
     int64_t private_bytes;     /* memory one task may hold */
     int64_t cache_bytes;       /* per-core cache that a task's working set should fit */
     int workers;               /* threads that share the tasks */
+    int subgroup_lanes;        /* threads of a subgroup; 0: a task is one thread */
+    int subgroups;             /* subgroups of a block */
+    int64_t shared_bytes;      /* memory that a block shares */
 } machine_model;
 
 /* Everything a schedule settled: bindings for the TILE names, and why. */
@@ -32,6 +35,7 @@ typedef struct lowering {
     VEC(reduction_tree) trees;
     VEC(const char *) routes;  /* for --explain: the route taken and the ones refused, a line each */
 } lowering;
-/* Lowers a kernel whose STATIC and TILE names are all bound. False, with diagnostics, when something cannot be expressed. */
-bool lower_cpu(arena *a, const tile_kernel *k, const machine_model *machine, lowering *out, diag_list *diags);
+/* Lowers a kernel whose STATIC and TILE names are all bound: for a task that is one thread, or (machine->subgroup_lanes) a block of threads.
+ * False, with diagnostics, when something cannot be expressed. */
+bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, lowering *out, diag_list *diags);
 #endif

@@ -1,0 +1,144 @@
+/* Lowering to the threads of a block: loop nests in which every thread does its share. */
+#include "schedule/lower.h"
+#include <limits.h>
+#include <string.h>
+
+static index_expr *id_or_zero(arena *a, index_var *v) { return v ? ix_var(a, v) : ix_const(a, 0); }
+
+/* Local index of the first element of this thread's slot: ((slot * subgroups + subgroup) * lanes + lane) * vector */
+static index_expr *share_position(lower *l, const spread *x, index_expr *slot)
+{
+    arena *a = l->arena;
+    index_expr *at = ix_mul(a, slot, ix_const(a, (int64_t)x->subgroups * x->lanes * x->vector));
+    at = ix_add(a, at, ix_mul(a, id_or_zero(a, x->subgroup), ix_const(a, (int64_t)x->lanes * x->vector)));
+    return ix_add(a, at, ix_mul(a, id_or_zero(a, x->lane), ix_const(a, x->vector)));
+}
+
+static void place_range(point *p, tile_range *r, index_expr *position, index_expr *slot, index_expr *end)
+{
+    lower *l = p->l;
+    const spread *x = &l->spreads[r->id];
+    p->position[r->id] = position;
+    p->slot[r->id] = slot;
+    if (x->vector > 1) {
+        p->vector = r;
+        p->lanes = x->vector;
+        int64_t whole, capacity = range_capacity(r);
+        bool full = end && ix_is_const(end, &whole) && whole == capacity && whole % x->vector == 0;
+        p->active = !end || full ? NULL : ix_sub(l->arena, end, position);
+    }
+}
+
+void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *context, source_span span)
+{
+    lower *l = p->l;
+    arena *a = l->arena;
+    if (range_open(p, r)) {
+        body(p, context);
+        return;
+    }
+    const spread *x = &l->spreads[r->id];
+    index_expr *lo = ix_const(a, 0), *hi = l->place[r->id].count;
+    cond *guard = NULL;
+    if (guarded)
+        loop_bounds(p, r, false, &lo, &hi, &guard);
+    int64_t slots = spread_slots(l, r), step = (int64_t)x->subgroups * x->lanes * x->vector, constant;
+    point inner = point_copy(p);
+    index_expr *position;
+    if (slots < 0) { /* nothing is held over it: a plain strided loop */
+        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), ix_add(a, lo, share_position(l, x, ix_const(a, 0))), hi, step, span);
+        inner.block = &s->body;
+        place_range(&inner, r, ix_var(a, s->var), NULL, hi);
+        body(&inner, context);
+        return;
+    }
+    index_expr *slot = ix_const(a, 0);
+    if (slots > 1) {
+        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, arena_printf(a, "%s_slot", r->name)), ix_const(a, 0), ix_const(a, slots), 1, span);
+        s->unroll = true;
+        inner.block = &s->body;
+        slot = ix_var(a, s->var);
+    }
+    position = name_index(l, inner.block, r->name, share_position(l, x, slot));
+    place_range(&inner, r, position, slot, guarded ? hi : NULL);
+    if (guarded) {
+        cond *inside = NULL;
+        if (!ix_is_const(lo, &constant) || constant > 0)
+            inside = cond_compare(a, COND_LE, lo, position);
+        if (!ix_is_const(hi, &constant) || constant < slots * step)
+            inside = cond_and(a, inside, cond_compare(a, COND_LT, position, hi));
+        if (guard)
+            inside = cond_and(a, inside, emit_cond(&inner, guard));
+        if (inside) {
+            kernel_stmt *s = kernel_append(l->ir, inner.block, KSTMT_IF, span);
+            s->condition = inside;
+            inner.block = &s->body;
+        }
+    }
+    body(&inner, context);
+}
+
+cond *lanes_first_copy(lower *l, tile_range **axes, int axis_count)
+{
+    arena *a = l->arena;
+    cond *first = NULL;
+    for (int level = 1; level < l->ir->levels.count; level++)
+        for (int d = 0; d < l->ir->levels.at[level].rank; d++) {
+            index_var *id = l->ir->levels.at[level].ids[d];
+            bool used = false;
+            for (int i = 0; i < axis_count; i++)
+                used = used || !axes[i] ? used : l->spreads[axes[i]->id].subgroup == id || l->spreads[axes[i]->id].lane == id;
+            if (!used)
+                first = cond_and(a, first, cond_compare(a, COND_EQ, ix_var(a, id), ix_const(a, 0)));
+        }
+    return first;
+}
+
+void lanes_barrier(lower *l, unsigned spaces, source_span span)
+{
+    kernel_stmt *s = kernel_append(l->ir, l->block, KSTMT_BARRIER, span);
+    s->scope = LEVEL_BLOCK;
+    s->spaces = spaces;
+}
+
+void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, kernel_value *v)
+{
+    lower *l = p->l;
+    point q = *p;
+    cond *first = s->array ? lanes_first_copy(l, axes, axis_count) : NULL;
+    if (first) {
+        kernel_stmt *guard = kernel_append(l->ir, p->block, KSTMT_IF, s->array->span);
+        guard->condition = first;
+        q.block = &guard->body;
+    }
+    emit_store(&q, s, v);
+}
+
+typedef struct nest {
+    tile_range **axes;
+    int axis_count, depth;
+    tile_value *value;
+    const sink *s;
+    source_span span;
+} nest;
+
+static void nest_level(point *p, void *context)
+{
+    nest n = *(nest *)context;
+    emit_hoisted(p, n.value);
+    while (n.depth < n.axis_count && range_open(p, n.axes[n.depth]))
+        n.depth++;
+    if (n.depth == n.axis_count) {
+        lanes_store(p, n.axes, n.axis_count, n.s, emit_value(p, n.value));
+        return;
+    }
+    tile_range *r = n.axes[n.depth++];
+    lanes_share(p, r, true, nest_level, &n, n.span);
+}
+
+void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span)
+{
+    nest n = {axes, axis_count, 0, value, s, span};
+    point p = point_new(l);
+    nest_level(&p, &n);
+}

@@ -1,0 +1,401 @@
+/* Lowering to the threads of a block: reductions. Every thread reduces its share; lanes then exchange by shuffles, subgroups through shared memory, so
+ * that at the end each thread that stands for a result holds it. */
+#include "schedule/lower.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct part {
+    kernel_array *array;
+    kernel_value *start;
+} part;
+
+typedef struct reduction {
+    lower *l;
+    tile_range **axes;
+    int axis_count;
+    tile_value *value, *heavy;
+    const sink *s;
+    source_span span;
+    tile_range **reduced;
+    int reduced_count;
+    bool extreme;          /* argmax, argmin: parts are the best value and where it stands */
+    int lanes;             /* of the accumulators */
+    bool reduced_vector;   /* lanes of an accumulator are partial results */
+    part parts[2];
+    int part_count;
+    kernel_array *shared[2];
+    ghost_record ghost;
+} reduction;
+
+static bool is_integer(element_type t) { return t == ELEMENT_I32 || t == ELEMENT_U32 || t == ELEMENT_INDEX; }
+
+/* The register cells of a block of results: one for each slot of each result range. */
+static kernel_array *result_array(reduction *c, const char *name, element_type type)
+{
+    lower *l = c->l;
+    index_expr *dims[32];
+    int rank = 0;
+    for (int i = 0; i < c->axis_count; i++)
+        if (spread_slots(l, c->axes[i]) > 1)
+            dims[rank++] = ix_const(l->arena, spread_slots(l, c->axes[i]));
+    kernel_array *array = kernel_add_array(l->ir, lower_name(l, name), SPACE_REGISTER, USE_LOCAL, type, rank, dims);
+    array->lanes = c->lanes;
+    array->span = c->span;
+    return array;
+}
+
+static kernel_access result_cell(point *p, reduction *c, kernel_array *array)
+{
+    index_expr *at[32];
+    int rank = 0;
+    for (int i = 0; i < c->axis_count; i++)
+        if (spread_slots(c->l, c->axes[i]) > 1)
+            at[rank++] = p->slot[c->axes[i]->id];
+    return kernel_at(c->l->ir, array, at);
+}
+
+static void set(point *p, reduction *c, kernel_access to, kernel_value *v)
+{
+    kernel_stmt *s = kernel_append(c->l->ir, p->block, KSTMT_STORE, c->span);
+    s->access = to;
+    s->value = kernel_broadcast(c->l->ir, v, to.lanes);
+}
+
+static kernel_value *get(reduction *c, kernel_access from) { return kernel_load(c->l->ir, from); }
+
+typedef struct over {
+    reduction *c;
+    tile_range **ranges;
+    int count, depth;
+    bool guarded;
+    void (*body)(point *p, reduction *c);
+} over;
+
+static void over_level(point *p, void *context)
+{
+    over o = *(over *)context;
+    while (o.depth < o.count && range_open(p, o.ranges[o.depth]))
+        o.depth++;
+    if (o.depth == o.count) {
+        o.body(p, o.c);
+        return;
+    }
+    tile_range *r = o.ranges[o.depth++];
+    lanes_share(p, r, o.guarded, over_level, &o, o.c->span);
+}
+
+static void over_ranges(point *p, reduction *c, tile_range **ranges, int count, bool guarded, void (*body)(point *, reduction *))
+{
+    over o = {c, ranges, count, 0, guarded, body};
+    over_level(p, &o);
+}
+
+static void start_parts(point *p, reduction *c)
+{
+    for (int i = 0; i < c->part_count; i++)
+        set(p, c, result_cell(p, c, c->parts[i].array), c->parts[i].start);
+}
+
+/* (best, where) against (value, at): the better value, of equals the lower index, -1 standing for none. */
+static void keep_better(point *p, reduction *c, kernel_value *value, kernel_value *at)
+{
+    kernel_ir *ir = c->l->ir;
+    kernel_access to_best = result_cell(p, c, c->parts[0].array), to_where = result_cell(p, c, c->parts[1].array);
+    kernel_value *best = emit_named(p, "best", get(c, to_best)), *where = emit_named(p, "where", get(c, to_where));
+    bool largest = c->heavy->op == TILE_ARGMAX;
+    element_type index = ELEMENT_INDEX;
+    kernel_value *zero = kernel_index(ir, ix_const(c->l->arena, 0));
+    kernel_value *beats = kernel_op2(ir, KERNEL_LT, ELEMENT_BOOL, largest ? best : value, largest ? value : best);
+    kernel_value *none = kernel_op2(ir, KERNEL_LT, ELEMENT_BOOL, where, zero);
+    kernel_value *lower_index = kernel_op2(ir, KERNEL_LT, ELEMENT_BOOL, at, where);
+    kernel_value *some = kernel_op2(ir, KERNEL_LE, ELEMENT_BOOL, zero, at);
+    kernel_value *first = kernel_op2(ir, KERNEL_AND, ELEMENT_BOOL, some, kernel_op2(ir, KERNEL_OR, ELEMENT_BOOL, none, lower_index));
+    kernel_value *ties = kernel_op2(ir, KERNEL_AND, ELEMENT_BOOL, kernel_op2(ir, KERNEL_EQ, ELEMENT_BOOL, value, best), first);
+    kernel_value *take = emit_named(p, "take", kernel_op2(ir, KERNEL_OR, ELEMENT_BOOL, beats, ties));
+    set(p, c, to_best, kernel_op3(ir, KERNEL_SELECT, value->type, take, value, best));
+    set(p, c, to_where, kernel_op3(ir, KERNEL_SELECT, index, take, at, where));
+}
+
+static kernel_value *operand(point *p, reduction *c, int i)
+{
+    kernel_value *v = emit_value(p, c->heavy->operands[i]);
+    element_type type = c->parts[0].array->element;
+    return v->type == type ? v : kernel_op1(c->l->ir, KERNEL_CONVERT, type, v);
+}
+
+static void step(point *p, reduction *c)
+{
+    kernel_ir *ir = c->l->ir;
+    if (c->extreme) {
+        kernel_value *x = emit_named(p, "x", operand(p, c, 0));
+        keep_better(p, c, x, kernel_index(ir, emit_index(p, ix_var(c->l->arena, c->heavy->range->var))));
+    } else {
+        kernel_access to = result_cell(p, c, c->parts[0].array);
+        kernel_value *x = operand(p, c, 0), *old = get(c, to), *v;
+        element_type type = to.array->element;
+        if (c->heavy->op != TILE_DOT)
+            v = kernel_op2(ir, combining_op(c->heavy), type, x, old);
+        else if (is_integer(type))
+            v = kernel_op2(ir, KERNEL_ADD, type, kernel_op2(ir, KERNEL_MUL, type, x, operand(p, c, 1)), old);
+        else
+            v = kernel_op3(ir, KERNEL_FMA, type, x, operand(p, c, 1), old);
+        if (c->heavy->op == TILE_DOT && c->heavy->accumulator == ELEMENT_F16)
+            v = kernel_op1(ir, KERNEL_CONVERT, type, kernel_op1(ir, KERNEL_CONVERT, ELEMENT_F16, v));
+        if (p->active && c->reduced_vector)
+            v = kernel_prefix_select(ir, p->active, v, old);
+        set(p, c, to, v);
+    }
+    ghost_consume(p, &c->ghost, c->span);
+}
+
+static void reduced_share(point *p, reduction *c) { over_ranges(p, c, c->reduced, c->reduced_count, true, step); }
+
+/* ---- exchange ---- */
+
+static const spread *spread_of(const reduction *c, int i) { return &c->l->spreads[c->reduced[i]->id]; }
+
+/* The lane id's place in the flat number of a lane within its subgroup. */
+static int64_t lane_stride(const lower *l, const index_var *id)
+{
+    const kernel_level *lanes = &l->ir->levels.at[2];
+    int64_t stride = 1, extent;
+    for (int d = lanes->rank - 1; d >= 0 && lanes->ids[d] != id; d--) {
+        ix_is_const(lanes->extents[d], &extent);
+        stride *= extent;
+    }
+    return stride;
+}
+
+static kernel_value *shuffled(reduction *c, kernel_value *x, int64_t mask)
+{
+    kernel_ir *ir = c->l->ir;
+    element_type type = x->type == ELEMENT_INDEX ? ELEMENT_I32 : x->type; /* indices fit: extents do */
+    if (type != x->type)
+        x = kernel_op1(ir, KERNEL_CONVERT, type, x);
+    kernel_value *other = kernel_op2(ir, KERNEL_SHUFFLE_XOR, type, x, kernel_const(ir, ELEMENT_I32, 1, (double)mask));
+    return type == ELEMENT_I32 && c->extreme && x->op == KERNEL_CONVERT ? kernel_op1(ir, KERNEL_CONVERT, ELEMENT_INDEX, other) : other;
+}
+
+static void exchange_lanes(point *p, reduction *c)
+{
+    lower *l = c->l;
+    kernel_ir *ir = l->ir;
+    if (c->reduced_vector) {
+        kernel_access from = result_cell(p, c, c->parts[0].array);
+        kernel_op op = combining_op(c->heavy);
+        kernel_op across = op == KERNEL_MAX ? KERNEL_LANES_MAX : op == KERNEL_MIN ? KERNEL_LANES_MIN : KERNEL_LANES_SUM;
+        kernel_value *x = get(c, from);
+        set(p, c, result_cell(p, c, c->parts[1].array), kernel_op1(ir, across, x->type, x));
+    }
+    kernel_access to = result_cell(p, c, c->parts[c->reduced_vector ? 1 : 0].array);
+    for (int i = 0; i < c->reduced_count; i++) {
+        const spread *x = spread_of(c, i);
+        if (x->lanes == 1)
+            continue;
+        int64_t stride = lane_stride(l, x->lane);
+        kernel_op op = combining_op(c->heavy);
+        if (!c->extreme && x->lanes == l->machine->subgroup_lanes) {
+            kernel_op all = op == KERNEL_MAX ? KERNEL_SUBGROUP_MAX : op == KERNEL_MIN ? KERNEL_SUBGROUP_MIN : KERNEL_SUBGROUP_SUM;
+            set(p, c, to, kernel_op1(ir, all, to.array->element, get(c, to)));
+            continue;
+        }
+        for (int64_t half = x->lanes / 2; half >= 1; half /= 2) {
+            if (c->extreme) {
+                kernel_value *v = emit_named(p, "other", shuffled(c, get(c, to), half * stride));
+                kernel_value *at = emit_named(p, "other_at", shuffled(c, get(c, result_cell(p, c, c->parts[1].array)), half * stride));
+                keep_better(p, c, v, at);
+            } else {
+                kernel_value *v = get(c, to);
+                set(p, c, to, kernel_op2(ir, op, v->type, v, shuffled(c, v, half * stride)));
+            }
+        }
+    }
+}
+
+/* ---- subgroups: through shared memory, [subgroup][cell of the tile] ---- */
+
+static kernel_access shared_cell(point *p, reduction *c, int i, index_expr *subgroup)
+{
+    index_expr *at[33];
+    int rank = 0, vector = -1;
+    at[rank++] = subgroup;
+    for (int d = 0; d < c->axis_count; d++) {
+        if (range_capacity(c->axes[d]) == 1)
+            continue;
+        if (c->axes[d] == p->vector)
+            vector = rank;
+        at[rank++] = p->position[c->axes[d]->id];
+    }
+    kernel_access access = kernel_at(c->l->ir, c->shared[i], at);
+    if (vector >= 0) {
+        access.lanes = p->lanes;
+        access.vector_dim = vector;
+        access.active = p->active;
+    }
+    return access;
+}
+
+static const spread *crossing(const reduction *c)
+{
+    for (int i = 0; i < c->reduced_count; i++)
+        if (spread_of(c, i)->subgroups > 1)
+            return spread_of(c, i);
+    return NULL;
+}
+
+static int first_result_part(const reduction *c) { return c->reduced_vector ? 1 : 0; }
+
+static void leave_part(point *p, reduction *c)
+{
+    lower *l = c->l;
+    arena *a = l->arena;
+    const spread *x = crossing(c);
+    cond *first = NULL;
+    for (int i = 0; i < c->reduced_count; i++)
+        if (spread_of(c, i)->lane)
+            first = cond_and(a, first, cond_compare(a, COND_EQ, ix_var(a, spread_of(c, i)->lane), ix_const(a, 0)));
+    /* of lanes that hold copies because no range of the result or the reduction uses them, the first writes */
+    const kernel_level *lanes = &l->ir->levels.at[2];
+    for (int d = 0; d < lanes->rank; d++) {
+        bool used = false;
+        for (int i = 0; i < c->axis_count; i++)
+            used = used || l->spreads[c->axes[i]->id].lane == lanes->ids[d];
+        for (int i = 0; i < c->reduced_count; i++)
+            used = used || spread_of(c, i)->lane == lanes->ids[d];
+        if (!used)
+            first = cond_and(a, first, cond_compare(a, COND_EQ, ix_var(a, lanes->ids[d]), ix_const(a, 0)));
+    }
+    point q = *p;
+    if (first) {
+        kernel_stmt *s = kernel_append(l->ir, p->block, KSTMT_IF, c->span);
+        s->condition = first;
+        q.block = &s->body;
+    }
+    for (int i = first_result_part(c); i < c->part_count; i++)
+        set(&q, c, shared_cell(p, c, i, ix_var(a, x->subgroup)), get(c, result_cell(p, c, c->parts[i].array)));
+}
+
+static void gather_parts(point *p, reduction *c)
+{
+    lower *l = c->l;
+    arena *a = l->arena;
+    const spread *x = crossing(c);
+    int i = first_result_part(c);
+    for (int k = i; k < c->part_count; k++)
+        set(p, c, result_cell(p, c, c->parts[k].array), get(c, shared_cell(p, c, k, ix_const(a, 0))));
+    for (int g = 1; g < x->subgroups; g++) {
+        if (c->extreme) {
+            kernel_value *v = emit_named(p, "other", get(c, shared_cell(p, c, 0, ix_const(a, g))));
+            kernel_value *at = emit_named(p, "other_at", get(c, shared_cell(p, c, 1, ix_const(a, g))));
+            keep_better(p, c, v, at);
+        } else {
+            kernel_access to = result_cell(p, c, c->parts[i].array);
+            kernel_value *v = get(c, to);
+            set(p, c, to, kernel_op2(l->ir, combining_op(c->heavy), v->type, v, get(c, shared_cell(p, c, i, ix_const(a, g)))));
+        }
+    }
+}
+
+static bool exchange_subgroups(reduction *c)
+{
+    lower *l = c->l;
+    arena *a = l->arena;
+    const spread *x = crossing(c);
+    if (!x)
+        return true;
+    index_expr *dims[33];
+    int rank = 0;
+    dims[rank++] = ix_const(a, x->subgroups);
+    for (int d = 0; d < c->axis_count; d++) {
+        int64_t capacity = range_capacity(c->axes[d]);
+        if (capacity < 0) {
+            lower_error(l, "E0593", c->span, "a reduction across subgroups would have to be held over all of `%s`, whose extent is not a compile-time constant", c->axes[d]->name);
+            return false;
+        }
+        if (capacity != 1)
+            dims[rank++] = ix_const(a, capacity);
+    }
+    for (int i = first_result_part(c); i < c->part_count; i++) {
+        c->shared[i] = kernel_add_array(l->ir, lower_name(l, "across"), SPACE_SHARED, USE_LOCAL, c->parts[i].array->element, rank, dims);
+        c->shared[i]->span = c->span;
+    }
+    point p = point_new(l);
+    over_ranges(&p, c, c->axes, c->axis_count, true, leave_part);
+    lanes_barrier(l, 1u << SPACE_SHARED, c->span);
+    p = point_new(l);
+    over_ranges(&p, c, c->axes, c->axis_count, true, gather_parts);
+    if (l->loops.count) /* the next trip writes the same cells */
+        lanes_barrier(l, 1u << SPACE_SHARED, c->span);
+    return true;
+}
+
+/* ---- the end ---- */
+
+static void finish(point *p, reduction *c)
+{
+    lower *l = c->l;
+    kernel_value *v;
+    if (c->extreme)
+        v = kernel_op2(l->ir, KERNEL_MAX, ELEMENT_INDEX, get(c, result_cell(p, c, c->parts[1].array)), kernel_index(l->ir, ix_const(l->arena, 0)));
+    else
+        v = get(c, result_cell(p, c, c->parts[first_result_part(c)].array));
+    if (v->type != c->heavy->type)
+        v = kernel_op1(l->ir, KERNEL_CONVERT, c->heavy->type, v);
+    p->known[c->heavy->id] = emit_named(p, "total", v);
+    lanes_store(p, c->axes, c->axis_count, c->s, emit_value(p, c->value));
+}
+
+void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s, source_span span)
+{
+    reduction c = {.l = l, .axes = axes, .axis_count = axis_count, .value = value, .heavy = heavy, .s = s, .span = span, .lanes = 1};
+    c.reduced = heavy->op == TILE_DOT ? heavy->contract : &heavy->range;
+    c.reduced_count = heavy->op == TILE_DOT ? heavy->contract_count : 1;
+    c.extreme = heavy->op == TILE_ARGMAX || heavy->op == TILE_ARGMIN;
+    int64_t chunk = 1, threads = 1;
+    for (int i = 0; i < axis_count; i++) {
+        if (spread_slots(l, axes[i]) < 0) {
+            lower_error(l, "E0593", span, "a result would have to be held over all of `%s`, whose extent is not a compile-time constant", axes[i]->name);
+            return;
+        }
+        if (l->spreads[axes[i]->id].vector > 1)
+            c.lanes = l->spreads[axes[i]->id].vector;
+    }
+    for (int i = 0; i < c.reduced_count; i++) {
+        const spread *x = spread_of(&c, i);
+        int64_t capacity = range_capacity(c.reduced[i]);
+        chunk = capacity < 0 || chunk > INT32_MAX ? INT64_MAX / 4 : chunk * capacity;
+        threads *= (int64_t)x->subgroups * x->lanes * x->vector;
+        if (x->vector > 1) {
+            c.lanes = x->vector;
+            c.reduced_vector = true;
+        }
+    }
+    reduction_tree tree = {heavy->id, chunk, threads};
+    VEC_PUSH(l->arena, l->out->trees, tree);
+    ghost_make(l, &c.ghost, axes, axis_count, c.reduced, c.reduced_count, heavy);
+    element_type type = accumulator_type(c.extreme ? heavy->operands[0] : heavy);
+    c.parts[0].array = result_array(&c, c.extreme ? "best" : "sum", type);
+    c.parts[0].start = reduction_identity(l, heavy, type);
+    c.part_count = 1;
+    if (c.extreme || c.reduced_vector) {
+        int lanes = c.lanes;
+        c.lanes = 1;
+        c.parts[1].array = result_array(&c, c.extreme ? "where" : "total", c.extreme ? ELEMENT_INDEX : type);
+        c.parts[1].start = c.extreme ? kernel_index(l->ir, ix_const(l->arena, -1)) : c.parts[0].start;
+        c.lanes = lanes;
+        c.part_count = 2;
+    }
+    VEC_PUSH(l->arena, l->out->routes,
+             arena_printf(l->arena, "line %d: %s: each thread %s, then %s%s", heavy->span.line, tile_op_table[heavy->op].name, c.reduced_vector ? "its vectors" : "its elements",
+                          threads > 1 ? "shuffles within the subgroup" : "nothing to exchange", crossing(&c) ? " and shared memory across subgroups" : ""));
+    point p = point_new(l);
+    over_ranges(&p, &c, axes, axis_count, false, start_parts);
+    p = point_new(l);
+    over_ranges(&p, &c, axes, axis_count, true, reduced_share);
+    p = point_new(l);
+    over_ranges(&p, &c, axes, axis_count, false, exchange_lanes);
+    if (!exchange_subgroups(&c))
+        return;
+    p = point_new(l);
+    over_ranges(&p, &c, axes, axis_count, true, finish);
+}

@@ -1,0 +1,223 @@
+/* Lowering to the threads of a block: which ranges go over lanes, vectors and subgroups. One spread a range for the whole kernel, so that a
+ * value over the same ranges always lies in the same threads and needs no exchange. */
+#include "schedule/lower.h"
+#include <limits.h>
+#include <string.h>
+
+enum { VECTOR_BYTES = 16 };
+
+typedef struct survey {
+    lower *l;
+    bool *together; /* ranges * ranges: some expression varies along (or reduces) both */
+    int *wants_lanes; /* 2: a reduction would like it along lanes; 1: a store or load would */
+    bool *strided;
+    int *narrowest; /* by range id: bytes of the widest element that is read along it, contiguously */
+    bool *may_vectorise;
+    tile_range *rows, *columns; /* of a product with ranges on both sides */
+    unsigned char *seen;
+} survey;
+
+static int ranges(const survey *s) { return s->l->k->ranges.count; }
+static bool *pair(survey *s, const tile_range *a, const tile_range *b) { return &s->together[a->id * ranges(s) + b->id]; }
+
+static void join_ranges(survey *s, const tile_value *v)
+{
+    tile_range *all[64];
+    int n = 0;
+    for (int i = 0; i < v->axis_count && n < 60; i++)
+        all[n++] = v->axes[i];
+    if (v->range)
+        all[n++] = v->range;
+    for (int i = 0; i < v->contract_count && n < 64; i++)
+        all[n++] = v->contract[i];
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            *pair(s, all[i], all[j]) = true;
+}
+
+static int storage_bytes(element_type t)
+{
+    const element_info *e = &element_table[t];
+    return e->block_elements > 1 ? 0 : e->block_bytes;
+}
+
+static void contiguous(survey *s, const tile_range *r, element_type t)
+{
+    int bytes = storage_bytes(t);
+    if (!bytes)
+        s->may_vectorise[r->id] = false;
+    else if (bytes > s->narrowest[r->id])
+        s->narrowest[r->id] = bytes;
+}
+
+static void survey_value(survey *s, tile_value *v)
+{
+    lower *l = s->l;
+    if (s->seen[v->id]++)
+        return;
+    join_ranges(s, v);
+    for (int i = 0; i < ranges(s); i++) {
+        tile_range *r = l->k->ranges.at[i];
+        if (v->op == TILE_LOAD) {
+            int score = store_score(l, v->indices, v->array->rank, r);
+            if (score == INT_MIN || v->has_outside)
+                s->may_vectorise[i] = s->may_vectorise[i] && score == 0;
+            if (score > 0)
+                contiguous(s, r, v->array->type);
+            if (score < 0) {
+                s->may_vectorise[i] = false;
+                s->strided[i] = true;
+            }
+        }
+        if (v->op == TILE_INDEX && ix_mentions(v->index, r->var))
+            s->may_vectorise[i] = false;
+    }
+    if (is_heavy(v)) {
+        reduction_shape shape = choose_reduction_shape(l, v->axes, v->axis_count, v);
+        if (shape.vector)
+            s->wants_lanes[shape.vector->id] = 2;
+        if (v->op == TILE_DOT && shape.vector && !shape.vector_reduced && shape.unrolled[0] && range_capacity(shape.unrolled[0]) >= 16 && !s->columns) {
+            s->columns = shape.vector;
+            s->rows = shape.unrolled[0];
+        }
+        if (v->op == TILE_DOT && shape.vector_reduced && shape.unrolled[0] && shape.unrolled[1] && range_capacity(shape.unrolled[0]) >= 16 &&
+            range_capacity(shape.unrolled[1]) >= 16 && !s->columns) {
+            s->columns = shape.unrolled[0];
+            s->rows = shape.unrolled[1];
+        }
+        if ((v->op == TILE_ARGMAX || v->op == TILE_ARGMIN) && vector_score(l, v->operands[0], v->range) > 0)
+            s->wants_lanes[v->range->id] = 2;
+        if (v->op == TILE_ARGMAX || v->op == TILE_ARGMIN)
+            s->may_vectorise[v->range->id] = false;
+    }
+    for (int i = 0; i < v->operand_count; i++)
+        survey_value(s, v->operands[i]);
+}
+
+static void survey_block(survey *s, const tile_block *b)
+{
+    lower *l = s->l;
+    for (int i = 0; i < b->items.count; i++) {
+        const tile_stmt *t = b->items.at[i];
+        if (t->value)
+            survey_value(s, t->value);
+        for (int f = 0; t->kind == TILE_STMT_JOIN && f < t->variable->field_count; f++) {
+            survey_value(s, t->values[f]);
+            survey_value(s, t->variable->join[f]);
+        }
+        for (int f = 0; t->kind == TILE_STMT_VAR && f < t->variable->field_count; f++)
+            survey_value(s, t->variable->empty[f]);
+        if (t->kind == TILE_STMT_STORE)
+            for (int r = 0; r < ranges(s); r++) {
+                tile_range *range = l->k->ranges.at[r];
+                int score = store_score(l, t->indices, t->array->rank, range);
+                if (score > 0) {
+                    s->wants_lanes[r] = s->wants_lanes[r] ? s->wants_lanes[r] : 1;
+                    contiguous(s, range, t->array->type);
+                } else if (score < 0) {
+                    s->may_vectorise[r] = false;
+                    s->strided[r] = true;
+                }
+            }
+        if (t->kind == TILE_STMT_LOOP) {
+            for (int r = 0; t->predicate && r < ranges(s); r++)
+                if (cond_mentions(t->predicate, l->k->ranges.at[r]->var))
+                    s->may_vectorise[r] = false; /* a prefix mask can't say where it starts */
+            survey_block(s, &t->body);
+        }
+    }
+}
+
+static int vector_of(const survey *s, const tile_range *r, int lanes)
+{
+    int bytes = s->narrowest[r->id];
+    if (!s->may_vectorise[r->id] || !bytes)
+        return 1;
+    int64_t capacity = range_capacity(r), vector = VECTOR_BYTES / bytes;
+    while (vector > 1 && capacity >= 0 && capacity < vector * lanes)
+        vector /= 2;
+    return (int)vector;
+}
+
+static bool free_of(survey *s, const tile_range *r, bool (*taken)(const spread *))
+{
+    for (int i = 0; i < ranges(s); i++)
+        if (i != r->id && taken(&s->l->spreads[i]) && *pair(s, r, s->l->k->ranges.at[i]))
+            return false;
+    return true;
+}
+
+static bool has_lanes(const spread *s) { return s->lanes > 1; }
+static bool has_vector(const spread *s) { return s->vector > 1; }
+static bool has_subgroups(const spread *s) { return s->subgroups > 1; }
+
+bool choose_spreads(lower *l)
+{
+    arena *a = l->arena;
+    int n = l->k->ranges.count;
+    survey s = {.l = l};
+    s.together = NEW_ARRAY(a, bool, n * n);
+    s.wants_lanes = NEW_ARRAY(a, int, n);
+    s.strided = NEW_ARRAY(a, bool, n);
+    s.narrowest = NEW_ARRAY(a, int, n);
+    s.may_vectorise = NEW_ARRAY(a, bool, n);
+    s.seen = NEW_ARRAY(a, unsigned char, l->value_count);
+    memset(s.may_vectorise, 1, (size_t)n);
+    l->spreads = NEW_ARRAY(a, spread, n);
+    for (int i = 0; i < n; i++)
+        l->spreads[i] = (spread){1, 1, 1, NULL, NULL};
+    survey_block(&s, &l->k->body);
+    int lanes = l->machine->subgroup_lanes, subgroups = l->machine->subgroups;
+    index_expr *extent[2];
+    if (s.columns) { /* a product: threads stand as rows and columns on both levels */
+        static const char *const subgroup_names[] = {"subgroup_row", "subgroup_column"}, *const lane_names[] = {"lane_row", "lane_column"};
+        extent[0] = ix_const(a, subgroups / 2), extent[1] = ix_const(a, 2);
+        kernel_add_level(l->ir, LEVEL_SUBGROUP, 2, subgroup_names, extent);
+        extent[0] = ix_const(a, lanes / 8), extent[1] = ix_const(a, 8);
+        kernel_add_level(l->ir, LEVEL_LANE, 2, lane_names, extent);
+        kernel_level *g = &l->ir->levels.at[1], *t = &l->ir->levels.at[2];
+        l->spreads[s.rows->id] = (spread){subgroups / 2, lanes / 8, 1, g->ids[0], t->ids[0]};
+        l->spreads[s.columns->id] = (spread){2, 8, 1, g->ids[1], t->ids[1]};
+        l->spreads[s.columns->id].vector = vector_of(&s, s.columns, 16);
+        return true;
+    }
+    static const char *const subgroup_name = "subgroup", *const lane_name = "lane";
+    extent[0] = ix_const(a, subgroups);
+    kernel_add_level(l->ir, LEVEL_SUBGROUP, 1, &subgroup_name, extent);
+    extent[0] = ix_const(a, lanes);
+    kernel_add_level(l->ir, LEVEL_LANE, 1, &lane_name, extent);
+    index_var *g = l->ir->levels.at[1].ids[0], *t = l->ir->levels.at[2].ids[0];
+    /* Reductions choose first, then what is contiguous everywhere, then what is contiguous somewhere. */
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < n; i++) {
+            tile_range *r = l->k->ranges.at[i];
+            int64_t capacity = range_capacity(r);
+            bool turn = round == 0 ? s.wants_lanes[i] == 2 : round == 1 ? s.wants_lanes[i] == 1 && !s.strided[i] : s.wants_lanes[i] == 1;
+            if (!turn || l->spreads[i].lanes > 1 || capacity == 1 || !free_of(&s, r, has_lanes))
+                continue;
+            l->spreads[i].lanes = lanes;
+            l->spreads[i].lane = t;
+            if (free_of(&s, r, has_vector))
+                l->spreads[i].vector = vector_of(&s, r, lanes);
+        }
+    /* Subgroups first to task ranges that lanes left alone, then to loops, then to what the lanes have. */
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < n; i++) {
+            tile_range *r = l->k->ranges.at[i];
+            spread *x = &l->spreads[i];
+            int64_t capacity = range_capacity(r), held = (int64_t)x->lanes * x->vector;
+            bool turn = round == 0 ? r->is_task && x->lanes == 1 : round == 1 ? x->lanes == 1 && !r->is_task : x->lanes > 1;
+            if (!turn || x->subgroups > 1 || (capacity >= 0 && capacity < held * subgroups) || !free_of(&s, r, has_subgroups))
+                continue;
+            x->subgroups = subgroups;
+            x->subgroup = g;
+        }
+    return true;
+}
+
+int64_t spread_slots(const lower *l, const tile_range *r)
+{
+    const spread *x = &l->spreads[r->id];
+    int64_t capacity = range_capacity(r), step = (int64_t)x->subgroups * x->lanes * x->vector;
+    return capacity < 0 ? -1 : (capacity + step - 1) / step;
+}

@@ -1,0 +1,230 @@
+/* Kernels lowered for a block of threads: run thread by thread in the simulator, every access checked, and their results compared with the
+ * oracle. The machine is made up; no target is needed. */
+#include "compile.h"
+#include "run/binding.h"
+#include "run/recipe.h"
+#include "sim/sim.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const machine_model small_block = {.target = "threads",
+                                          .vector_lanes = 4,
+                                          .vector_registers = 32,
+                                          .private_bytes = 1 << 20,
+                                          .cache_bytes = 1 << 20,
+                                          .workers = 1,
+                                          .subgroup_lanes = 8,
+                                          .subgroups = 4,
+                                          .shared_bytes = 48 * 1024};
+
+static void fail_with(diag_list *diags, const char *what, const char *shape)
+{
+    diag_print_all(diags, stderr, false);
+    fail_msg("%s at %s", what, shape);
+}
+
+/* Lowers, simulates and judges one kernel at one binding of its symbols. */
+static void run_at(arena *a, const tile_kernel *k, const lowering *low, binding *b, uint64_t seed, diag_list *diags)
+{
+    const kernel_ir *ir = low->plan->variants.at[0].kernel;
+    const char *shape = arena_printf(a, "%s", binding_text(b));
+    int64_t *integers = NEW_ARRAY(a, int64_t, ir->symbols.count + ir->scalars.count), *symbols = NEW_ARRAY(a, int64_t, k->symbols.count);
+    int n = 0;
+    for (int i = 0; i < k->symbols.count; i++) {
+        symbols[i] = k->symbols.at[i]->has_value ? k->symbols.at[i]->value : b->values[i];
+        if (!k->symbols.at[i]->has_value)
+            integers[n++] = symbols[i];
+    }
+    double *scalars = NEW_ARRAY(a, double, k->scalars.count);
+    float *floats = NEW_ARRAY(a, float, k->scalars.count);
+    int f = 0;
+    uint64_t state = seed;
+    for (int i = 0; i < k->scalars.count; i++) {
+        const tile_scalar *s = k->scalars.at[i];
+        int64_t lo = 0, hi = 3;
+        if (s->var) {
+            if (s->var->lo && !binding_evaluate(b, s->var->lo, &lo))
+                lo = 0;
+            if (!s->var->hi || !binding_evaluate(b, s->var->hi, &hi) || hi > lo + 1000)
+                hi = lo + 3;
+            int64_t value = hi >= lo ? lo + (int64_t)(recipe_next(&state) % (uint64_t)(hi - lo + 1)) : lo;
+            integers[n++] = value;
+            scalars[i] = (double)value;
+        } else {
+            floats[f] = 0.37f;
+            scalars[i] = (double)floats[f++];
+        }
+    }
+    void **arrays = NEW_ARRAY(a, void *, k->arrays.count), **original = NEW_ARRAY(a, void *, k->arrays.count);
+    for (int i = 0; i < k->arrays.count; i++) {
+        const tile_array *t = k->arrays.at[i];
+        int64_t cells = 1, bound = 0, dim;
+        for (int d = 0; d < t->rank; d++) {
+            assert_true(binding_evaluate(b, t->dims[d], &dim));
+            cells *= dim;
+        }
+        if (t->index_bound)
+            assert_true(binding_evaluate(b, t->index_bound, &bound));
+        int64_t bytes = element_bytes(t->type, cells);
+        arrays[i] = arena_alloc(a, (size_t)bytes + 64);
+        original[i] = arena_alloc(a, (size_t)bytes + 64);
+        recipe_fill(RECIPE_RANDOM, seed + (uint64_t)i, t->type, bound, cells, arrays[i]);
+        memcpy(original[i], arrays[i], (size_t)bytes);
+        if (t->role == ARRAY_OUT)
+            memset(arrays[i], 0xA5, (size_t)bytes);
+    }
+    sim_arguments arguments = {arrays, integers, floats};
+    sim_options options = {.seed = seed};
+    sim_report report;
+    if (!sim_run(a, ir, &arguments, &options, &report, diags))
+        fail_with(diags, k->name, shape);
+    oracle_arguments given = {(const void *const *)original, scalars, symbols};
+    oracle_options how = {arithmetic_model_find("c"), low->trees.at, low->trees.count, 0, -1};
+    oracle_result expected;
+    if (!oracle_run(k, &given, &how, &expected, diags))
+        fail_with(diags, k->name, shape);
+    for (int i = 0; i < k->arrays.count; i++) {
+        if (k->arrays.at[i]->role == ARRAY_IN)
+            continue;
+        value_check check = oracle_compare(k->arrays.at[i], arrays[i], &expected.outputs[i]);
+        if (!check.passed)
+            fail_msg("%s at %s: %s[%lld] is %g, not %g within %g (%lld cells wrong)", k->name, shape, k->arrays.at[i]->name, (long long)check.worst_cell,
+                     check.worst_device, check.worst_value, check.worst_bound, (long long)check.failed);
+    }
+    oracle_free(&expected);
+}
+
+static const int64_t extents[] = {1, 2, 3, 7, 8, 9, 17, 31, 33, 40};
+enum { EXTENTS = sizeof extents / sizeof *extents };
+
+/* Small symbols that the wheres allow; false when none was found. */
+static bool draw(binding *b, const tile_kernel *k, uint64_t *state, diag_list *diags)
+{
+    int several = 0; /* the simulator is slow: the more symbols, the smaller */
+    for (int i = 0; i < k->symbols.count; i++)
+        several += k->symbols.at[i]->kind == INDEX_SYMBOL;
+    uint64_t choices = several >= 5 ? 3 : several >= 4 ? 4 : several == 3 ? 8 : EXTENTS;
+    for (int trial = 0; trial < 200; trial++) {
+        for (int i = 0; i < k->symbols.count; i++) {
+            const index_var *v = k->symbols.at[i];
+            if (v->kind == INDEX_SYMBOL && !k->derived.at[i])
+                binding_set_symbol(b, v->name, trial < 100 ? extents[recipe_next(state) % choices] : extents[recipe_next(state) % 3] * (i % 2 ? 32 : 1), "the test", diags);
+        }
+        diag_list quiet;
+        diag_init(&quiet, b->arena);
+        bool holds = binding_solve(b, true, &quiet);
+        for (int i = 0; holds && i < k->where.count; i++) {
+            const cond *c = k->where.at[i];
+            int64_t x, y;
+            if (c->op == COND_EQ && binding_evaluate(b, c->x, &x) && binding_evaluate(b, c->y, &y))
+                holds = x == y;
+            if (c->op == COND_LE && binding_evaluate(b, c->x, &x) && binding_evaluate(b, c->y, &y))
+                holds = x <= y;
+        }
+        if (holds)
+            return true;
+    }
+    return false;
+}
+
+static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t seed, diag_list *diags)
+{
+    arena *a = arena_new();
+    compile_options o = {.target = target_find("c"), .sample_statics = true};
+    compiled_kernel out = {.module = m, .source = source};
+    schedule_choice choice = {0};
+    lowering low = {0};
+    uint64_t state = seed;
+    if (!compile_bind_statics(a, source, &o, &out, diags))
+        fail_with(diags, source->name, "its statics");
+    for (int i = 0; i < out.statics.count; i++) /* small ones: the simulator is slow */
+        if (out.statics.at[i].value > 16)
+            out.statics.at[i].value = 16;
+    tile_kernel *k = tile_specialise(a, source, out.statics.at, out.statics.count);
+    tile_binding sizes[16];
+    int count = 0;
+    for (int i = 0; i < k->symbols.count; i++)
+        if (k->symbols.at[i]->kind == INDEX_TILE && count < 16)
+            sizes[count++] = (tile_binding){k->symbols.at[i]->name, (int64_t[]){1, 3, 8, 16, 32, 48}[recipe_next(&state) % 6]};
+    bool chosen = seed % 2 == 0;
+    if (!schedule_choose(a, m, k, &small_block, chosen ? NULL : sizes, chosen ? 0 : count, &choice, diags))
+        fail_with(diags, source->name, "its schedule");
+    k = tile_specialise(a, k, choice.bindings.at, choice.bindings.count);
+    if (!lower_kernel(a, k, &small_block, &low, diags))
+        fail_with(diags, source->name, "lowering");
+    kernel_ir *ir = low.plan->variants.at[0].kernel;
+    kernel_simplify(ir);
+    if (!kernel_check(ir, diags))
+        fail_with(diags, source->name, choice.text);
+    for (int trial = 0; trial < 2; trial++) {
+        binding b;
+        binding_init(&b, a, signature_of_kernel(k));
+        if (draw(&b, k, &state, diags))
+            run_at(a, k, &low, &b, recipe_next(&state), diags);
+    }
+    arena_free(a);
+}
+
+static int try_file(const char *path, uint64_t seed)
+{
+    arena *a = arena_new();
+    diag_list diags;
+    diag_init(&diags, a);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    char *text = arena_alloc(a, 1 << 18);
+    assert_true(fread(text, 1, (1 << 18) - 1, f) > 0);
+    fclose(f);
+    tile_module *m = compile_load(a, path, text, &diags);
+    assert_non_null(m);
+    const char *only = getenv("TILEC_LANES_KERNEL");
+    for (int i = 0; i < m->kernels.count; i++)
+        if (!only || !strcmp(only, m->kernels.at[i]->name))
+            for (uint64_t s = 0; s < 4; s++)
+                try_kernel(m, m->kernels.at[i], seed + s, &diags);
+    int count = m->kernels.count;
+    arena_free(a);
+    return count;
+}
+
+static int try_folder(const char *folder, uint64_t seed)
+{
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    int count = 0;
+    for (struct dirent *e; (e = readdir(d));) {
+        char path[512];
+        size_t n = strlen(e->d_name);
+        if (n < 6 || strcmp(e->d_name + n - 5, ".tile"))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        count += try_file(path, seed);
+    }
+    closedir(d);
+    return count;
+}
+
+static void shipped_kernels(void **state)
+{
+    (void)state;
+    assert_true(try_folder("kernels", 100) >= 30);
+}
+
+static void accepted_programs(void **state)
+{
+    (void)state;
+    assert_true(try_folder("test/accept", 200) >= 30);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shipped_kernels), cmocka_unit_test(accepted_programs)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
