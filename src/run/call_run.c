@@ -220,12 +220,12 @@ bool call_run_step(run_call *c, int number, diag_list *diags) {
         integers[integer_count++] = at >= 0 ? step->binding.values[at] : 0;
     }
     for (int i = 0; i < k->scalars.count; i++)
-        if (k->scalars.at[i].type != ELEMENT_F32) {
+        if (k->scalars.at[i].var) { /* integers */
             const call_scalar *x = scalar_named(c, step, k->scalars.at[i].name);
             integers[integer_count++] = x ? (int64_t)x->value : 0;
         }
     for (int i = 0; i < k->scalars.count; i++)
-        if (k->scalars.at[i].type == ELEMENT_F32) {
+        if (!k->scalars.at[i].var) { /* floats and bools */
             const call_scalar *x = scalar_named(c, step, k->scalars.at[i].name);
             floats[float_count++] = x ? (float)x->value : 0;
         }
