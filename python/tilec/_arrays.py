@@ -13,7 +13,7 @@ from ._library import TYPES, lib
 
 try:
     import ml_dtypes
-except ImportError:
+except Exception:  # missing, or of a version that does not fit this NumPy
     ml_dtypes = None
 
 # The NumPy type of each element type; for those NumPy lacks, of the words they are stored in.

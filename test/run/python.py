@@ -529,8 +529,8 @@ def a_cache_that_cannot_be_written():
 def optional(name):
     try:
         return __import__(name)
-    except ImportError:
-        print(f"skip python with {name} (it is not installed)")
+    except Exception:
+        print(f"skip python with {name} (it is not installed, or does not fit)")
 
 
 if ml_dtypes := optional("ml_dtypes"):
@@ -571,8 +571,11 @@ def pip_install():
     clean["TILEC_BUILD"] = BUILD
     pip = [python, "-m", "pip"] if subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0 else \
         [sys.executable, "-m", "pip", "--python", python]
-    done = subprocess.run([*pip, "install", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "."], cwd=ROOT, env=clean,
-                          capture_output=True, text=True)
+    words = ["install", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "."]
+    if subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode != 0:  # ours stands outside the system's packages
+        words.append("--no-deps")
+        clean["PYTHONPATH"] = os.path.dirname(os.path.dirname(np.__file__))
+    done = subprocess.run([*pip, *words], cwd=ROOT, env=clean, capture_output=True, text=True)
     report("pip install --no-build-isolation .", None if done.returncode == 0 else done.stdout + done.stderr)
     if done.returncode != 0:
         return
