@@ -90,15 +90,19 @@ static void judge_read(prover *p, place *at, worst *found)
     const kernel_array *a = at->array;
     sets_question(m->sets);
     int_set *cells = cells_of(m, at);
-    if (one_covers(m, at, cells))
+    bool apart = a->space == SPACE_SHARED && (m->roles || m->kernel->mbarriers.count);
+    if (!apart && one_covers(m, at, cells))
         return;
     sets_question(m->sets);
-    witness w = witness_of(m, never_written(m, at, cells), scope_names(m, at->scope), at->scope->depth);
+    int_set *never = apart ? unwritten_before(m, at, cells) : never_written(m, at, cells);
+    witness w = witness_of(m, never, scope_names(m, at->scope), at->scope->depth);
     if (w.verdict == VERDICT_PROVED)
         return;
     const char *why = place_imprecise(m, at, false);
     if (!why)
         why = array_inexact(m, a, ACCESS_WRITE);
+    if (!why && apart && (m->rings_why || m->flight_why))
+        why = m->rings_why ? m->rings_why : m->flight_why;
     if (!why && a->use == USE_WORKSPACE)
         why = "a workspace that another kernel may have written";
     if (w.verdict == VERDICT_REFUTED && !why) {

@@ -142,7 +142,11 @@ static interval nested_value(model *m, const kernel_value *v, bool *wraps, int n
     case KERNEL_SUB: computed = true; r = clamp((interval){x[0].lo - x[1].hi, x[0].hi - x[1].lo}); break;
     case KERNEL_NEG: computed = true; r = clamp((interval){-x[0].hi, -x[0].lo}); break;
     case KERNEL_MUL: computed = true; r = interval_product(x[0], x[1]); break;
-    case KERNEL_SHL: computed = true; break;
+    case KERNEL_SHL:
+        computed = true;
+        if (x[1].lo >= 0 && x[1].hi <= 62)
+            r = interval_product(x[0], (interval){(wide)1 << x[1].lo, (wide)1 << x[1].hi});
+        break;
     case KERNEL_PREFIX_SELECT:
     case KERNEL_MIN:
     case KERNEL_MAX: r = either(x[0], x[1]); break;

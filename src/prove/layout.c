@@ -86,6 +86,30 @@ static finding judge_constant_strides(model *m, const kernel_array *a)
     return proved();
 }
 
+/* Row after row: each stride is at least the next one times its extent, in every launch. */
+static bool each_beyond_the_last(model *m, const kernel_array *a)
+{
+    sets *z = m->sets;
+    int64_t last;
+    if (!a->rank || !ix_is_const(a->layout.strides[a->rank - 1], &last) || last < 1)
+        return false;
+    for (int d = 0; d + 1 < a->rank; d++) {
+        sets_question(z);
+        index_expr *reach = ix_mul(m->arena, a->layout.strides[d + 1], a->dims[d + 1]);
+        affine *room = affine_of(m, 0, ix_sub(m->arena, a->layout.strides[d], reach));
+        affine *some = affine_of(m, 0, ix_sub(m->arena, a->layout.strides[d], ix_const(m->arena, 1)));
+        int_set *launches = sets_intersect(z, domain_of(m, m->scopes.at[0]), parameter_limit(m, 0));
+        int_set *cells = affine_nonnegative(m, affine_of(m, 0, ix_sub(m->arena, a->dims[d + 1], ix_const(m->arena, 1))));
+        if (!room || !some || !cells)
+            return false;
+        /* no cells, nothing to tell apart */
+        launches = sets_intersect(z, launches, cells);
+        if (sets_is_subset(z, launches, sets_intersect(z, affine_nonnegative(m, room), affine_nonnegative(m, some))) != TRI_YES)
+            return false;
+    }
+    return true;
+}
+
 /* Symbolic strides: a dense order of the dimensions, each stride the product of a smaller one and its extent. */
 static finding judge_strides(model *m, const kernel_array *a)
 {
@@ -94,6 +118,8 @@ static finding judge_strides(model *m, const kernel_array *a)
         return constant;
     bool used[32] = {false};
     index_expr *next = ix_const(m->arena, 1);
+    if (each_beyond_the_last(m, a))
+        return proved();
     for (int step = 0; step < a->rank; step++) {
         int found = -1;
         for (int d = a->rank - 1; d >= 0 && found < 0; d--)

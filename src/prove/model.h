@@ -237,6 +237,9 @@ int_set *pair_same_block(model *m, const pair_space *s, int_set *x);
 int_set *pair_before(model *m, const pair_space *s);
 /* Where what a does to this space happens before what b does to it, a and b in different threads, by barriers. */
 int_set *pair_ordered(model *m, const pair_space *s, memory_space space);
+/* More than one barrier, some of them of some threads only: order may come from several, one after another. */
+bool barriers_are_partial(const model *m);
+int_set *pair_chained(model *m, const pair_space *s, memory_space space, bool *exact); /* by two; *exact false: more might order more */
 /* The same, in one thread or two, by everything that orders. */
 int_set *pair_happens_before(model *m, const pair_space *s, memory_space space);
 
@@ -259,6 +262,10 @@ int_set *pair_through(model *m, const pair_space *s, position u, int_set *first,
 /* Where a (NULL: a segment of ordinary accesses) has ended before b begins. */
 int_set *flight_before(model *m, const pair_space *s, const place *a, memory_space space);
 int_set *flight_unended(model *m, place *p);
+
+/* ---- written.c ---- */
+/* The cells of a read, over [its dimensions, cell], that no write is known to happen before: for kernels whose threads run apart. */
+int_set *unwritten_before(model *m, place *reader, int_set *cells);
 
 /* ---- uniform.c ---- */
 /* Whether the value is the same for all threads of one instance of the level. */
@@ -321,6 +328,7 @@ void judge_bounds(prover *p);
 void judge_race(prover *p);
 void judge_thread_races(prover *p);
 void judge_rings(prover *p);
+void judge_units(prover *p);
 void judge_initialised(prover *p);
 void judge_coverage(prover *p);
 void judge_update_order(prover *p);

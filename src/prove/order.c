@@ -142,4 +142,5 @@ void judge_order(prover *p)
     if (fine)
         prover_proved(p, p->kernel->name, p->kernel->span);
     judge_rings(p);
+    judge_units(p);
 }

@@ -259,6 +259,13 @@ void judge_overflow(prover *p)
             judge_expression(&o, m->scopes.at[0], p->kernel->arrays.at[i]->space == SPACE_GHOST ? NULL : p->kernel->arrays.at[i]->dims[d],
                              p->kernel->arrays.at[i]->span, 0);
     judge_region(&o, m->root);
+    for (int i = 0; i < m->meetings.count; i++) {
+        judge_expression(&o, m->meetings.at[i].scope, m->meetings.at[i].stmt->slot, m->meetings.at[i].stmt->span, 0);
+        judge_expression(&o, m->meetings.at[i].scope, m->meetings.at[i].stmt->phase, m->meetings.at[i].stmt->span, 0);
+    }
+    for (int i = 0; i < m->breaks.count; i++)
+        if (m->breaks.at[i]->kind == SCOPE_GUARD && m->breaks.at[i]->parent)
+            judge_condition(&o, m->breaks.at[i]->parent, m->breaks.at[i]->guard, p->kernel->span, 0);
     for (int i = 0; i < p->kernel->arrays.count; i++)
         if (p->kernel->arrays.at[i]->space != SPACE_GHOST && model_touched(m, p->kernel->arrays.at[i], ACCESS_READ | ACCESS_WRITE))
             judge_offsets(&o, p->kernel->arrays.at[i]);

@@ -27,7 +27,7 @@ typedef struct races {
     memory_space space;
     node_list nodes;
     finding worst;
-    bool gave_up;
+    bool gave_up, chains_unknown;
 } races;
 
 static region *child_at(const region *r, int i) { return r->children.at[i]; }
@@ -137,28 +137,56 @@ static void prefix_of(const model *m, const pair_space *s, const int64_t *dims, 
                                                                            : (second ? s->rest_b : s->rest_a) + i - t - n];
 }
 
-static bool uses_fences_and_atomics(const model *m)
+static bool uses_fences_and_atomics(const model *m, memory_space space)
 {
     bool fence = false, atomic = false;
     for (int i = 0; i < m->meetings.count; i++)
-        fence = fence || (m->meetings.at[i].stmt->kind == KSTMT_FENCE && !m->meetings.at[i].stmt->proxy);
+        fence = fence || (m->meetings.at[i].stmt->kind == KSTMT_FENCE && !m->meetings.at[i].stmt->proxy &&
+                          (m->meetings.at[i].stmt->spaces & 1u << space));
     for (int i = 0; i < m->places.count; i++)
         atomic = atomic || m->places.at[i]->atomic;
     return fence && atomic;
 }
 
-static bool partial_barriers(const model *m)
+/* Whether the expression uses the variable, lets seen through. */
+static bool depends_on(model *m, const index_expr *x, const index_var *v, int nesting)
 {
-    bool partial = false;
-    int barriers = 0;
-    for (int i = 0; i < m->meetings.count; i++) {
-        const kernel_stmt *s = m->meetings.at[i].stmt;
-        if (s->kind != KSTMT_BARRIER)
+    if (!x || nesting > 300)
+        return x != NULL;
+    if (x->op == IX_CONST)
+        return false;
+    if (x->op == IX_VAR)
+        return x->var == v || (model_knows(m, x->var) && m->definition[x->var->id] && depends_on(m, m->definition[x->var->id], v, nesting + 1));
+    return depends_on(m, x->a, v, nesting + 1) || depends_on(m, x->b, v, nesting + 1);
+}
+
+static bool condition_depends_on(model *m, const cond *c, const index_var *v, int nesting)
+{
+    if (!c || nesting > 300)
+        return c != NULL;
+    return depends_on(m, c->x, v, 0) || depends_on(m, c->y, v, 0) || condition_depends_on(m, c->a, v, nesting + 1) ||
+           condition_depends_on(m, c->b, v, nesting + 1);
+}
+
+/* Whether data decides where or whether the access is made. */
+static bool uses_data(model *m, const place *p)
+{
+    for (const scope *s = p->scope; s; s = s->parent) {
+        if (s->kind != SCOPE_VALUE)
             continue;
-        barriers++;
-        partial = partial || s->participants || s->scope > LEVEL_BLOCK;
+        const index_var *v = s->var;
+        bool uses = depends_on(m, p->active, v, 0);
+        for (int d = 0; d < p->array->rank; d++)
+            uses = uses || depends_on(m, p->indices[d], v, 0) || (p->extents && depends_on(m, p->extents[d], v, 0));
+        for (const scope *g = p->scope; g && g != s; g = g->parent) {
+            uses = uses || (g->guard && condition_depends_on(m, g->guard, v, 0));
+            if (g->kind == SCOPE_LOOP)
+                uses = uses || depends_on(m, g->stmt->lo, v, 0) || depends_on(m, g->stmt->hi, v, 0);
+        }
+        if (uses)
+            return true;
     }
-    return partial && barriers > 1;
+    return false;
 }
 
 static const char *access_words(const place *p)
@@ -198,18 +226,21 @@ static void keep(races *q, const pair_space *s, const node *a, const node *b, ac
     place *one = place_at(q, a, use_a, w.values, prefix, cell);
     prefix_of(m, s, w.dims, true, prefix);
     place *two = place_at(q, b, use_b, w.values, prefix, cell);
-    const char *why = !one || !two ? "an access that was not found again" : place_imprecise(m, one, false);
+    const char *why = !one || !two ? "an access that was not found again" : NULL;
+    bool related = !why && uses_data(m, one) && uses_data(m, two); /* some data would do for each; for both, it is not known */
     if (!why)
-        why = place_imprecise(m, two, false);
+        why = place_imprecise(m, one, !related);
+    if (!why)
+        why = place_imprecise(m, two, !related);
     if (!why && m->rings_why)
         why = m->rings_why;
     if (!why && m->flight_why)
         why = m->flight_why;
-    if (!why && uses_fences_and_atomics(m))
+    if (!why && uses_fences_and_atomics(m, q->space))
         why = "order that fences and atomics may make";
     if (!why && one->collective && two->collective && one != two && one->holder == two->holder)
         why = "which lanes hold the elements of a fragment";
-    if (!why && partial_barriers(m))
+    if (!why && q->chains_unknown)
         why = "order that several barriers of some threads may make together";
     if (why && f->found)
         return;
@@ -306,6 +337,16 @@ static void ask(races *q, const node *a, const node *b, access_use use_a, access
                 continue;
             int_set *bad = sets_subtract(z, piece, ordered);
             tri none = sets_is_empty(z, bad);
+            if (none == TRI_NO && barriers_are_partial(m)) { /* several barriers one after another may do it */
+                bool exact = true;
+                int_set *chains = pair_chained(m, &s, q->space, &exact);
+                int_set *back_chains = sets_remap(z, pair_chained(m, &back, q->space, &exact), s.dims, from);
+                sets_question(z);
+                chains = sets_insert(z, sets_union(z, chains, back_chains), s.dims, rank);
+                bad = sets_subtract(z, bad, chains);
+                none = sets_is_empty(z, bad);
+                q->chains_unknown = !exact;
+            }
             if (none == TRI_YES)
                 continue;
             if (none == TRI_UNKNOWN)

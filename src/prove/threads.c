@@ -247,3 +247,73 @@ int_set *pair_ordered(model *m, const pair_space *s, memory_space space)
     VEC_PUSH(m->arena, m->orders, k);
     return all;
 }
+
+/* ---- several barriers, one after another ---- */
+
+bool barriers_are_partial(const model *m)
+{
+    bool partial = false;
+    int barriers = 0;
+    for (int i = 0; i < m->meetings.count; i++) {
+        const kernel_stmt *s = m->meetings.at[i].stmt;
+        if (s->kind != KSTMT_BARRIER)
+            continue;
+        barriers++;
+        partial = partial || s->participants || s->scope > LEVEL_BLOCK;
+    }
+    return partial && barriers > 1;
+}
+
+/* a, then a barrier of its thread and another thread r, then (r) a barrier of r and b's thread, then b. */
+static int_set *two_barriers(model *m, const pair_space *s, memory_space space)
+{
+    sets *z = m->sets;
+    int t = m->task_dims, n = m->thread_dims;
+    int_set *all = sets_empty(z, s->dims);
+    for (int i = 0; i < m->meetings.count; i++) {
+        const meeting *u = &m->meetings.at[i];
+        if (u->stmt->kind != KSTMT_BARRIER || !(u->stmt->spaces & 1u << space))
+            continue;
+        position at = {u->scope, u->region, u->region->index};
+        pair_space before = pair_of(m, s->a, at), after = pair_of(m, at, s->b);
+        sets_question(z);
+        int_set *first = meet_at(m, &before, u->stmt, pair_before(m, &before)), *second = pair_ordered(m, &after, space);
+        first = sets_intersect(z, first, pair_second(m, &before, domain_of(m, u->scope), 0));
+        /* [pair, (tasks of u,) threads of u, rest of u] */
+        int own = s->dims, threads = own + s->tasks_b, rest = threads + n, total = rest + at.scope->depth - t - n;
+        int *from = NEW_ARRAY(m->arena, int, total + 1);
+        for (int side = 0; side < 2; side++) {
+            const pair_space *of = side ? &after : &before;
+            for (int k = 0; k < at.scope->depth; k++)
+                from[side ? dim_a(m, of, k) : dim_b(m, of, k)] = k < t ? (s->tasks_b ? own + k : k) : k < t + n ? threads + k - t : rest + k - t - n;
+            const scope *end = side ? s->b.scope : s->a.scope;
+            for (int k = 0; k < end->depth; k++)
+                from[side ? dim_b(m, of, k) : dim_a(m, of, k)] = side ? dim_b(m, s, k) : dim_a(m, s, k);
+            int_set *x = sets_remap(z, side ? second : first, total, from);
+            if (side)
+                second = x;
+            else
+                first = x;
+        }
+        sets_question(z);
+        int_set *x = sets_project(z, sets_intersect(z, first, second), s->dims, total - s->dims);
+        all = sets_union(z, all, x);
+    }
+    return sets_simplify(z, all);
+}
+
+int_set *pair_chained(model *m, const pair_space *s, memory_space space, bool *exact)
+{
+    int_set *all = two_barriers(m, s, space);
+    /* if two barriers order no more than one from any barrier on, neither do more */
+    for (int i = 0; i < m->meetings.count && *exact; i++) {
+        const meeting *u = &m->meetings.at[i];
+        if (u->stmt->kind != KSTMT_BARRIER || !(u->stmt->spaces & 1u << space))
+            continue;
+        pair_space after = pair_of(m, (position){u->scope, u->region, u->region->index}, s->b);
+        int_set *two = two_barriers(m, &after, space), *one = pair_ordered(m, &after, space);
+        sets_question(m->sets);
+        *exact = sets_is_subset(m->sets, two, one) == TRI_YES;
+    }
+    return all;
+}
