@@ -63,7 +63,7 @@ static void arithmetic_element(const oracle *o, tile_op op, double x, double ex,
         for (int64_t i = 0; i < n; i++) {                                                                                        \
             double r = result, b = error;                                                                                        \
             double rounded = b + unit * (fabs(r) + b) + absolute;                                                                \
-            b = (b == 0) & ((double)(float)r == r) ? 0.0 : rounded;                                                              \
+            b = ((b == 0) & ((double)(float)r == r)) ? 0.0 : rounded;                                                            \
             v[i] = r;                                                                                                            \
             e[i] = b;                                                                                                            \
             wild |= !(fabs(r) + b < 0x1p127);                                                                                    \
