@@ -52,15 +52,24 @@ static int_set *loop_domain(model *m, scope *s, int_set *domain)
     return sets_intersect(m->sets, domain, own);
 }
 
+static const kernel_value *converted(const kernel_value *v)
+{
+    while (v->op == KERNEL_CONVERT)
+        v = v->operands[0];
+    return v;
+}
+
 /* Two values gathered from one array are related where they come from one cell; that relation is not kept. */
 static bool gathers_again(const scope *s)
 {
-    const kernel_value *v = s->stmt->value;
+    const kernel_value *v = converted(s->stmt->value);
     if (v->op != KERNEL_LOAD)
         return true;
-    for (const scope *o = s->parent; o; o = o->parent)
-        if (o->kind == SCOPE_VALUE && (o->stmt->value->op != KERNEL_LOAD || o->stmt->value->access.array == v->access.array))
+    for (const scope *o = s->parent; o; o = o->parent) {
+        const kernel_value *other = o->kind == SCOPE_VALUE ? converted(o->stmt->value) : NULL;
+        if (other && (other->op != KERNEL_LOAD || other->access.array == v->access.array))
             return true;
+    }
     return false;
 }
 

@@ -8,13 +8,17 @@ static position position_of(const meeting *t) { return (position){t->scope, t->r
 int_set *pair_happens_before(model *m, const pair_space *s, memory_space space)
 {
     sets *z = m->sets;
-    int_set *own = pair_same_thread(m, s, pair_before(m, s), m->thread_dims);
+    int_set *own;
+    if (order_known(m, s->a.region, s->b.region, NULL, space, ORDER_ALL, &own))
+        return own;
+    own = pair_same_thread(m, s, pair_before(m, s), m->thread_dims);
     if (m->persistent)
         own = pair_same_block(m, s, own);
     own = sets_union(z, own, pair_ordered(m, s, space));
     if (rings_known(m))
         own = sets_union(z, own, rings_order(m, s, space, NULL));
-    return sets_simplify(z, own);
+    sets_question(z);
+    return order_keep(m, s->a.region, s->b.region, NULL, space, ORDER_ALL, sets_simplify(z, own));
 }
 
 /* Over [dimensions of the position, v]: v is the expression. NULL: not affine. */
@@ -25,8 +29,18 @@ static int_set *equal_to(model *m, position at, index_expr *x)
     return e ? affine_zero(m, affine_subtract(m, affine_dim(m, dims, dims - 1), e)) : NULL;
 }
 
-/* Where the wait covers the access: same thread, and of the groups committed since, no more are left in flight than were made later. */
+static int_set *find_covered(model *m, const place *p, position at, const meeting *wait);
+
 static int_set *covered_by(model *m, const place *p, position at, const meeting *wait)
+{
+    int_set *x;
+    if (order_known(m, at.region, wait->region, p, SPACE_SHARED, ORDER_COVERED, &x))
+        return x;
+    return order_keep(m, at.region, wait->region, p, SPACE_SHARED, ORDER_COVERED, find_covered(m, p, at, wait));
+}
+
+/* Where the wait covers the access: same thread, and of the groups committed since, no more are left in flight than were made later. */
+static int_set *find_covered(model *m, const place *p, position at, const meeting *wait)
 {
     sets *z = m->sets;
     position w = position_of(wait);
@@ -63,7 +77,10 @@ int_set *flight_before(model *m, const pair_space *s, const place *a, memory_spa
         return pair_happens_before(m, s, space);
     if (a->stmt->kind == KSTMT_COPY && a->stmt->name) /* ends with the phase that it signals */
         return rings_known(m) ? rings_order(m, s, space, a) : sets_empty(z, s->dims);
-    int_set *all = sets_empty(z, s->dims);
+    int_set *all;
+    if (order_known(m, s->a.region, s->b.region, a, space, ORDER_ENDED, &all))
+        return all;
+    all = sets_empty(z, s->dims);
     for (int i = 0; i < m->meetings.count; i++) {
         const meeting *t = &m->meetings.at[i];
         if (!waits_for(t, a))
@@ -79,7 +96,7 @@ int_set *flight_before(model *m, const pair_space *s, const place *a, memory_spa
         sets_question(z);
         all = sets_union(z, all, pair_through(m, s, position_of(t), covered, then, false));
     }
-    return sets_simplify(z, all);
+    return order_keep(m, s->a.region, s->b.region, a, space, ORDER_ENDED, sets_simplify(z, all));
 }
 
 /* Where the access never ends: no wait covers it, no phase completes with it. */

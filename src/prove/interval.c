@@ -117,6 +117,22 @@ static interval type_interval(element_type t)
 
 static interval either(interval x, interval y) { return (interval){x.lo < y.lo ? x.lo : y.lo, x.hi > y.hi ? x.hi : y.hi}; }
 
+static interval nested_value(model *m, const kernel_value *v, bool *wraps, int nesting);
+
+/* A let that no index expression uses is no dimension: its value tells. */
+static interval let_interval(model *m, const kernel_stmt *let, int nesting)
+{
+    const index_var *v = let->var;
+    if (let->kind != KSTMT_LET || !model_knows(m, v) || m->definition[v->id] || m->scope_of[v->id])
+        return variable_interval(m, v, 0);
+    if (!m->intervals[v->id]) {
+        interval x = nested_value(m, let->value, NULL, nesting + 1);
+        m->intervals[v->id] = NEW(m->arena, interval);
+        *m->intervals[v->id] = clamp(x);
+    }
+    return *m->intervals[v->id];
+}
+
 static interval nested_value(model *m, const kernel_value *v, bool *wraps, int nesting)
 {
     interval x[3] = {ANYTHING, ANYTHING, ANYTHING}, r = ANYTHING, type = type_interval(v->type);
@@ -128,7 +144,7 @@ static interval nested_value(model *m, const kernel_value *v, bool *wraps, int n
     switch (v->op) {
     case KERNEL_CONST: r = v->number > -1e15 && v->number < 1e15 ? (interval){(int64_t)v->number, (int64_t)v->number} : r; break;
     case KERNEL_INDEX: r = interval_of(m, v->index); break;
-    case KERNEL_REF: r = v->let->var ? variable_interval(m, v->let->var, 0) : r; break;
+    case KERNEL_REF: r = v->let->var ? let_interval(m, v->let, nesting) : r; break;
     case KERNEL_IOTA: r = (interval){0, v->lanes - 1}; break;
     case KERNEL_LOAD:
         if (v->access.array->element_bound && v->access.array->use == USE_IN) /* a masked lane loads 0 */

@@ -144,7 +144,7 @@ typedef struct model {
     struct ring_list *rings;    /* ring.c */
     const char *rings_why;
     const char *flight_why;     /* why the end of some copy is not known; NULL: all are */
-    VEC(struct known_order *) orders; /* threads.c: answers kept */
+    VEC(struct known_order *) orders; /* answers kept: by the places' regions, the space and the question */
     VEC(place *) places;        /* all, in program order */
     VEC(let_place) lets;
     VEC(scope *) scopes;
@@ -233,6 +233,10 @@ int_set *pair_second(model *m, const pair_space *s, int_set *x, int more);
 int_set *pair_equal(model *m, const pair_space *s, int_set *x, int first, int second); /* two dimensions are equal */
 int_set *pair_same_thread(model *m, const pair_space *s, int_set *x, int levels); /* equal in the first `levels` thread ids */
 int_set *pair_same_block(model *m, const pair_space *s, int_set *x);
+/* Answers about two places, kept. `what` is the question; `of` more that it is about. */
+typedef enum order_question { ORDER_BARRIERS, ORDER_CHAINS, ORDER_ALL, ORDER_RINGS, ORDER_ENDED, ORDER_COVERED, ORDER_ARRIVED, ORDER_WAITED } order_question;
+bool order_known(const model *m, const region *a, const region *b, const void *of, memory_space space, order_question what, int_set **set);
+int_set *order_keep(model *m, const region *a, const region *b, const void *of, memory_space space, order_question what, int_set *set);
 /* Where a stands before b in the order of the program, which all threads share. */
 int_set *pair_before(model *m, const pair_space *s);
 /* Where what a does to this space happens before what b does to it, a and b in different threads, by barriers. */

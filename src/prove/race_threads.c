@@ -189,6 +189,18 @@ static bool uses_data(model *m, const place *p)
     return false;
 }
 
+/* Why the place's set may hold accesses that never happen, values that it does not use left aside. */
+static const char *imprecise_but_for_values(model *m, place *p)
+{
+    cells_of(m, p);
+    if (p->not_affine)
+        return p->not_affine;
+    for (const scope *s = p->scope; s; s = s->parent)
+        if (s->kind != SCOPE_VALUE && (s->own_loose || s->kind == SCOPE_DATA_GUARD || s->kind == SCOPE_TRIP || s->may_stop))
+            return s->why ? s->why : "a condition that is not affine";
+    return NULL;
+}
+
 static const char *access_words(const place *p)
 {
     if (!p)
@@ -229,9 +241,9 @@ static void keep(races *q, const pair_space *s, const node *a, const node *b, ac
     const char *why = !one || !two ? "an access that was not found again" : NULL;
     bool related = !why && uses_data(m, one) && uses_data(m, two); /* some data would do for each; for both, it is not known */
     if (!why)
-        why = place_imprecise(m, one, !related);
+        why = uses_data(m, one) ? place_imprecise(m, one, !related) : imprecise_but_for_values(m, one);
     if (!why)
-        why = place_imprecise(m, two, !related);
+        why = uses_data(m, two) ? place_imprecise(m, two, !related) : imprecise_but_for_values(m, two);
     if (!why && m->rings_why)
         why = m->rings_why;
     if (!why && m->flight_why)
@@ -315,7 +327,8 @@ static void ask(races *q, const node *a, const node *b, access_use use_a, access
     }
     other = sets_remap(z, other, s.dims, from);
     sets_question(z);
-    int_set *ordered = sets_insert(z, sets_simplify(z, sets_union(z, forth, other)), s.dims, rank);
+    int_set *ordered = sets_insert(z, sets_simplify(z, sets_union(z, forth, other)), s.dims, rank), *chains = NULL;
+    bool exact = true;
     for (int d = -1; d < n; d++) {
         if (d < 0 ? !asynchronous : (mine || m->thread_extents[d] < 2))
             continue;
@@ -338,14 +351,16 @@ static void ask(races *q, const node *a, const node *b, access_use use_a, access
             int_set *bad = sets_subtract(z, piece, ordered);
             tri none = sets_is_empty(z, bad);
             if (none == TRI_NO && barriers_are_partial(m)) { /* several barriers one after another may do it */
-                bool exact = true;
-                int_set *chains = pair_chained(m, &s, q->space, &exact);
-                int_set *back_chains = sets_remap(z, pair_chained(m, &back, q->space, &exact), s.dims, from);
+                if (!chains) {
+                    chains = pair_chained(m, &s, q->space, &exact);
+                    int_set *back_chains = sets_remap(z, pair_chained(m, &back, q->space, &exact), s.dims, from);
+                    sets_question(z);
+                    chains = sets_insert(z, sets_union(z, chains, back_chains), s.dims, rank);
+                }
                 sets_question(z);
-                chains = sets_insert(z, sets_union(z, chains, back_chains), s.dims, rank);
                 bad = sets_subtract(z, bad, chains);
                 none = sets_is_empty(z, bad);
-                q->chains_unknown = !exact;
+                q->chains_unknown = q->chains_unknown || !exact;
             }
             if (none == TRI_YES)
                 continue;

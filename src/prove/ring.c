@@ -167,7 +167,10 @@ static int_set *arrived_after(model *m, const ring *r, position at, memory_space
 {
     sets *z = m->sets;
     int d = at.scope->depth;
-    int_set *all = sets_empty(z, d + 1);
+    int_set *all;
+    if (order_known(m, at.region, NULL, r, plain ? SPACE_GHOST : space, ORDER_ARRIVED, &all))
+        return all;
+    all = sets_empty(z, d + 1);
     for (int i = 0; i < r->arrivals.count; i++) {
         const meeting *t = r->arrivals.at[i];
         pair_space s = pair_of(m, at, position_of(t));
@@ -185,7 +188,7 @@ static int_set *arrived_after(model *m, const ring *r, position at, memory_space
         x = sets_project(z, x, s.threads_b, m->thread_dims);
         all = sets_union(z, all, x);
     }
-    return sets_simplify(z, all);
+    return order_keep(m, at.region, NULL, r, plain ? SPACE_GHOST : space, ORDER_ARRIVED, sets_simplify(z, all));
 }
 
 /* Over [dimensions of the wait, o]: the completion that it waits for. */
@@ -210,7 +213,10 @@ static int_set *waited_before(model *m, const ring *r, position at, memory_space
 {
     sets *z = m->sets;
     int d = at.scope->depth;
-    int_set *all = sets_empty(z, d + 1);
+    int_set *all;
+    if (order_known(m, at.region, NULL, r, space, ORDER_WAITED, &all))
+        return all;
+    all = sets_empty(z, d + 1);
     for (int i = 0; i < r->waits.count; i++) {
         const meeting *t = r->waits.at[i];
         pair_space s = pair_of(m, position_of(t), at);
@@ -222,7 +228,7 @@ static int_set *waited_before(model *m, const ring *r, position at, memory_space
         x = sets_project(z, x, s.threads_a, m->thread_dims);
         all = sets_union(z, all, x);
     }
-    return sets_simplify(z, all);
+    return order_keep(m, at.region, NULL, r, space, ORDER_WAITED, sets_simplify(z, all));
 }
 
 /* ---- the closure ---- */
@@ -347,7 +353,10 @@ static int_set *lands_with(model *m, const ring *r, const place *p, position at)
 int_set *rings_order(model *m, const pair_space *s, memory_space space, const place *landing)
 {
     sets *z = m->sets;
-    int_set *all = sets_empty(z, s->dims);
+    int_set *all;
+    if (order_known(m, s->a.region, s->b.region, landing, space, ORDER_RINGS, &all))
+        return all;
+    all = sets_empty(z, s->dims);
     for (int i = 0; i < m->rings->count; i++) {
         const ring *r = &m->rings->at[i];
         if (landing && strcmp(landing->stmt->name, r->barrier->name))
@@ -363,7 +372,8 @@ int_set *rings_order(model *m, const pair_space *s, memory_space space, const pl
             all = sets_union(z, all, through(m, s, i, j, x, y));
         }
     }
-    return sets_simplify(z, all);
+    sets_question(z);
+    return order_keep(m, s->a.region, s->b.region, landing, space, ORDER_RINGS, sets_simplify(z, all));
 }
 
 /* ---- what must hold of arrivals and waits ---- */

@@ -136,7 +136,29 @@ int_set *pair_before(model *m, const pair_space *s)
 
 /* ---- barriers ---- */
 
-struct known_order { const region *a, *b; memory_space space; int_set *set; };
+struct known_order { const region *a, *b; const void *of; memory_space space; order_question what; int_set *set; };
+
+bool order_known(const model *m, const region *a, const region *b, const void *of, memory_space space, order_question what, int_set **set)
+{
+    for (int i = 0; i < m->orders.count; i++) {
+        const struct known_order *k = m->orders.at[i];
+        if (k->a == a && k->b == b && k->of == of && k->space == space && k->what == what) {
+            *set = k->set;
+            return true;
+        }
+    }
+    return false;
+}
+
+int_set *order_keep(model *m, const region *a, const region *b, const void *of, memory_space space, order_question what, int_set *set)
+{
+    if (!set) /* no answer: to be asked again */
+        return NULL;
+    struct known_order *k = NEW(m->arena, struct known_order);
+    *k = (struct known_order){a, b, of, space, what, set};
+    VEC_PUSH(m->arena, m->orders, k);
+    return set;
+}
 
 /* The threads that take part, over [task ids, thread ids]; C mentions ids alone. */
 static int_set *taking_part(model *m, const cond *c)
@@ -228,12 +250,10 @@ static int_set *barrier_between(model *m, const pair_space *s, const meeting *u)
 int_set *pair_ordered(model *m, const pair_space *s, memory_space space)
 {
     sets *z = m->sets;
-    for (int i = 0; i < m->orders.count; i++) {
-        const struct known_order *k = m->orders.at[i];
-        if (k->a == s->a.region && k->b == s->b.region && k->space == space)
-            return k->set;
-    }
-    int_set *all = sets_empty(z, s->dims);
+    int_set *all;
+    if (order_known(m, s->a.region, s->b.region, NULL, space, ORDER_BARRIERS, &all))
+        return all;
+    all = sets_empty(z, s->dims);
     for (int i = 0; i < m->meetings.count; i++) {
         const meeting *u = &m->meetings.at[i];
         if (u->stmt->kind != KSTMT_BARRIER || !(u->stmt->spaces & 1u << space))
@@ -241,11 +261,7 @@ int_set *pair_ordered(model *m, const pair_space *s, memory_space space)
         sets_question(z);
         all = sets_union(z, all, barrier_between(m, s, u));
     }
-    all = sets_simplify(z, all);
-    struct known_order *k = NEW(m->arena, struct known_order);
-    *k = (struct known_order){s->a.region, s->b.region, space, all};
-    VEC_PUSH(m->arena, m->orders, k);
-    return all;
+    return order_keep(m, s->a.region, s->b.region, NULL, space, ORDER_BARRIERS, sets_simplify(z, all));
 }
 
 /* ---- several barriers, one after another ---- */
@@ -269,7 +285,10 @@ static int_set *two_barriers(model *m, const pair_space *s, memory_space space)
 {
     sets *z = m->sets;
     int t = m->task_dims, n = m->thread_dims;
-    int_set *all = sets_empty(z, s->dims);
+    int_set *all;
+    if (order_known(m, s->a.region, s->b.region, NULL, space, ORDER_CHAINS, &all))
+        return all;
+    all = sets_empty(z, s->dims);
     for (int i = 0; i < m->meetings.count; i++) {
         const meeting *u = &m->meetings.at[i];
         if (u->stmt->kind != KSTMT_BARRIER || !(u->stmt->spaces & 1u << space))
@@ -299,7 +318,7 @@ static int_set *two_barriers(model *m, const pair_space *s, memory_space space)
         int_set *x = sets_project(z, sets_intersect(z, first, second), s->dims, total - s->dims);
         all = sets_union(z, all, x);
     }
-    return sets_simplify(z, all);
+    return order_keep(m, s->a.region, s->b.region, NULL, space, ORDER_CHAINS, sets_simplify(z, all));
 }
 
 int_set *pair_chained(model *m, const pair_space *s, memory_space space, bool *exact)
