@@ -168,7 +168,7 @@ static void lower_tasks(lower *l)
         range_place *place = &l->place[r->id];
         index_expr *extent = lower_expression(l, r->extent), *tile = lower_expression(l, r->size);
         int64_t whole, constant;
-        *place = (range_place){ix_const(a, 0), extent, range_capacity(r), true};
+        *place = (range_place){.start = ix_const(a, 0), .count = extent, .capacity = range_capacity(r), .entered = true};
         bool one_tile = r->whole || ix_equal(extent, tile) || (ix_is_const(extent, &whole) && ix_is_const(tile, &constant) && constant >= whole);
         if (one_tile)
             continue;

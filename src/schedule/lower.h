@@ -23,6 +23,7 @@ typedef struct update {
 typedef struct range_place {
     index_expr *start;  /* index in its dimension of the tile's first element */
     index_expr *count;  /* elements in this tile */
+    index_expr *limit;  /* the same before predicates that relate ranges made it smaller; NULL: no different */
     int64_t capacity;   /* most elements a tile can have; -1 when not a compile-time constant */
     bool entered;       /* its task or loop encloses the current statement */
 } range_place;

@@ -38,6 +38,8 @@ void loop_bounds(point *p, const tile_range *r, bool steps, index_expr **lo, ind
             *guard = cond_and(a, *guard, t->x ? cond_compare(a, COND_LE, t->x, ix_const(a, 0)) : t->guard);
             continue;
         }
+        if (!refined && place->limit)
+            *hi = place->limit; /* what the predicate says exactly is said here */
         refined = true;
         rest = emit_index(p, rest);
         if (coefficient > 0) { /* c*v + rest <= 0: v <= floor(-rest / c) */
@@ -110,6 +112,8 @@ void open_blocked(point *p, tile_range *r, int block, block_body body, void *con
     loop_bounds(p, r, true, &lo, &hi, &guard);
     int64_t constant = -1;
     bool known = known_span(lo, hi, &constant);
+    if (!ix_is_const(lo, NULL))
+        block = 1;
     if (block > 1 && !(known && constant < block)) {
         kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), lo, ix_sub(a, hi, ix_const(a, block - 1)), block, span);
         point inner = point_copy(p);
@@ -125,14 +129,22 @@ void open_blocked(point *p, tile_range *r, int block, block_body body, void *con
     body(&inner, ix_var(a, s->var), 1, context);
 }
 
+/* Whether a range's bounds change from element to element of other ranges. */
+static bool bounds_move(lower *l, const tile_range *r, const index_expr *lo, const index_expr *hi)
+{
+    return !ix_is_const(lo, NULL) || !(ix_is_const(hi, NULL) || ix_equal(hi, l->place[r->id].count));
+}
+
 void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int vectors, bool whole_edge, vector_body body, void *context, source_span span)
 {
     lower *l = p->l;
     arena *a = l->arena;
     int64_t lanes = l->machine->vector_lanes, step = lanes * vectors, constant = -1;
     bool known = known_span(lo, hi, &constant);
+    /* Bounds that move from element to element: every vector goes behind its mask. Where whole vectors end would be a floor over several cases. */
+    bool moving = bounds_move(l, r, lo, hi);
     int64_t capacity = l->place[r->id].capacity; /* a tile that never holds a whole step needs the edge alone */
-    bool never_whole = (known && constant < step) || (capacity >= 0 && capacity < step);
+    bool never_whole = moving || (known && constant < step) || (capacity >= 0 && capacity < step);
     if (!never_whole) {
         kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), lo, ix_sub(a, hi, ix_const(a, step - 1)), step, span);
         point inner = point_copy(p);
@@ -243,9 +255,13 @@ static void elementwise_innermost(point *p, elementwise *e)
     int64_t lanes = l->machine->vector_lanes;
     index_expr *lo, *hi;
     cond *guard;
-    loop_bounds(p, r, true, &lo, &hi, &guard); /* a guarded range is never the vector range */
+    loop_bounds(p, r, false, &lo, &hi, &guard); /* a guarded range is never the vector range */
     if (!has_outside(l, e->value, NEW_ARRAY(a, unsigned char, l->value_count))) {
         open_vectors(p, r, lo, hi, 1, false, elementwise_vector, e, e->span);
+        return;
+    }
+    if (bounds_move(l, r, lo, hi)) {
+        scalar_stretch(p, e, lo, hi);
         return;
     }
     /* Whole vectors inside their arrays go unguarded; the others, and what is left over, one guarded element at a time. */

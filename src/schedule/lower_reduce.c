@@ -217,7 +217,7 @@ static void reduced_level(point *p, void *context)
     } else if (c.shape.vector_reduced) {
         index_expr *lo, *hi;
         cond *guard;
-        loop_bounds(p, c.shape.vector, true, &lo, &hi, &guard);
+        loop_bounds(p, c.shape.vector, false, &lo, &hi, &guard);
         open_vectors(p, c.shape.vector, lo, hi, c.vectors, true, reduced_vectors, &c, c.span);
     } else {
         reduction_step(p, &c);
@@ -372,7 +372,7 @@ static void result_level(point *p, void *context)
     } else if (c.shape.vector && !c.shape.vector_reduced && !c.vector_base) {
         index_expr *lo, *hi;
         cond *guard;
-        loop_bounds(p, c.shape.vector, true, &lo, &hi, &guard);
+        loop_bounds(p, c.shape.vector, false, &lo, &hi, &guard);
         open_vectors(p, c.shape.vector, lo, hi, c.shape.vectors, false, result_vectors, &c, c.span);
     } else if (c.shape.unrolled[0] && !c.base[0]) {
         open_blocked(p, c.shape.unrolled[0], c.shape.unroll[0], result_block, &c, c.span);

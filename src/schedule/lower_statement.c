@@ -352,8 +352,9 @@ static bool relax(lower *l, index_expr **x, const tile_range *r, bool *exact)
         index_expr *at = place->start;
         if (place->capacity != 1) {
             *exact = false;
+            /* The last element a tile can have, ragged or not: simpler to reason about, and the dimension's end still bounds the loop. */
             if (coefficient < 0)
-                at = ix_add(a, at, ix_sub(a, place->count, ix_const(a, 1)));
+                at = ix_add(a, at, ix_sub(a, place->capacity >= 0 ? ix_const(a, place->capacity) : place->count, ix_const(a, 1)));
         }
         *x = ix_add(a, ix_mul(a, ix_const(a, coefficient), at), rest);
     }
@@ -391,7 +392,7 @@ static void lower_loop_body(lower *l, const tile_stmt *s)
 }
 
 /* A loop over tiles of `size` elements. `count`: the elements of every tile, when that is known. */
-static void lower_tiles(lower *l, const tile_stmt *s, index_expr *lo, index_expr *hi, int64_t size, index_expr *count)
+static void lower_tiles(lower *l, const tile_stmt *s, index_expr *lo, index_expr *hi, index_expr *exact_hi, int64_t size, index_expr *count)
 {
     arena *a = l->arena;
     tile_range *r = s->range;
@@ -400,32 +401,34 @@ static void lower_tiles(lower *l, const tile_stmt *s, index_expr *lo, index_expr
     l->block = &loop->body;
     index_expr *start = ix_var(a, loop->var);
     range_place *place = &l->place[r->id];
-    *place = (range_place){start, count ? count : ix_const(a, 1), range_capacity(r), true};
+    *place = (range_place){.start = start, .count = count ? count : ix_const(a, 1), .capacity = range_capacity(r), .entered = true};
     if (size > 1 && !count)
         place->count = name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_min(a, ix_const(a, size), ix_sub(a, hi, start)));
     else if (size == 1)
         place->capacity = 1;
+    if (size > 1 && !count && !ix_equal(hi, exact_hi))
+        place->limit = ix_min(a, ix_const(a, size), ix_sub(a, exact_hi, start));
     lower_loop_body(l, s);
     l->block = outside;
 }
 
 /* The same with whole tiles apart from the last one, so that their threads need no guards. */
-static void lower_tiles_apart(lower *l, const tile_stmt *s, index_expr *lo, index_expr *hi, int64_t size)
+static void lower_tiles_apart(lower *l, const tile_stmt *s, index_expr *lo, index_expr *hi, index_expr *exact_hi, int64_t size)
 {
     arena *a = l->arena;
     int64_t first, last;
     if (size == 1) {
-        lower_tiles(l, s, lo, hi, size, NULL);
+        lower_tiles(l, s, lo, hi, exact_hi, size, NULL);
         return;
     }
     bool known = ix_is_const(lo, &first) && ix_is_const(hi, &last);
     if (!known || last - first >= size)
-        lower_tiles(l, s, lo, ix_sub(a, hi, ix_const(a, size - 1)), size, ix_const(a, size));
+        lower_tiles(l, s, lo, ix_sub(a, hi, ix_const(a, size - 1)), exact_hi, size, ix_const(a, size));
     if (known && (last - first) % size == 0)
         return;
     index_expr *span = ix_max(a, ix_const(a, 0), ix_sub(a, hi, lo));
     index_expr *whole = ix_mul(a, ix_const(a, size), ix_floordiv(a, span, ix_const(a, size)));
-    lower_tiles(l, s, name_index(l, l->block, arena_printf(a, "%s_edge", s->range->name), ix_add(a, lo, whole)), hi, size, NULL);
+    lower_tiles(l, s, name_index(l, l->block, arena_printf(a, "%s_edge", s->range->name), ix_add(a, lo, whole)), hi, exact_hi, size, NULL);
 }
 
 static void lower_loop(lower *l, const tile_stmt *s)
@@ -433,7 +436,7 @@ static void lower_loop(lower *l, const tile_stmt *s)
     arena *a = l->arena;
     tile_range *r = s->range;
     int64_t constant = 0;
-    index_expr *extent = lower_expression(l, r->extent), *tile = lower_expression(l, r->size), *lo = ix_const(a, 0), *hi = extent;
+    index_expr *extent = lower_expression(l, r->extent), *tile = lower_expression(l, r->size), *lo = ix_const(a, 0), *hi = extent, *exact_hi = extent;
     cond *before = NULL;
     bool one_tile = r->whole || ix_equal(extent, tile);
     int atoms_outside = l->atoms.count;
@@ -457,9 +460,12 @@ static void lower_loop(lower *l, const tile_stmt *s)
         } else if (ix_coefficient(a, x, r->var, &coefficient, &rest)) {
             refined = true;
             rest = lower_expression(l, rest);
-            if (coefficient > 0)
-                hi = ix_min(a, hi, ix_add(a, ix_floordiv(a, ix_sub(a, ix_const(a, 0), rest), ix_const(a, coefficient)), ix_const(a, 1)));
-            else
+            if (coefficient > 0) {
+                index_expr *end = ix_add(a, ix_floordiv(a, ix_sub(a, ix_const(a, 0), rest), ix_const(a, coefficient)), ix_const(a, 1));
+                hi = ix_min(a, hi, end);
+                if (exact)
+                    exact_hi = ix_min(a, exact_hi, end);
+            } else
                 lo = ix_max(a, lo, ix_ceildiv(a, rest, ix_const(a, -coefficient)));
         } else {
             exact = false;
@@ -480,16 +486,16 @@ static void lower_loop(lower *l, const tile_stmt *s)
     }
     range_place *place = &l->place[r->id];
     if (one_tile) {
-        *place = (range_place){lo, refined ? name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_sub(a, hi, lo)) : hi, range_capacity(r), true};
+        *place = (range_place){.start = lo, .count = refined ? name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_sub(a, hi, lo)) : hi, .capacity = range_capacity(r), .entered = true};
     } else {
         if (!ix_is_const(tile, &constant) || constant < 1) {
             lower_error(l, "E0592", r->span, "the tile size of `%s` has no constant value", r->name);
             return;
         }
         if (l->spreads)
-            lower_tiles_apart(l, s, lo, hi, constant);
+            lower_tiles_apart(l, s, lo, hi, exact_hi, constant);
         else
-            lower_tiles(l, s, lo, hi, constant, NULL);
+            lower_tiles(l, s, lo, hi, exact_hi, constant, NULL);
         l->block = outside;
         l->atoms.count = atoms_outside;
         return;
