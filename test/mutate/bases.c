@@ -1,5 +1,6 @@
 #include "bases.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "compile.h"
 #include <dirent.h>
 #include <stdlib.h>
@@ -27,13 +28,27 @@ static const struct {
 };
 
 /* Tiles so small that a launch of a few dozen elements has several of each: what lies beyond the first is then seen. The same on every
- * computer, unlike the model of this one. */
-static const machine_model small_machine = {.target = "c", .vector_lanes = 8, .vector_registers = 16, .private_bytes = 1 << 20,
-                                            .cache_bytes = 1 << 18, .workers = 2};
-enum { SMALL_TILE = 16 };
+ * computer, unlike the models of real machines. A task is one thread on the first, a block of threads on the second. */
+static const struct {
+    machine_model model;
+    const char *suffix;
+} machines[] = {
+    {{.target = "c", .vector_lanes = 8, .vector_registers = 16, .private_bytes = 1 << 20, .cache_bytes = 1 << 18, .workers = 2}, ""},
+    {{.target = "c", .vector_lanes = 4, .vector_registers = 16, .private_bytes = 1 << 14, .cache_bytes = 1 << 18, .workers = 2,
+      .subgroup_lanes = 8, .subgroups = 2, .shared_bytes = 1 << 16}, ", by a block"},
+};
+enum { SMALL_TILE = 16, MACHINES = sizeof machines / sizeof *machines };
 
 static bool wanted_name(const char *name, const char *wanted) {
     return !wanted || strstr(name, wanted);
+}
+
+/* Quick runs take a share of the kernels, always the same. */
+static bool passed_over(const mutation_bases *b, const char *name) {
+    char digits[HASH_DIGITS + 1];
+    hash_bytes(name, strlen(name), digits);
+    digits[6] = 0;
+    return b->one_in > 1 && strtol(digits, NULL, 16) % b->one_in != 0;
 }
 
 static void add_base(mutation_bases *out, const char *name, const kernel_ir *kernel, const char *given) {
@@ -49,9 +64,12 @@ static void add_base(mutation_bases *out, const char *name, const kernel_ir *ker
     const char *why = NULL;
     if (!k)
         why = arena_printf(a, "its printed text is refused: %s", diags.items.count ? diags.items.at[0]->message : "");
-    else if (!out->unproved_too && !prove_kernel(a, k, &mutation_limits, &p, &diags))
-        why = diags.items.count ? diags.items.at[0]->message : "not proved";
-    else if (!mutation_choose_launches(a, &b, given, 1, &why)) {
+    else if (!out->unproved_too && !prove_kernel(a, k, &mutation_limits, &p, &diags)) {
+        mutant_result r = {0};
+        mutation_run_witnesses(k, &p, &r);
+        out->wrongly_refuted += r.unconfirmed > 0;
+        why = arena_printf(a, "%s%s", r.unconfirmed ? "REFUTED, BUT IT BEHAVES: " : "", diags.items.count ? diags.items.at[0]->message : "not proved");
+    } else if (!mutation_choose_launches(a, &b, given, 1, &why)) {
         bool found = strncmp(why, "no launch", 9) != 0;
         out->misbehaving += found;
         why = found ? arena_printf(a, "PROVED, BUT IT MISBEHAVES %s", why) : why;
@@ -66,7 +84,8 @@ static void add_base(mutation_bases *out, const char *name, const kernel_ir *ker
     VEC_PUSH(a, out->items, b);
 }
 
-static bool lower_kernel(arena *a, const tile_module *m, const tile_kernel *source, lowering *out, bool small_tiles, diag_list *diags) {
+static bool lower(arena *a, const tile_module *m, const tile_kernel *source, const machine_model *machine, lowering *out, bool small_tiles,
+                  diag_list *diags) {
     compile_options o = {.sample_statics = true};
     compiled_kernel c = {.source = source};
     schedule_choice choice = {0};
@@ -79,37 +98,43 @@ static bool lower_kernel(arena *a, const tile_module *m, const tile_kernel *sour
             tile_binding t = {k->symbols.at[i]->name, SMALL_TILE};
             VEC_PUSH(a, tiles, t);
         }
-    if (!schedule_choose(a, m, k, &small_machine, tiles.at, tiles.count, &choice, diags))
+    if (!schedule_choose(a, m, k, machine, tiles.at, tiles.count, &choice, diags))
         return false;
     k = tile_specialise(a, k, choice.bindings.at, choice.bindings.count);
-    return k && lower_cpu(a, k, &small_machine, out, diags);
+    return k && lower_kernel(a, k, machine, out, diags);
+}
+
+static void add_lowered(mutation_bases *out, const char *name, const tile_module *m, const tile_kernel *k, const machine_model *machine) {
+    arena *a = out->arena;
+    lowering l = {0};
+    diag_list diags;
+    bool lowered = false;
+    for (int small = 1; small >= 0 && !lowered; small--) { /* not every kernel allows such tiles */
+        l = (lowering){0};
+        diag_init(&diags, a);
+        lowered = lower(a, m, k, machine, &l, small, &diags);
+    }
+    if (!lowered) {
+        const char *line = arena_printf(a, "%s: not lowered: %s", name, diags.items.count ? diags.items.at[0]->message : "");
+        VEC_PUSH(a, out->left_out, line);
+        return;
+    }
+    for (int v = 0; v < l.plan->variants.count; v++) {
+        kernel_simplify(l.plan->variants.at[v].kernel);
+        add_base(out, l.plan->variants.count > 1 ? arena_printf(a, "%s, variant %d", name, v) : name, l.plan->variants.at[v].kernel, NULL);
+    }
 }
 
 static void add_module(mutation_bases *out, const char *path, const char *wanted) {
-    arena *a = out->arena;
     diag_list diags;
-    diag_init(&diags, a);
-    tile_module *m = compile_load(a, path, NULL, &diags);
-    for (int i = 0; m && i < m->kernels.count; i++) {
-        const char *name = arena_printf(a, "%s: %s", path, m->kernels.at[i]->name);
-        if (!wanted_name(name, wanted))
-            continue;
-        lowering l = {0};
-        diag_init(&diags, a);
-        if (!lower_kernel(a, m, m->kernels.at[i], &l, true, &diags)) {
-            l = (lowering){0};
-            diag_init(&diags, a);
-            if (!lower_kernel(a, m, m->kernels.at[i], &l, false, &diags)) {
-                const char *line = arena_printf(a, "%s: not lowered: %s", name, diags.items.count ? diags.items.at[0]->message : "");
-                VEC_PUSH(a, out->left_out, line);
-                continue;
-            }
+    diag_init(&diags, out->arena);
+    tile_module *m = compile_load(out->arena, path, NULL, &diags);
+    for (int i = 0; m && i < m->kernels.count; i++)
+        for (int j = 0; j < MACHINES; j++) {
+            const char *name = arena_printf(out->arena, "%s: %s%s", path, m->kernels.at[i]->name, machines[j].suffix);
+            if (wanted_name(name, wanted) && !passed_over(out, name))
+                add_lowered(out, name, m, m->kernels.at[i], &machines[j].model);
         }
-        for (int v = 0; v < l.plan->variants.count; v++) {
-            kernel_simplify(l.plan->variants.at[v].kernel);
-            add_base(out, l.plan->variants.count > 1 ? arena_printf(a, "%s, variant %d", name, v) : name, l.plan->variants.at[v].kernel, NULL);
-        }
-    }
 }
 
 static void add_text(mutation_bases *out, const char *path, const char *wanted) {

@@ -8,7 +8,9 @@ typedef struct mutation_bases {
     VEC(mutation_base) items;
     VEC(const char *) left_out; /* "NAME: why": not proved, or nothing that the simulator can run */
     bool unproved_too;          /* kernels that are not proved are taken all the same: what the simulator says of their mutants */
-    int misbehaving;            /* kernels that the simulator refuses as they stand */
+    int one_in;                 /* of the lowered kernels only one in so many is taken, by its name; 0: all */
+    int misbehaving;            /* proved, but the simulator sees them misbehave as they stand */
+    int wrongly_refuted;        /* refuted, but they behave at the witness */
 } mutation_bases;
 
 /* Reads, lowers, proves every kernel whose name contains `wanted` (NULL: all), and finds launches for it. */

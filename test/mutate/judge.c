@@ -234,7 +234,7 @@ static bool runnable(arena *a, const kernel_ir *k, const char *launch, char *why
     return false;
 }
 
-static void run_witnesses(const kernel_ir *k, const proof *p, mutant_result *out) {
+void mutation_run_witnesses(const kernel_ir *k, const proof *p, mutant_result *out) {
     enum { TRIALS = 8, WITNESS_STEPS = 20000000 };
     for (int i = 0; i < p->items.count; i++) {
         const proof_item *item = &p->items.at[i];
@@ -310,7 +310,7 @@ void mutation_judge(const mutation_base *b, int site, const char *folder, mutant
         if (p.items.at[i].verdict == VERDICT_UNKNOWN)
             snprintf(out->reason, sizeof out->reason, "%.24s of `%.24s`: %.64s", p.items.at[i].property,
                      p.items.at[i].subject ? p.items.at[i].subject : "", p.items.at[i].explanation ? p.items.at[i].explanation : "");
-    run_witnesses(k, &p, out);
+    mutation_run_witnesses(k, &p, out);
     out->by_witness = !out->harmful && out->confirmed;
     out->harmful = out->harmful || out->confirmed;
     out->state = MUTANT_JUDGED;

@@ -41,6 +41,8 @@ bool mutation_choose_launches(arena *a, mutation_base *b, const char *given, uin
 /* Makes the mutant and judges it. Its text is kept in `folder` (NULL: nowhere) when the verdict is
  * wrong. */
 void mutation_judge(const mutation_base *b, int site, const char *folder, mutant_result *out);
+/* Runs the witness of each refuted property and counts them in `out`. */
+void mutation_run_witnesses(const kernel_ir *k, const proof *p, mutant_result *out);
 /* Whether a verdict contradicts the simulator: proved though harmful, or refuted at a witness that behaves. */
 bool mutation_is_wrong(const mutant_result *r);
 #endif

@@ -1,5 +1,5 @@
 /* Mutation: broken versions of every proved kernel, judged by the simulator and by the prover, who must agree.
- *   mutate [--count N] [--seed N] [--kernel PART] [--operator PART] [--keep FOLDER] [--seconds N] [--workers N] [--list] [--unproved]
+ *   mutate [--count N] [--seed N] [--kernel PART] [--one-in N] [--operator PART] [--keep FOLDER] [--seconds N] [--workers N] [--list] [--unproved]
  * Without --count every mutant is judged; with it so many, spread over the operators. Prints `ok NAME` and `FAIL NAME why` lines. */
 #define _DEFAULT_SOURCE
 #include "bases.h"
@@ -14,7 +14,7 @@
 enum { SECONDS_EACH = 120, MOST_WORKERS = 64 };
 
 typedef struct settings {
-    int count, seconds, workers;
+    int count, seconds, workers, one_in;
     uint64_t seed;
     const char *kernel, *operators, *keep;
     bool list, unproved;
@@ -218,6 +218,8 @@ static bool report_all(const mutation_run *r) {
         bool unknown = m->state == MUTANT_JUDGED && m->verdict == VERDICT_UNKNOWN && m->affine;
         if (m->state == MUTANT_CRASHED)
             print_mutant(r, i, "CRASHED");
+        else if (r->s.list && m->not_run)
+            print_mutant(r, i, "WITNESS NOT RUN");
         else if (mutation_is_wrong(m))
             print_mutant(r, i, m->verdict == VERDICT_PROVED ? "PROVED BUT HARMFUL" : "REFUTED BUT HARMLESS THERE");
         else if (unknown && (r->s.list || shown++ < 20))
@@ -230,6 +232,7 @@ static bool report_all(const mutation_run *r) {
     good = say(!all.unconfirmed, "every witness that can be run misbehaves", "see above") && good;
     good = say(all.affine_refuted * 10 >= all.affine_harmful * 9, "at least 90% of the affine harmful ones are refuted", "too many are not") && good;
     good = say(all.harmful > 0 && all.harmful > all.all / 20, "the mutants do harm", "too few do: the simulator or the launches are at fault") && good;
+    good = say(!r->bases.wrongly_refuted, "no kernel is refuted at a witness where it behaves", "see above") && good;
     return say(!r->bases.misbehaving, "no kernel misbehaves as it stands", "see above") && good;
 }
 
@@ -254,6 +257,8 @@ static bool read_settings(settings *s, int argc, char **argv) {
             s->seed = strtoull(value, NULL, 10);
         else if (!strcmp(name, "--seconds"))
             s->seconds = atoi(value);
+        else if (!strcmp(name, "--one-in"))
+            s->one_in = atoi(value);
         else if (!strcmp(name, "--workers"))
             s->workers = atoi(value);
         else if (!strcmp(name, "--kernel"))
@@ -272,11 +277,12 @@ static bool read_settings(settings *s, int argc, char **argv) {
 int main(int argc, char **argv) {
     mutation_run r = {.start = time(NULL)};
     if (!read_settings(&r.s, argc, argv)) {
-        fprintf(stderr, "usage: mutate [--count N] [--seed N] [--kernel PART] [--operator PART] [--keep FOLDER] [--seconds N] [--workers N] [--list] [--unproved]\n");
+        fprintf(stderr, "usage: mutate [--count N] [--seed N] [--kernel PART] [--one-in N] [--operator PART] [--keep FOLDER] [--seconds N] [--workers N] [--list] [--unproved]\n");
         return 2;
     }
     r.bases.arena = arena_new();
     r.bases.unproved_too = r.s.unproved;
+    r.bases.one_in = r.s.one_in;
     bases_collect(&r.bases, r.s.kernel);
     for (int i = 0; i < r.bases.left_out.count; i++)
         printf("left out: %s\n", r.bases.left_out.at[i]);
