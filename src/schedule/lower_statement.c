@@ -431,6 +431,14 @@ static void lower_tiles_apart(lower *l, const tile_stmt *s, index_expr *lo, inde
     lower_tiles(l, s, name_index(l, l->block, arena_printf(a, "%s_edge", s->range->name), ix_add(a, lo, whole)), hi, exact_hi, size, NULL);
 }
 
+static bool joins_state(const tile_block *b)
+{
+    for (int i = 0; i < b->items.count; i++)
+        if (b->items.at[i]->kind == TILE_STMT_JOIN || joins_state(&b->items.at[i]->body))
+            return true;
+    return false;
+}
+
 static void lower_loop(lower *l, const tile_stmt *s)
 {
     arena *a = l->arena;
@@ -441,6 +449,8 @@ static void lower_loop(lower *l, const tile_stmt *s)
     bool one_tile = r->whole || ix_equal(extent, tile);
     int atoms_outside = l->atoms.count;
     bool refined = false;
+    /* What a state rounds relative to is its tile's: its tiles are those of the meaning, cut from the dimension's beginning. */
+    bool on_grid = !one_tile && joins_state(&s->body);
     atom_list parts = {0};
     if (s->predicate)
         add_atoms(l, &parts, s->predicate);
@@ -465,8 +475,10 @@ static void lower_loop(lower *l, const tile_stmt *s)
                 hi = ix_min(a, hi, end);
                 if (exact)
                     exact_hi = ix_min(a, exact_hi, end);
-            } else
+            } else {
                 lo = ix_max(a, lo, ix_ceildiv(a, rest, ix_const(a, -coefficient)));
+                exact = exact && !on_grid; /* the first tile begins before the bound */
+            }
         } else {
             exact = false;
         }
@@ -480,6 +492,8 @@ static void lower_loop(lower *l, const tile_stmt *s)
         l->block = &guard->body;
     }
     if (refined) {
+        if (on_grid)
+            lo = ix_mul(a, ix_floordiv(a, lo, tile), tile);
         lo = name_index(l, l->block, arena_printf(a, "%s_from", r->name), lo);
         /* A loop over tiles with nothing between its bounds makes no trip; a single tile's count must not be negative. */
         hi = name_index(l, l->block, arena_printf(a, "%s_to", r->name), one_tile ? ix_max(a, lo, hi) : hi);
