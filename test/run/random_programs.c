@@ -381,6 +381,7 @@ static void work(const run_options *o, int from, int to, totals *t) {
         if (items[i]->failed) {
             t->failed++;
             clock_totals = NULL;
+            t->current = from + i;
             if (t->failed <= 12)
                 report(items[i], o, from + i);
         }
