@@ -199,7 +199,7 @@ static const char *make_mutant(arena *a, const mutation_base *b, int site, mutat
     kernel_print(&text, k);
     const char *copy = arena_strdup(a, text_get(&text));
     text_free(&text);
-    return copy;
+    return strcmp(copy, b->text) ? copy : NULL; /* two equal statements that changed places */
 }
 
 static bool misbehaves(arena *a, const kernel_ir *k, const char *launch, uint64_t seed, int64_t limit, mutant_result *out) {

@@ -194,6 +194,25 @@ static bool say(bool good, const char *name, const char *why) {
     return good;
 }
 
+/* Among the texts that had several mutants judged, the one with the fewest whose witnesses misbehave. */
+static void print_least_confirmed(const mutation_run *r) {
+    int least = -1, of_least = 0;
+    for (int b = 0; b < r->bases.items.count; b++) {
+        int confirmed = 0, judged = 0;
+        for (int i = 0; i < r->jobs.count; i++)
+            if (r->jobs.at[i].base == b) {
+                confirmed += r->results[i].confirmed > 0;
+                judged += r->results[i].state == MUTANT_JUDGED;
+            }
+        if (judged >= 10 && (least < 0 || confirmed < of_least)) {
+            least = b;
+            of_least = confirmed;
+        }
+    }
+    if (least >= 0)
+        printf("each kernel with ten mutants or more has at least %d whose witness misbehaves (%s)\n", of_least, r->bases.items.at[least].name);
+}
+
 static bool report_all(const mutation_run *r) {
     tally all = {0}, of[MUTATE_COUNT] = {0};
     int shown = 0;
@@ -212,6 +231,7 @@ static bool report_all(const mutation_run *r) {
     printf("%d witnesses: %d misbehave in the simulator, %d do not, %d cannot be run there; %d mutants did harm only at the prover's witness\n",
            all.witnesses, all.confirmed, all.unconfirmed, all.not_run, all.by_witness);
     printf("proofs: %.1f ms on average, %.0f ms at most\n", all.all > all.refused ? all.prove_ms / (all.all - all.refused) : 0, all.worst_prove_ms);
+    print_least_confirmed(r);
     printf("one judge of harm only: oclgrind awaits an OpenCL printer\n\n");
     for (int i = 0; i < r->jobs.count; i++) {
         const mutant_result *m = &r->results[i];
