@@ -203,7 +203,7 @@ typedef struct choice {
     bool chosen_here; /* by the compiler: may be made smaller to fit */
 } choice;
 
-/* Private bytes that the kernel needs with these sizes; -1 when it can't be lowered (then `diags` says why). */
+/* Bytes of private memory (for a block of threads: of shared memory) that the kernel needs with these sizes; -1 when it can't be lowered (then `diags` says why). */
 static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, const choice *choices, int count, diag_list *diags)
 {
     arena *a = arena_new();
@@ -216,7 +216,7 @@ static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, 
     int64_t bytes = -1;
     const tile_kernel *bound = tile_specialise(a, k, bindings, count);
     if (lower_kernel(a, bound, machine, &low, &quiet))
-        bytes = kernel_private_bytes(low.plan->variants.at[0].kernel);
+        bytes = machine->subgroup_lanes ? kernel_shared_bytes(low.plan->variants.at[0].kernel) : kernel_private_bytes(low.plan->variants.at[0].kernel);
     for (int i = 0; bytes < 0 && i < quiet.items.count && diags; i++) {
         const diag *g = quiet.items.at[i];
         diag_error(diags, g->code, g->span, "%s", g->message);
@@ -225,13 +225,15 @@ static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, 
     return bytes;
 }
 
+static int64_t bytes_there(const machine_model *m) { return m->subgroup_lanes ? m->shared_bytes : m->private_bytes; }
+
 static bool fit(const tile_kernel *k, const machine_model *machine, choice *choices, int count, source_span span, diag_list *diags)
 {
     for (int round = 0; round < 200; round++) {
         int64_t bytes = bytes_needed(k, machine, choices, count, diags);
         if (bytes < 0)
             return false;
-        if (bytes <= machine->private_bytes)
+        if (bytes <= bytes_there(machine))
             return true;
         int largest = -1;
         for (int i = 0; i < count; i++)
@@ -241,14 +243,14 @@ static bool fit(const tile_kernel *k, const machine_model *machine, choice *choi
             choices[largest].value = (choices[largest].value + 1) / 2;
             continue;
         }
-        diag *g = diag_error(diags, "E0505", span, "schedule for %s needs %lld bytes of private memory for each task, the device has %lld", machine->target,
-                             (long long)bytes, (long long)machine->private_bytes);
+        diag *g = diag_error(diags, "E0505", span, "schedule for %s needs %lld bytes of %s memory for each task, the device has %lld", machine->target,
+                             (long long)bytes, machine->subgroup_lanes ? "shared" : "private", (long long)bytes_there(machine));
         for (int i = 0; i < count; i++) {
             choice smaller[64];
             if (count > 64 || choices[i].value < 2)
                 continue;
             memcpy(smaller, choices, sizeof *choices * (size_t)count);
-            for (smaller[i].value /= 2; smaller[i].value > 1 && bytes_needed(k, machine, smaller, count, NULL) > machine->private_bytes;)
+            for (smaller[i].value /= 2; smaller[i].value > 1 && bytes_needed(k, machine, smaller, count, NULL) > bytes_there(machine);)
                 smaller[i].value /= 2;
             int64_t saved = bytes - bytes_needed(k, machine, smaller, count, NULL);
             if (saved > 0)

@@ -316,8 +316,12 @@ static bool exchange_subgroups(reduction *c)
             dims[rank++] = ix_const(a, capacity);
     }
     for (int i = first_result_part(c); i < c->part_count; i++) {
-        c->shared[i] = kernel_add_array(l->ir, lower_name(l, "across"), SPACE_SHARED, USE_LOCAL, c->parts[i].array->element, rank, dims);
-        c->shared[i]->span = c->span;
+        kernel_array **made = &l->across[2 * c->heavy->id + i];
+        if (!*made) { /* the same reduction for the tiles at the edge uses it again */
+            *made = kernel_add_array(l->ir, lower_name(l, "across"), SPACE_SHARED, USE_LOCAL, c->parts[i].array->element, rank, dims);
+            (*made)->span = c->span;
+        }
+        c->shared[i] = *made;
     }
     point p = point_new(l);
     over_ranges(&p, c, c->axes, c->axis_count, true, leave_part);

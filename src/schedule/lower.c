@@ -282,6 +282,7 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     l.uses = NEW_ARRAY(a, int, values);
     l.references = NEW_ARRAY(a, int, values);
     l.ghosts = NEW_ARRAY(a, ghost_record, values);
+    l.across = NEW_ARRAY(a, kernel_array *, 2 * values);
     *out = (lowering){.plan = NEW(a, launch_plan)};
     out->plan->name = k->name;
     lower_arguments(&l);

@@ -72,6 +72,7 @@ typedef struct lower {
     cond **predicates;            /* by range id: of the loop that binds it; NULL for none */
     char **names; int name_count, name_capacity; /* names given, to keep them unique */
     ghost_record *ghosts;         /* by value id: made so far */
+    kernel_array **across;        /* by twice the value id: the shared arrays through which its parts go */
     spread *spreads;              /* by range id; NULL when a task is one thread */
     bool failed;
 } lower;
