@@ -19,9 +19,9 @@ CC := cc
 endif
 
 # No contraction: the oracle and the number formats rely on each operation rounding by itself.
-flags := -std=c17 -D_XOPEN_SOURCE=700 -O2 -g -Wall -Wextra -Wpedantic -fPIC -fvisibility=hidden -ffp-contract=off -Isrc -Iinclude
+flags := -std=c17 -D_XOPEN_SOURCE=700 -O2 -g -Wall -Wextra -Wpedantic -fPIC -fvisibility=hidden -ffp-contract=off -Isrc -Iinclude -I$(BUILD)/generated
 link := -Wl,--as-needed
-libraries := -lisl -lxxhash -ljansson -ldl -lm -lpthread
+libraries := -lisl -lxxhash -ljansson -ldl -lm -lpthread -lrt
 ifdef SANITIZE
 flags += -O1 -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 link += -fsanitize=$(SANITIZE)
@@ -58,6 +58,12 @@ $(BUILD)/libtilec.so: $(objects) $(BUILD)/sources
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(flags) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The adapter of Python arms, a line a C string.
+$(BUILD)/generated/adapter.inc: src/bench/adapter.py
+	@mkdir -p $(@D)
+	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n",/' $< > $@
+$(BUILD)/src/bench/arm_python.o: $(BUILD)/generated/adapter.inc
 
 # What was built with other flags, or holds a source since removed, is built again.
 $(BUILD)/flags: force

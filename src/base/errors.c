@@ -18,18 +18,19 @@ const error_entry *error_find(const char *code) {
 }
 
 static const struct {
-    char digit;
+    const char *digits; /* behind the E */
     const char *title;
 } families[] = {
-    {'1', "Lexing and parsing"},
-    {'2', "Names, types and ranges"},
-    {'3', "Meaning: ownership, tiling, initialisation, bounds"},
-    {'4', "Proof"},
-    {'5', "Schedules, lowering and resources"},
-    {'6', "Launch: shapes, values, checks"},
-    {'7', "Oracle and check"},
-    {'8', "Files, arrays, cache, compiler, devices"},
-    {'9', "Internal: a checker refused what a pass made"},
+    {"01", "Lexing and parsing"},
+    {"02", "Names, types and ranges"},
+    {"03", "Meaning: ownership, tiling, initialisation, bounds"},
+    {"04", "Proof"},
+    {"05", "Schedules, lowering and resources"},
+    {"06", "Launch: shapes, values, checks"},
+    {"07", "Oracle and check"},
+    {"08", "Files, arrays, cache, compiler, devices"},
+    {"09", "Internal: a checker refused what a pass made"},
+    {"10", "Measuring"},
 };
 
 /* The rows stand in the order of their parts; readers want the order of the codes. */
@@ -49,13 +50,13 @@ void error_print(FILE *out, const error_entry *e) {
 
 void error_print_markdown(FILE *out) {
     fputs("# Every diagnostic\n\nMade by `tilec explain --all --markdown` from the table the compiler itself uses.\n", out);
-    char family = 0;
+    const char *family = "";
     for (const error_entry *e = next_code(""); e; e = next_code(e->code)) {
-        char digit = e->code[2];
-        for (size_t i = 0; digit != family && i < sizeof families / sizeof *families; i++)
-            if (families[i].digit == digit)
+        for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+            if (strncmp(families[i].digits, e->code + 1, 2) == 0 && families[i].digits != family) {
+                family = families[i].digits;
                 fprintf(out, "\n## %s\n", families[i].title);
-        family = digit;
+            }
         fprintf(out, "\n### %s: %s\n\n%s\n", e->code, e->title, e->explanation);
     }
 }

@@ -1,330 +1,279 @@
-/* tilec bench: a stopgap until the measuring lab. Elementwise and matrix-vector kernels beside a copy loop, f32 products beside OpenBLAS;
- * paired rounds A B B A, the median of the ratios. */
+/* tilec bench: the measuring lab's command line. */
 #define _XOPEN_SOURCE 700
+#include "command/bench_options.h"
+#include "base/file.h"
+#include "bench/machine.h"
+#include "bench/report.h"
+#include "bench/store.h"
+#include "bench/text.h"
 #include "command/library.h"
-#include "run/recipe.h"
-#include "run/session.h"
-#include <dlfcn.h>
-#include <inttypes.h>
-#include <pthread.h>
+#include <errno.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- the other side: a copy loop over threads ---- */
-
-typedef struct copy_part {
-    float *to;
-    const float *from;
-    int64_t count;
-} copy_part;
-
-/* A plain loop: without the barrier the compiler would turn it into memcpy, which passes the cache by and is another thing. */
-static void *copy_loop(void *context) {
-    copy_part *p = context;
-    enum { STEP = 64 };
-    int64_t i = 0;
-    for (; i + STEP <= p->count; i += STEP) {
-        float part[STEP];
-        memcpy(part, p->from + i, sizeof part);
-        memcpy(p->to + i, part, sizeof part);
-        __asm__ volatile("" ::: "memory");
-    }
-    for (; i < p->count; i++)
-        p->to[i] = p->from[i];
-    return NULL;
-}
-
-typedef struct copier {
-    float *to, *from;
-    int64_t count;
-    int threads;
-} copier;
-
-static bool run_copy(void *context) {
-    copier *c = context;
-    pthread_t other[64];
-    copy_part parts[64];
-    int threads = c->threads > 64 ? 64 : c->threads, started = 0;
-    for (int t = 0; t < threads; t++) {
-        int64_t from = c->count * t / threads, to = c->count * (t + 1) / threads;
-        parts[t] = (copy_part){c->to + from, c->from + from, to - from};
-    }
-    for (int t = 1; t < threads; t++, started++)
-        if (pthread_create(&other[t], NULL, copy_loop, &parts[t]))
-            break;
-    copy_loop(&parts[0]);
-    for (int t = 1; t <= started; t++)
-        pthread_join(other[t], NULL);
-    for (int t = started + 1; t < threads; t++)
-        copy_loop(&parts[t]);
-    return true;
-}
-
-/* ---- pairing ---- */
-
-typedef struct arm {
-    bool (*run)(void *context);
-    void *context;
-} arm;
-
-typedef struct paired {
-    double ratio, low, high;     /* B's time over A's: above 1, A is faster; median, and the second and second last round */
-    double a_ms, b_ms;           /* medians */
-} paired;
-
-static int by_value(const void *x, const void *y) {
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-/* Time of one run, repeated until a millisecond or so has passed, so that the clock does not matter. */
-static double time_arm(arm a, int repeats) {
-    double start = command_now_ms();
-    for (int i = 0; i < repeats; i++)
-        if (!a.run(a.context))
-            return -1;
-    return (command_now_ms() - start) / repeats;
-}
-
-static bool measure(arm a, arm b, int rounds, paired *out) {
-    enum { MOST = 101 };
-    double ratios[MOST], as[MOST], bs[MOST];
-    rounds = rounds > MOST ? MOST : rounds < 3 ? 3 : rounds;
-    double once_a = time_arm(a, 1), once_b = time_arm(b, 1); /* warm */
-    once_a = time_arm(a, 1);
-    once_b = time_arm(b, 1);
-    if (once_a < 0 || once_b < 0)
-        return false;
-    int repeat_a = once_a < 2 ? (int)(2 / (once_a > 1e-3 ? once_a : 1e-3)) + 1 : 1;
-    int repeat_b = once_b < 2 ? (int)(2 / (once_b > 1e-3 ? once_b : 1e-3)) + 1 : 1;
-    for (int i = 0; i < rounds; i++) {
-        double a1 = time_arm(a, repeat_a), b1 = time_arm(b, repeat_b), b2 = time_arm(b, repeat_b), a2 = time_arm(a, repeat_a);
-        if (a1 < 0 || b1 < 0 || b2 < 0 || a2 < 0)
-            return false;
-        as[i] = (a1 + a2) / 2;
-        bs[i] = (b1 + b2) / 2;
-        ratios[i] = bs[i] / as[i];
-    }
-    qsort(ratios, (size_t)rounds, sizeof *ratios, by_value);
-    qsort(as, (size_t)rounds, sizeof *as, by_value);
-    qsort(bs, (size_t)rounds, sizeof *bs, by_value);
-    *out = (paired){ratios[rounds / 2], ratios[1], ratios[rounds - 2], as[rounds / 2], bs[rounds / 2]};
-    return true;
-}
-
-/* ---- our side: a prepared call ---- */
+extern char **environ;
 
 typedef struct bench {
     report *report;
-    session *session;
-    int threads, rounds;
+    const command_line *line;
     kernel_library library;
-    json_t *list;
+    const tile_module *file;  /* --file */
+    bool progress;            /* stderr is a terminal */
+    int cell, cells;          /* for the progress line */
+    const char *doing;
 } bench;
 
-static bool run_call_arm(void *context) {
-    arena *a = arena_new();
-    diag_list diags;
-    diag_init(&diags, a);
-    bool good = call_run(context, &diags);
-    if (!good)
-        diag_print_all(&diags, stderr, false);
-    arena_free(a);
-    return good;
-}
-
-static run_call *prepare(bench *b, const char *kernel, const tile_binding *symbols, int count) {
-    diag_list *diags = &b->report->diags;
-    const tile_module *m = library_find(&b->library, kernel, diags);
-    run_call *c = m ? call_new(b->session, m, kernel, diags) : NULL;
-    bool good = c != NULL;
-    for (int i = 0; good && i < count; i++)
-        good = call_set_symbol(c, symbols[i].name, symbols[i].value, diags);
-    good = good && call_solve(c, diags);
-    for (int i = 0; good && i < c->arrays.count; i++) {
-        call_array *x = &c->arrays.at[i];
-        if (x->declared->role == ARRAY_OUT)
-            continue;
-        good = call_allocate(c, i, diags);
-        if (good)
-            recipe_fill(RECIPE_RANDOM, 7 + (uint64_t)i, x->host.type, 0, x->host.cells, x->host.data);
-    }
-    for (int i = 0; good && i < c->scalars.count; i++)
-        good = call_bind_scalar(c, c->scalars.at[i].declared->name, 1, diags);
-    if (good && call_prepare(c, diags))
-        return c;
-    report_flush(b->report);
-    call_free(c);
+static const tile_module *find_kernel(void *context, const char *kernel, diag_list *diags) {
+    bench *b = context;
+    if (!b->file)
+        return library_find(&b->library, kernel, diags);
+    if (tile_find_kernel(b->file, kernel) || tile_find_program(b->file, kernel))
+        return b->file;
+    diag_error(diags, "E0646", (source_span){.file = option_value(b->line, "--file")}, "no kernel `%s`", kernel);
     return NULL;
 }
 
-/* GB/s that move when `kernel` runs, beside the copy loop's. */
-static bool bandwidth_row(bench *b, const char *kernel, const tile_binding *symbols, int count) {
-    run_call *c = prepare(b, kernel, symbols, count);
-    if (!c)
-        return false;
-    double bytes = 0;
-    for (int i = 0; i < c->arrays.count; i++)
-        bytes += (double)c->arrays.at[i].host.bytes * (c->arrays.at[i].declared->role == ARRAY_UPDATE ? 2 : 1);
-    int64_t floats = (int64_t)(bytes / 2 / sizeof(float)) / 64 * 64; /* the loop reads half and writes half */
-    copier other = {NULL, NULL, floats, b->threads};
-    other.to = aligned_alloc(64, (size_t)floats * sizeof(float) + 64 - (size_t)floats * sizeof(float) % 64);
-    other.from = aligned_alloc(64, (size_t)floats * sizeof(float) + 64 - (size_t)floats * sizeof(float) % 64);
-    paired p = {0};
-    bool good = other.to && other.from;
-    if (good) {
-        recipe_fill(RECIPE_RANDOM, 3, ELEMENT_F32, 0, floats, other.from);
-        memset(other.to, 1, (size_t)floats * sizeof(float));
-        good = measure((arm){run_call_arm, c}, (arm){run_copy, &other}, b->rounds, &p);
-    }
-    if (good && !b->report->json)
-        printf("%-18s %-26s %8.1f GB/s  copy loop %8.1f GB/s  %5.2f of it (%.2f to %.2f)  %s\n", kernel, binding_text(&c->binding),
-               bytes / p.a_ms / 1e6, bytes / p.b_ms / 1e6, p.ratio, p.low, p.high, p.ratio >= 0.8 ? "" : "below 0.80");
-    if (good)
-        json_array_append_new(b->list, json_pack("{s:s, s:s, s:f, s:f, s:f}", "kernel", kernel, "shape", binding_text(&c->binding),
-                                                 "gigabytes_a_second", bytes / p.a_ms / 1e6, "copy_loop", bytes / p.b_ms / 1e6, "ratio", p.ratio));
-    fflush(stdout);
-    free(other.to);
-    free(other.from);
-    call_free(c);
-    return good;
+static void show_progress(void *context, const char *what, int done, int of) {
+    bench *b = context;
+    enum { WIDTH = 24 };
+    if (!b->progress)
+        return;
+    int filled = of > 0 ? WIDTH * done / of : 0;
+    fprintf(stderr, "\r\033[K%d/%d %s  %s [%.*s%*s] %d/%d", b->cell, b->cells, b->doing, what, filled, "########################", WIDTH - filled,
+            "", done, of);
+    fflush(stderr);
 }
 
-/* ---- OpenBLAS ---- */
+/* ---- reports: no device is touched ---- */
 
-typedef void (*sgemm_function)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
-                               float beta, float *c, int ldc);
-typedef struct blas {
-    sgemm_function sgemm;
-    void (*set_threads)(int);
-    char *(*core)(void);
-    char *(*config)(void);
-} blas;
+/* What each kernel means now, so that rows of an older meaning show. */
+static json_t *kernel_hashes(bench *b) {
+    json_t *hashes = json_object();
+    for (int i = 0; i < b->library.modules.count; i++) {
+        const tile_module *m = b->library.modules.at[i];
+        char digits[33];
+        for (int k = 0; k < m->kernels.count; k++)
+            if (work_kernel_hash(m, m->kernels.at[k]->name, digits))
+                json_object_set_new(hashes, m->kernels.at[k]->name, json_string(digits));
+        for (int p = 0; p < m->programs.count; p++)
+            if (work_kernel_hash(m, m->programs.at[p]->name, digits))
+                json_object_set_new(hashes, m->programs.at[p]->name, json_string(digits));
+    }
+    return hashes;
+}
 
-typedef struct blas_arm {
-    const blas *blas;
-    int m, n, k;
-    const float *a, *b;
-    float *c;
-} blas_arm;
+static view *open_view(bench *b, const char *folder, bool may_be_empty) {
+    diag_list *diags = &b->report->diags;
+    json_t *rows = store_read(folder, diags), *hashes = rows ? kernel_hashes(b) : NULL;
+    view *v = rows ? view_new(rows, hashes) : NULL;
+    json_decref(rows);
+    json_decref(hashes);
+    if (v && !v->entries.count && !may_be_empty) {
+        diag *g = diag_error(diags, "E1005", (source_span){0}, "%s has no measured rows", folder);
+        diag_note(diags, g, "`tilec bench --help` shows how to measure, `make measure` measures the standing suite");
+        view_free(v);
+        v = NULL;
+    }
+    return v;
+}
 
-static bool run_blas(void *context) {
-    const blas_arm *x = context;
-    enum { ROW_MAJOR = 101, AS_IT_IS = 111 };
-    x->blas->sgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, x->m, x->n, x->k, 1, x->a, x->k, x->b, x->n, 0, x->c, x->n);
+static bool write_out(bench *b, const text_buffer *text) {
+    const char *path = option_value(b->line, "-o");
+    if (path)
+        return file_write(path, text_get(text), text->length, &b->report->diags);
+    fwrite(text_get(text), 1, text->length, stdout);
     return true;
 }
 
-/* dlsym gives a data pointer; the copy is how POSIX turns it into a function's. */
-static void find(void *library, const char *name, void *function) {
-    void *symbol = dlsym(library, name);
-    memcpy(function, &symbol, sizeof symbol);
-}
-
-static bool open_blas(blas *out) {
-    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
-    void *library = NULL;
-    for (int i = 0; !library && i < 2; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (!library)
+static bool print_report(bench *b, const char *folder, const char *form) {
+    static const char *const forms[] = {"text", "markdown", "html", "csv"};
+    int which = 0;
+    while (which < 4 && strcmp(forms[which], form))
+        which++;
+    if (which == 4) {
+        diag_error(&b->report->diags, "E1006", (source_span){0}, "--report %s: text, markdown, html or csv", form);
         return false;
-    find(library, "cblas_sgemm", &out->sgemm);
-    find(library, "openblas_set_num_threads", &out->set_threads);
-    find(library, "openblas_get_corename", &out->core);
-    find(library, "openblas_get_config", &out->config);
-    return out->sgemm && out->set_threads;
-}
-
-static bool product_row(bench *b, const blas *lib, int m, int n, int k) {
-    tile_binding symbols[] = {{"M", m}, {"N", n}, {"K", k}};
-    run_call *c = prepare(b, "matmul_f32", symbols, 3);
-    if (!c)
-        return false;
-    float *result = malloc(sizeof *result * (size_t)m * (size_t)n);
-    blas_arm other = {lib, m, n, k, c->arrays.at[0].host.data, c->arrays.at[1].host.data, result};
-    paired p = {0};
-    double flop = 2.0 * m * n * k;
-    char shape[48];
-    snprintf(shape, sizeof shape, "%d x %d x %d", m, n, k);
-    bool good = result && measure((arm){run_call_arm, c}, lib->sgemm ? (arm){run_blas, &other} : (arm){run_call_arm, c}, b->rounds, &p);
-    if (good && lib->sgemm) {
-        if (!b->report->json)
-            printf("matmul_f32         %-26s %8.1f GFLOP/s  OpenBLAS %8.1f GFLOP/s  %5.2f of it (%.2f to %.2f)  %s\n", shape,
-                   flop / p.a_ms / 1e6, flop / p.b_ms / 1e6, p.ratio, p.low, p.high, p.ratio >= 0.5 ? "" : "below 0.50");
-        json_array_append_new(b->list, json_pack("{s:s, s:s, s:i, s:f, s:f, s:f}", "kernel", "matmul_f32", "shape", shape, "threads", b->threads,
-                                                 "gigaflops", flop / p.a_ms / 1e6, "openblas", flop / p.b_ms / 1e6, "ratio", p.ratio));
-    } else if (good && !b->report->json) {
-        printf("matmul_f32         %-26s %8.1f GFLOP/s\n", shape, flop / p.a_ms / 1e6);
     }
-    fflush(stdout);
-    free(result);
-    call_free(c);
+    view *v = open_view(b, folder, false);
+    if (!v)
+        return false;
+    text_buffer text = {0};
+    if (which == 0)
+        report_text(&text, v);
+    else if (which == 1)
+        report_markdown(&text, v, "Measurements");
+    else if (which == 2)
+        report_html(&text, v);
+    else
+        store_csv(v->rows, &text);
+    bool good = write_out(b, &text);
+    text_free(&text);
+    view_free(v);
     return good;
 }
 
-static bool bench_threads(bench *b, const blas *lib, int threads, bool bandwidth) {
-    char text[16];
-    snprintf(text, sizeof text, "%d", threads);
-    setenv("TILEC_THREADS", text, 1);
-    b->threads = threads;
-    b->session = session_open("cpu", &b->report->diags);
-    if (!b->session)
-        return false;
+static bool reproduce(bench *b, const char *folder) {
+    view *v = open_view(b, folder, false);
+    int changed = 0;
+    bool good = v && report_reproduce(v, ".", &changed, &b->report->diags);
+    if (good && !b->report->json)
+        printf("README.md and bench/ rebuilt from %d rows: %d file%s changed\n", (int)json_array_size(v->rows), changed, changed == 1 ? "" : "s");
+    if (good && v->stale && !b->report->json)
+        printf("%d rows are stale: their kernels have another meaning by now; `make measure` takes new ones\n", v->stale);
+    view_free(v);
+    return good;
+}
+
+static bool verify(bench *b, const char *folder, const char *facts) {
+    view *v = open_view(b, folder, true);
+    text_buffer text = {0};
+    bool good = v && report_verify(v, facts, &text, &b->report->diags);
     if (!b->report->json)
-        printf("\n%d thread%s\n", threads, threads == 1 ? "" : "s");
-    static const tile_binding large[] = {{"N", 4194304}}, wide[] = {{"K", 1536}, {"N", 8960}}, tall[] = {{"K", 8960}, {"N", 1536}};
-    bool good = true;
-    if (bandwidth) {
-        static const char *const elementwise[] = {"vec_add", "vec_mul", "vec_exp", "residual_add"};
-        for (int i = 0; i < 4; i++)
-            good = bandwidth_row(b, elementwise[i], large, 1) && good;
-        good = bandwidth_row(b, "gate_up_silu", wide, 2) && good;
-        good = bandwidth_row(b, "gate_up_silu_f32", wide, 2) && good;
-        good = bandwidth_row(b, "down_proj", tall, 2) && good;
-    }
-    if (lib->sgemm)
-        lib->set_threads(threads);
-    static const int sizes[][3] = {{64, 64, 64},    {128, 128, 128}, {256, 256, 256},   {512, 512, 512},
-                                   {1024, 1024, 1024}, {1000, 777, 333}, {256, 4096, 1024}};
-    for (int i = 0; i < 7; i++)
-        good = product_row(b, lib, sizes[i][0], sizes[i][1], sizes[i][2]) && good;
-    session_close(b->session);
-    b->session = NULL;
+        fputs(text_get(&text), stdout);
+    text_free(&text);
+    view_free(v);
     return good;
+}
+
+static bool merge(bench *b, const char *folder) {
+    int added, known;
+    if (!b->line->positional_count) {
+        diag_error(&b->report->diags, "E0860", (source_span){0}, "--merge: which stores?");
+        return false;
+    }
+    bool good = store_merge(folder, b->line->positional, b->line->positional_count, &added, &known, &b->report->diags);
+    if (good && !b->report->json)
+        printf("%d rows added to %s, %d were there already\n", added, folder, known);
+    return good;
+}
+
+/* ---- measuring ---- */
+
+/* One more process with the same command line: what differs from launch to launch (where things lie, which core) differs here too. */
+static bool launch_again(bench *b, const char *run, int launch) {
+    const command_line *line = b->line;
+    char number[16];
+    const char **words = NEW_ARRAY(b->report->arena, const char *, 2 * line->option_count + line->positional_count + 10);
+    int n = 0;
+    words[n++] = "tilec";
+    words[n++] = "bench";
+    for (int i = 0; i < line->option_count; i++) {
+        const char *name = line->options[i].row->name;
+        if (!strcmp(name, "--launches") || !strcmp(name, "--run") || !strcmp(name, "--launch") || !strcmp(name, "--json"))
+            continue;
+        words[n++] = name;
+        if (line->options[i].row->value)
+            words[n++] = line->options[i].value;
+    }
+    snprintf(number, sizeof number, "%d", launch);
+    words[n++] = "--run";
+    words[n++] = run;
+    words[n++] = "--launch";
+    words[n++] = number;
+    words[n++] = "--";
+    for (int i = 0; i < line->positional_count; i++)
+        words[n++] = line->positional[i];
+    words[n] = NULL;
+    fflush(stdout);
+    pid_t child;
+    int status = 1;
+    if (posix_spawn(&child, "/proc/self/exe", NULL, NULL, (char *const *)words, environ))
+        return false;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    return status == 0;
+}
+
+static void print_cell(bench *b, const json_t *rows) {
+    text_buffer text = {0};
+    size_t i;
+    json_t *row;
+    if (b->progress)
+        fprintf(stderr, "\r\033[K");
+    if (json_array_size(rows))
+        bench_text_cell(&text, json_array_get(rows, 0));
+    json_array_foreach((json_t *)rows, i, row) bench_text_row(&text, row);
+    bench_text_tournament(&text, rows);
+    fputs(text_get(&text), stdout);
+    fflush(stdout);
+    text_free(&text);
+}
+
+static void print_machine(bench *b, const json_t *machine, const char *hash, const char *folder, const char *run) {
+    if (b->report->json)
+        return;
+    printf("%s, %d processors, %s; environment %s, run %s\n", row_text(machine, "processor"), (int)row_number(machine, "processors"),
+           row_text(machine, "compiler"), hash, run);
+    if (folder)
+        printf("rows go to %s/%s.jsonl\n", folder, hash);
+    printf("a ratio is an arm's time over the first arm's: above 1, the first is the faster one\n");
+}
+
+static bool measure(bench *b, const bench_options *o) {
+    report *r = b->report;
+    lab *l = lab_open(&o->lab, &r->diags);
+    if (!l)
+        return false;
+    json_t *machine = machine_environment(), *all = json_array();
+    bool held = true, stopped = false;
+    print_machine(b, machine, lab_environment(l), o->lab.folder, lab_run(l));
+    b->cells = o->suite.cells.count;
+    for (int i = 0; i < o->suite.cells.count && !stopped; i++) {
+        const lab_cell *cell = &o->suite.cells.at[i];
+        json_t *rows = json_array();
+        b->cell = i + 1;
+        b->doing = cell->kernel;
+        held = lab_measure(l, cell, rows, &r->diags) && held;
+        if (r->json)
+            json_array_extend(all, rows);
+        else
+            print_cell(b, rows);
+        report_flush(r);
+        json_decref(rows);
+        for (int d = 0; d < r->diags.items.count; d++) /* a store that takes no more rows will not take the next either */
+            stopped = stopped || !strcmp(r->diags.items.at[d]->code, "E1002") || !strcmp(r->diags.items.at[d]->code, "E1001");
+    }
+    const char *run = arena_strdup(r->arena, lab_run(l));
+    lab_close(l);
+    json_decref(machine);
+    for (int launch = 2; launch <= o->launches && held; launch++)
+        held = launch_again(b, run, launch);
+    if (o->launches > 1 && o->lab.folder && !r->json)
+        printf("\n%d launches of run %s: `tilec bench --report text` joins them\n", o->launches, run);
+    if (r->json) {
+        json_object_set_new(r->json, "run", json_string(run));
+        json_object_set(r->json, "rows", all);
+    }
+    json_decref(all);
+    return held;
 }
 
 int command_bench(const command_line *line) {
     report r;
     report_begin(&r, line);
-    int64_t rounds = 9, only = 0;
-    bench b = {.report = &r, .list = json_array()};
-    bool held = (!option_given(line, "--rounds") || option_integer("--rounds", option_value(line, "--rounds"), &rounds, &r.diags)) &&
-                (!option_given(line, "--threads") || option_integer("--threads", option_value(line, "--threads"), &only, &r.diags)) &&
-                library_load(&r, &b.library);
-    b.rounds = (int)(rounds > 101 ? 101 : rounds);
-    /* Overrides of these two halve OpenBLAS on some machines: a comparison wants its own choice. They are read when it is opened. */
-    unsetenv("OPENBLAS_CORETYPE");
-    unsetenv("OPENBLAS_L2_SIZE");
-    blas lib = {0};
-    bool has = held && open_blas(&lib);
-    if (held && !r.json) {
-        if (has)
-            printf("OpenBLAS: %s, kernels for %s; OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE unset\n", lib.config ? lib.config() : "?",
-                   lib.core ? lib.core() : "?");
-        else
-            printf("OpenBLAS is not installed (libopenblas0-pthread): matrix products stand alone\n");
-        printf("pairs A B B A, %d rounds; the median of the ratios (and the range without its two ends)\n", b.rounds);
+    bench b = {.report = &r, .line = line, .progress = !r.json && isatty(STDERR_FILENO)};
+    bench_options o = {0};
+    bool held = false, only_reports = option_given(line, "--report") || option_given(line, "--reproduce") || option_given(line, "--verify");
+    const char *store = option_value(line, "--store"), *folder = store ? store : "bench/results";
+    if (option_given(line, "--merge")) {
+        held = merge(&b, folder);
+    } else if (only_reports) {
+        held = library_load(&r, &b.library);
+        held = held && (!option_given(line, "--report") || print_report(&b, folder, option_value(line, "--report")));
+        held = held && (!option_given(line, "--reproduce") || reproduce(&b, folder));
+        held = held && (!option_given(line, "--verify") || verify(&b, folder, option_value(line, "--verify")));
+    } else if (bench_read_options(line, r.arena, &o, &r.diags)) {
+        const char *file = option_value(line, "--file");
+        b.file = file ? compile_load(r.arena, file, NULL, &r.diags) : NULL;
+        held = file ? b.file != NULL : library_load(&r, &b.library);
+        o.lab.find = find_kernel;
+        o.lab.progress = show_progress;
+        o.lab.context = o.lab.find_context = &b;
+        held = held && measure(&b, &o);
     }
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (held && only > 0)
-        held = bench_threads(&b, &lib, (int)(only > 64 ? 64 : only), true);
-    else if (held) {
-        held = bench_threads(&b, &lib, 1, true);
-        held = (cores < 2 || bench_threads(&b, &lib, (int)(cores > 64 ? 64 : cores), true)) && held;
-    }
-    if (r.json)
-        json_object_set(r.json, "rows", b.list);
-    json_decref(b.list);
     return report_end(&r, held);
 }

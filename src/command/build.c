@@ -1,6 +1,7 @@
 /* tilec build: proved kernels as self-contained source. */
 #include "command/command.h"
 #include "base/file.h"
+#include "bench/manifest.h"
 #include <string.h>
 
 int command_build(const command_line *line) {
@@ -41,7 +42,8 @@ int command_build(const command_line *line) {
             continue;
         found = true;
         compiled_kernel c;
-        bool good = compile_kernel(r.arena, m, k, &o, &c, &r.diags) && o.target->build(c.plan, folder, &r.diags);
+        bool good = compile_kernel(r.arena, m, k, &o, &c, &r.diags) && o.target->build(c.plan, folder, &r.diags) &&
+                    manifest_write(proved_plan_get(c.plan), o.target->name, folder, &r.diags);
         if (!r.json && good)
             printf("%-16s proved in %.0f ms, written to %s\n", k->name, c.proof.milliseconds, folder);
         if (!r.json && option_given(line, "--explain")) {

@@ -1,5 +1,5 @@
 /* The table of commands, and what reads a command line. */
-#include "command/command.h"
+#include "command/bench_options.h"
 #include "base/suggest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,6 @@ static const option_row no_options[] = {{0}};
 static const option_row explain_options[] = {
     {"--all", NULL, "every code"}, {"--markdown", NULL, "as doc/errors.md"}, {0}};
 static const option_row cache_options[] = {{"--keep", "MB", "prune: how much to keep, the most recently used first (default: 0)"}, {0}};
-static const option_row bench_options[] = {{"--rounds", "N", "paired rounds (default: 9)"}, {"--threads", "N", "threads for both sides"}, {0}};
 
 const command commands[] = {
     {"check", "FILE...", "prove the kernels of a file",
@@ -48,7 +47,7 @@ const command commands[] = {
      check_options, command_check, false},
     {"build", "FILE [-o DIR]", "write a kernel as source for a target",
      "Proves the kernels of FILE and writes each as self-contained source: for target c, NAME.c and NAME.h, which any C program can\n"
-     "compile and call.",
+     "compile and call, and NAME.json, which makes it an arm of `tilec bench`.",
      build_options, command_build, false},
     {"run", "FILE [--arg NAME=WHAT]...", "run a kernel on data",
      "Compiles one kernel or program of FILE, binds its arguments, checks them, launches it, and compares the results with an f64\n"
@@ -68,10 +67,8 @@ const command commands[] = {
     {"cache", "[list | explain KEY | prune]", "the cache of compiled kernels",
      "Lists the compiled kernels kept on disk, tells what one was made from, or removes the least recently used ones.", cache_options,
      command_cache, false},
-    {"bench", "", "measure against a copy loop and OpenBLAS",
-     "Measures elementwise and matrix-vector kernels against a copy loop, and matrix products against OpenBLAS where it is installed:\n"
-     "paired rounds in the order A B B A, the median of the ratios.",
-     bench_options, command_bench, true},
+    {"bench", "--kernel K [ARM...] | --suite FILE | --report FORM", "measure kernels against other arms, and report", bench_help, bench_option_rows,
+     command_bench, false},
 };
 const int command_count = sizeof commands / sizeof *commands;
 

@@ -1,15 +1,14 @@
 /* tilec corpus: every kernel that comes with tilec, proved, run and checked, on every device found. */
 #define _XOPEN_SOURCE 700
 #include "command/corpus_table.h"
+#include "bench/quick.h"
 #include "command/arguments.h"
 #include "command/library.h"
 #include "run/judge.h"
 #include <inttypes.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const double oracle_budget_ms = 500, timing_budget_ms = 150;
@@ -62,28 +61,6 @@ static bool add_random(corpus *c, argument_list *list) {
             return false;
     }
     return true;
-}
-
-static int by_value(const void *x, const void *y) {
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-/* The median time of a launch: at least three, as many as fit the budget. Negative on failure. */
-static double time_call(run_call *call, diag_list *diags) {
-    enum { MOST = 101 };
-    double all[MOST], start = command_now_ms();
-    int done = 0;
-    while (done < 3 || (done < MOST && command_now_ms() - start < timing_budget_ms)) {
-        if (!call_run(call, diags))
-            return -1;
-        all[done] = 0;
-        for (int i = 0; i < call->steps.count; i++)
-            all[done] += call->steps.at[i].milliseconds;
-        done++;
-    }
-    qsort(all, (size_t)done, sizeof *all, by_value);
-    return all[done / 2];
 }
 
 static void note_checks(corpus *c, const run_call *call) {
@@ -149,8 +126,7 @@ static bool run_row(corpus *c, const corpus_row *row, session *s) {
             }
         if (held) {
             note_checks(c, call);
-            ms = time_call(call, &r->diags);
-            held = ms >= 0;
+            held = quick_launch_ms(call, 3, timing_budget_ms, &ms, &r->diags);
         }
     }
     c->held += held;
@@ -159,28 +135,6 @@ static bool run_row(corpus *c, const corpus_row *row, session *s) {
     arguments_free(&list);
     call_free(call);
     return held;
-}
-
-/* How long this program takes to start and end: the median of five runs of `tilec --version`. */
-static double start_up_ms(void) {
-    extern char **environ;
-    double all[5];
-    char *words[] = {"tilec", "--version", NULL};
-    posix_spawn_file_actions_t quiet;
-    if (posix_spawn_file_actions_init(&quiet))
-        return -1;
-    posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", 1 /* O_WRONLY */, 0);
-    bool good = true;
-    for (int i = 0; good && i < 5; i++) {
-        double start = command_now_ms();
-        pid_t child;
-        int status = 1;
-        good = posix_spawn(&child, "/proc/self/exe", &quiet, NULL, words, environ) == 0 && waitpid(child, &status, 0) == child && status == 0;
-        all[i] = command_now_ms() - start;
-    }
-    posix_spawn_file_actions_destroy(&quiet);
-    qsort(all, 5, sizeof *all, by_value);
-    return good ? all[2] : -1;
 }
 
 static bool run_device(corpus *c, const command_line *line, const char *device) {
@@ -227,7 +181,7 @@ int command_corpus(const command_line *line) {
         }
     if (ready && device)
         held = run_device(&c, line, device);
-    double begin = start_up_ms(), seconds = (command_now_ms() - start) / 1e3;
+    double begin = quick_start_up_ms(), seconds = (command_now_ms() - start) / 1e3;
     if (r.json) {
         json_object_set(r.json, "rows", c.list);
         json_object_set_new(r.json, "start_up_ms", json_real(begin));

@@ -1,11 +1,11 @@
 /* tilec run: one kernel or program on data, checked against the oracle. */
 #include "command/arguments.h"
+#include "bench/quick.h"
 #include "command/witness.h"
 #include "run/compiler.h"
 #include "run/judge.h"
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SHOWN_ELEMENTS = 6 };
@@ -13,29 +13,6 @@ static const double default_budget_ms = 2000;
 
 static bool add_argument(void *list, const char *text) {
     return arguments_add(list, text);
-}
-
-static int by_value(const void *x, const void *y) {
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-/* Launches `rounds` times and returns the median time of all steps together; negative on failure. */
-static double timed(run_call *c, int64_t rounds, diag_list *diags) {
-    double *all = malloc(sizeof *all * (size_t)rounds);
-    double median = -1;
-    int64_t done = 0;
-    for (; all && done < rounds && call_run(c, diags); done++) {
-        all[done] = 0;
-        for (int i = 0; i < c->steps.count; i++)
-            all[done] += c->steps.at[i].milliseconds;
-    }
-    if (all && done == rounds) {
-        qsort(all, (size_t)rounds, sizeof *all, by_value);
-        median = all[rounds / 2];
-    }
-    free(all);
-    return median;
 }
 
 static void print_shape(const host_array *h) {
@@ -201,18 +178,15 @@ static bool run_on(report *r, const command_line *line, session *s, const tile_m
         median = j.run_ms;
     } else if (held) {
         call_poison(c);
-        median = timed(c, 1, &r->diags);
-        held = median >= 0;
+        held = quick_launch_ms(c, 1, 0, &median, &r->diags);
     }
     writer.only_check = false;
     if (held) /* before --repeat, which would update an `update` array again */
         held = option_each(line, "--out", write_output, &writer);
     else if (judged && option_given(line, "--out"))
         diag_warning(&r->diags, "E0869", (source_span){0}, "nothing was written: the results did not hold");
-    if (held && rounds > 1) {
-        median = timed(c, rounds, &r->diags);
-        held = median >= 0;
-    }
+    if (held && rounds > 1)
+        held = quick_launch_ms(c, (int)rounds, 0, &median, &r->diags);
     if (prepared && (judged || held)) {
         if (r->json)
             json_object_set_new(r->json, "run", result_json(c, &j, judged, median));

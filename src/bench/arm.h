@@ -1,0 +1,47 @@
+/* Arms: the things that are compared. Each runs the same work on the same buffers and is timed by the same clock. */
+#ifndef TILEC_BENCH_ARM_H
+#define TILEC_BENCH_ARM_H
+#include "bench/work.h"
+#include <jansson.h>
+#include <sys/types.h>
+
+typedef struct bench_arm bench_arm;
+typedef struct bench_arm_kind {
+    const char *name; /* "kernel", "file", "library", "python" */
+    /* Runs the work `count` times in one submission, on buffer sets first_set, first_set + 1, .. (modulo the work's), and gives the time
+     * from submission to the end of the last. False with a diagnostic. */
+    bool (*run)(bench_arm *arm, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags);
+    void (*close)(bench_arm *arm);
+} bench_arm_kind;
+
+struct bench_arm {
+    const bench_arm_kind *kind;
+    const char *name;      /* as given on the command line */
+    void *state;
+    const char *clock;     /* CLOCK_NAME; pairs of different clocks are refused */
+    int threads;           /* that it uses */
+    bool shares_buffers;   /* it works on the work's own memory; false: on copies, made outside the time */
+    bool foreign;          /* somebody else's order of summation: judged with the bound of the longest chain */
+    pid_t process;         /* it runs there; 0: here */
+    json_t *description;   /* versions, schedule, hashes, compile time: columns of its rows */
+    int64_t next_set;      /* where its next sample begins */
+};
+
+/* Opens an arm from its words:
+ *   ours[:NAME=N,...]            our kernel, with tile sizes set
+ *   file:MANIFEST.json           a drop-in kernel beside its manifest
+ *   openblas                     the library, where it can do this work
+ *   python:FILE.py[:FUNCTION]    a callable behind an adapter process; the function is the kernel's name when not given
+ * NULL with a diagnostic. *unsupported tells that the arm itself is fine but has nothing for this work. */
+bench_arm *arm_open(bench_work *w, const char *words, bool *unsupported, diag_list *diags);
+void arm_close(bench_arm *arm);
+
+/* One file each. */
+bool arm_open_kernel(bench_arm *arm, bench_work *w, const char *words, diag_list *diags);
+bool arm_open_file(bench_arm *arm, bench_work *w, const char *path, diag_list *diags);
+bool arm_open_library(bench_arm *arm, bench_work *w, bool *unsupported, diag_list *diags);
+bool arm_open_python(bench_arm *arm, bench_work *w, const char *words, bool *unsupported, diag_list *diags);
+
+/* The call behind an arm of kind "kernel", NULL for others: the value check judges it by the tree that was emitted. */
+run_call *arm_call(bench_arm *arm);
+#endif

@@ -1,0 +1,396 @@
+/* Measuring a cell. */
+#define _GNU_SOURCE
+#include "bench/lab.h"
+#include "bench/check.h"
+#include "bench/clock.h"
+#include "bench/machine.h"
+#include "bench/row.h"
+#include "bench/store.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What belongs to a number of threads. */
+typedef struct lab_threads {
+    int threads;
+    session *session;
+    ceiling_probe *probe;
+    ceilings ceilings;
+    bool has_ceilings;
+} lab_threads;
+
+struct lab {
+    arena *arena;
+    lab_options options;
+    json_t *environment;
+    char hash[13];
+    char *run;
+    json_t *provenance; /* of every row */
+    VEC(lab_threads *) threads;
+};
+
+void lab_time_text(char *out, size_t size) {
+    time_t now = time(NULL);
+    struct tm t;
+    gmtime_r(&now, &t);
+    strftime(out, size, "%Y-%m-%dT%H:%M:%SZ", &t);
+}
+
+static bool keep(lab *l, json_t *row, json_t *rows, diag_list *diags) {
+    bool good = !l->options.folder || store_append(l->options.folder, l->hash, row, diags);
+    if (rows)
+        json_array_append(rows, row);
+    json_decref(row);
+    return good;
+}
+
+/* The commit of the sources beside the kernels, and whether they were changed since. */
+static void add_commit(json_t *o, const char *folder) {
+    const char *const commit[] = {"git", "-C", folder, "rev-parse", "--short=12", "HEAD", NULL};
+    const char *const changed[] = {"git", "-C", folder, "status", "--porcelain", "--untracked-files=no", NULL};
+    char *head = folder ? machine_ask(commit) : NULL, *first = head ? machine_ask(changed) : NULL;
+    json_object_set_new(o, "commit", head && *head ? json_string(head) : json_null());
+    json_object_set_new(o, "dirty", first ? json_boolean(*first) : json_null());
+    free(head);
+    free(first);
+}
+
+static json_t *new_row(const lab *l, const char *kind) {
+    char now[32];
+    json_t *row = json_pack("{s:i, s:s}", "schema", STORE_SCHEMA, "kind", kind);
+    json_object_update(row, l->provenance);
+    lab_time_text(now, sizeof now);
+    json_object_set_new(row, "utc", json_string(now));
+    return row;
+}
+
+lab *lab_open(const lab_options *o, diag_list *diags) {
+    arena *a = arena_new();
+    lab *l = NEW(a, lab);
+    char now[32], stamp[32];
+    l->arena = a;
+    l->options = *o;
+    l->environment = machine_environment();
+    machine_environment_hash(l->environment, l->hash);
+    lab_time_text(now, sizeof now);
+    size_t n = 0;
+    for (const char *c = now; *c; c++)
+        if (*c != '-' && *c != ':' && *c != 'Z')
+            stamp[n++] = *c;
+    stamp[n] = 0;
+    l->run = o->run ? arena_strdup(a, o->run) : arena_printf(a, "%s-%ld", stamp, (long)getpid());
+    l->provenance = json_pack("{s:s, s:i, s:s, s:s}", "run", l->run, "launch", o->launch, "environment", l->hash, "command", o->command);
+    add_commit(l->provenance, o->kernels);
+    json_t *row = new_row(l, "run");
+    json_object_set(row, "machine", l->environment);
+    json_object_set_new(row, "overrides", machine_overrides());
+    json_object_set_new(row, "gpus", machine_gpus());
+    json_object_set_new(row, "threshold", o->threshold > 0 ? json_real(o->threshold) : json_null());
+    if (keep(l, row, NULL, diags))
+        return l;
+    lab_close(l);
+    return NULL;
+}
+
+void lab_close(lab *l) {
+    if (!l)
+        return;
+    for (int i = 0; i < l->threads.count; i++) {
+        ceiling_close(l->threads.at[i]->probe);
+        session_close(l->threads.at[i]->session);
+    }
+    json_decref(l->environment);
+    json_decref(l->provenance);
+    arena_free(l->arena);
+}
+
+const char *lab_run(const lab *l) {
+    return l->run;
+}
+
+const char *lab_environment(const lab *l) {
+    return l->hash;
+}
+
+static lab_threads *threads_of(lab *l, int threads, diag_list *diags) {
+    for (int i = 0; i < l->threads.count; i++)
+        if (l->threads.at[i]->threads == threads)
+            return l->threads.at[i];
+    char text[16];
+    snprintf(text, sizeof text, "%d", threads);
+    setenv("TILEC_THREADS", text, 1); /* the device reads it when it is opened, and so do schedules */
+    lab_threads *t = NEW(l->arena, lab_threads);
+    t->threads = threads;
+    t->session = session_open("cpu", diags);
+    if (!t->session)
+        return NULL;
+    VEC_PUSH(l->arena, l->threads, t);
+    return t;
+}
+
+const ceilings *lab_ceilings(lab *l, int threads, diag_list *diags) {
+    lab_threads *t = threads_of(l, threads, diags);
+    if (!t)
+        return NULL;
+    if (t->has_ceilings)
+        return &t->ceilings;
+    if (l->options.progress)
+        l->options.progress(l->options.context, "ceilings", threads, threads);
+    machine_mark from = machine_now(NULL, 0);
+    t->probe = ceiling_open(threads, diags);
+    if (!t->probe || !ceiling_measure(t->probe, t->session, &t->ceilings, diags))
+        return NULL;
+    machine_mark to = machine_now(NULL, 0);
+    t->has_ceilings = true;
+    const ceilings *c = &t->ceilings;
+    json_t *row = new_row(l, "ceilings");
+    json_t *facts = json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:o, s:s}", "threads", threads, "launch_ns", c->launch_ns, "launch_all_ns",
+                              c->launch_all_ns, "fma_per_second", c->fma_per_second, "matrix_per_second", c->matrix_per_second, "read_per_second",
+                              c->read_memory, "copy_per_second", c->copy_memory, "memory_bytes", (json_int_t)c->memory_bytes, "state",
+                              machine_state(&from, &to), "status", "pass");
+    json_object_update(row, facts);
+    json_decref(facts);
+    return keep(l, row, NULL, diags) ? c : NULL;
+}
+
+/* ---- one cell ---- */
+
+typedef struct measuring {
+    lab *lab;
+    const lab_cell *cell;
+    bench_work *work;
+    lab_threads *threads;
+    bench_arm *arms[PAIR_MOST_ARMS];  /* that were opened; NULL where not */
+    arm_check checks[PAIR_MOST_ARMS];
+    json_t *rows[PAIR_MOST_ARMS];
+    int count;
+    json_t *out;
+    diag_list *diags;
+} measuring;
+
+/* Moves diagnostics to the main list. */
+static void pass_on(diag_list *from, diag_list *to) {
+    for (int i = 0; i < from->items.count; i++) {
+        VEC_PUSH(to->arena, to->items, from->items.at[i]);
+        to->errors += from->items.at[i]->severity == SEVERITY_ERROR;
+    }
+}
+
+static const char *last_message(const diag_list *d) {
+    return d->items.count ? d->items.at[d->items.count - 1]->message : "it failed";
+}
+
+static void progress(const measuring *m, const char *what, int done, int of) {
+    if (m->lab->options.progress)
+        m->lab->options.progress(m->lab->options.context, what, done, of);
+}
+
+static void pair_progress(void *context, int done, int of) {
+    progress(context, "rounds", done, of);
+}
+
+/* Opens every arm. False when one failed, rather than had nothing for this work. */
+static bool open_arms(measuring *m) {
+    bool held = true;
+    for (int i = 0; i < m->count; i++) {
+        diag_list own;
+        bool unsupported = false;
+        diag_init(&own, m->diags->arena);
+        m->arms[i] = arm_open(m->work, m->cell->arms.at[i], &unsupported, &own);
+        row_add_arm(m->rows[i], m->arms[i], m->cell->arms.at[i]);
+        if (m->arms[i])
+            continue;
+        row_set_status(m->rows[i], unsupported ? "unsupported" : "fail", last_message(&own));
+        held = held && unsupported;
+        if (!unsupported)
+            pass_on(&own, m->diags);
+    }
+    return held;
+}
+
+static bool check_arms(measuring *m) {
+    checker *c = checker_open(m->work, m->diags);
+    bool held = c != NULL;
+    for (int i = 0; c && i < m->count; i++) {
+        if (!m->arms[i])
+            continue;
+        progress(m, "values", i + 1, m->count);
+    }
+    bench_arm *open[PAIR_MOST_ARMS];
+    arm_check checks[PAIR_MOST_ARMS];
+    int at[PAIR_MOST_ARMS], count = 0;
+    for (int i = 0; i < m->count; i++)
+        if (m->arms[i]) {
+            at[count] = i;
+            open[count++] = m->arms[i];
+        }
+    bool judged = c && checker_values(c, open, count, checks, m->diags);
+    for (int i = 0; i < count; i++) {
+        bool passed = judged && checks[i].passed;
+        if (judged) {
+            m->checks[at[i]] = checks[i];
+            row_add_check(m->rows[at[i]], m->work, &checks[i]);
+        }
+        if (passed)
+            continue;
+        row_set_status(m->rows[at[i]], "fail", judged ? last_message(m->diags) : "the reference could not be computed");
+        arm_close(m->arms[at[i]]);
+        m->arms[at[i]] = NULL;
+        held = false;
+    }
+    checker_close(c);
+    return held;
+}
+
+/* How many tasks a launch of our kernel has; 0 for other arms. */
+static int64_t tasks_of(bench_arm *arm) {
+    run_call *c = arm_call(arm);
+    int64_t most = 0;
+    for (int i = 0; c && i < c->steps.count; i++) {
+        const call_step *s = &c->steps.at[i];
+        const kernel_ir *k = proved_plan_get(s->compiled->plan)->variants.at[0].kernel;
+        int64_t tasks = 1, extent = 1;
+        for (int d = 0; s->launch_integers && k->levels.count && d < k->levels.at[0].rank; d++)
+            if (launch_evaluate(k, k->levels.at[0].extents[d], s->launch_integers, &extent))
+                tasks *= extent;
+        most = tasks > most ? tasks : most;
+    }
+    return most;
+}
+
+static bool add_ceilings(measuring *m, const pair_table *table, const int *at, int count) {
+    const ceilings *c = lab_ceilings(m->lab, m->cell->threads, m->diags);
+    if (!c)
+        return false;
+    const work_amount *w = &m->work->amount;
+    double read = c->read_memory, copy = c->copy_memory;
+    if (!m->cell->cold && w->bytes_read >= 0 &&
+        !ceiling_bandwidth(m->threads->probe, (int64_t)(w->bytes_read + w->bytes_written), &read, &copy, m->diags))
+        return false;
+    for (int i = 0; i < count; i++) {
+        bool one = m->cell->threads == 1 || m->arms[at[i]]->threads == 1 || tasks_of(m->arms[at[i]]) == 1;
+        double floor = one ? c->launch_ns : c->launch_all_ns;
+        ceiling_share share =
+            ceiling_judge(c, w->bytes_read, w->bytes_written, w->operations, read, copy, floor, table->arms[i].median);
+        row_add_ceiling(m->rows[at[i]], w, &share, floor, read, copy, c->fma_per_second);
+    }
+    return true;
+}
+
+/* The arms that are still there are timed; false when that failed. */
+static bool time_arms(measuring *m) {
+    const lab_options *o = &m->lab->options;
+    bench_arm *open[PAIR_MOST_ARMS];
+    pid_t others[PAIR_MOST_ARMS];
+    int at[PAIR_MOST_ARMS], count = 0;
+    for (int i = 0; i < m->count; i++)
+        if (m->arms[i]) {
+            at[count] = i;
+            others[count] = m->arms[i]->process;
+            open[count++] = m->arms[i];
+        }
+    if (!count || !m->arms[0]) /* nothing to compare with */
+        return count == 0;
+    work_spread(m->work);
+    pair_table *table = NEW(m->work->arena, pair_table);
+    pair_options p = {.rounds = o->rounds, .sample_ns = o->sample_ms * 1e6, .confidence = 0.95, .settle = true, .progress = pair_progress,
+                      .context = m};
+    machine_mark from = machine_now(others, count);
+    if (!pair_measure(m->work->arena, open, count, &p, table, m->diags))
+        return false;
+    machine_mark to = machine_now(others, count);
+    json_t *state = machine_state(&from, &to);
+    for (int i = 0; i < count; i++) {
+        marginal_cost marginal = {0};
+        progress(m, "marginal cost", i + 1, count);
+        if (o->marginal_budget_ms > 0 && !m->cell->cold &&
+            !marginal_measure(open[i], table->arms[i].median, o->marginal_budget_ms * 1e6, &marginal, m->diags) && m->diags->errors)
+            return false;
+        row_add_times(m->rows[at[i]], open[i], &table->arms[i]);
+        row_add_marginal(m->rows[at[i]], &marginal);
+        row_add_pair(m->rows[at[i]], m->cell->arms.at[0], i ? &table->arms[i].against_first : NULL, &table->control, table->smallest_claim,
+                     o->threshold);
+        json_object_set(m->rows[at[i]], "state", state);
+    }
+    json_decref(state);
+    return !o->ceilings || add_ceilings(m, table, at, count);
+}
+
+/* An arm whose values are wrong after the timing was not measured, whatever its times say. */
+static bool check_again(measuring *m) {
+    bool held = true;
+    bench_arm *open[PAIR_MOST_ARMS];
+    arm_check checks[PAIR_MOST_ARMS];
+    int count = 0, at[PAIR_MOST_ARMS];
+    for (int i = 0; i < m->count; i++)
+        if (m->arms[i]) {
+            at[count] = i;
+            open[count++] = m->arms[i];
+        }
+    checker *c = count ? checker_open(m->work, m->diags) : NULL;
+    bool judged = c && checker_fresh(c, open, count, checks, m->diags);
+    for (int i = 0; i < count; i++)
+        if (!judged || !checks[i].passed) {
+            row_drop_times(m->rows[at[i]]);
+            row_set_status(m->rows[at[i]], "fail", "its values were wrong after the timing");
+            held = false;
+        }
+    checker_close(c);
+    return held;
+}
+
+static bool record_threshold(measuring *m) {
+    json_t *row = new_row(m->lab, "threshold");
+    row_add_cell(row, m->work, m->cell);
+    json_t *arms = json_array();
+    for (int i = 0; i < m->count; i++)
+        json_array_append_new(arms, json_string(m->cell->arms.at[i]));
+    json_object_set_new(row, "arms", arms);
+    json_object_set_new(row, "threshold", json_real(m->lab->options.threshold));
+    json_object_set_new(row, "status", json_string("pass"));
+    return keep(m->lab, row, NULL, m->diags);
+}
+
+bool lab_measure(lab *l, const lab_cell *cell, json_t *rows, diag_list *diags) {
+    measuring m = {.lab = l, .cell = cell, .count = cell->arms.count, .out = rows, .diags = diags};
+    if (m.count > PAIR_MOST_ARMS) {
+        diag_error(diags, "E1010", (source_span){0}, "%d arms: at most %d are compared at once", m.count, PAIR_MOST_ARMS);
+        return false;
+    }
+    const tile_module *module = l->options.find(l->options.find_context, cell->kernel, diags);
+    m.threads = module ? threads_of(l, cell->threads, diags) : NULL;
+    if (!m.threads)
+        return false;
+    work_request request = {.session = m.threads->session, .module = module, .name = cell->kernel, .shape = cell->shape,
+                            .arguments = cell->arguments, .threads = cell->threads, .cold = cell->cold};
+    for (int i = 0; i < m.count; i++)
+        request.shared = request.shared || !strncmp(cell->arms.at[i], "python:", 7);
+    progress(&m, "compiling", 0, m.count);
+    m.work = work_open(&request, diags);
+    if (!m.work)
+        return false;
+    for (int i = 0; i < m.count; i++) {
+        m.rows[i] = new_row(l, "arm");
+        json_object_set(m.rows[i], "compiler", json_object_get(l->environment, "compiler"));
+        row_add_cell(m.rows[i], m.work, cell);
+        if (i < cell->levers.count)
+            json_object_set_new(m.rows[i], "lever", json_string(cell->levers.at[i]));
+        row_set_status(m.rows[i], "skipped", NULL);
+    }
+    bool held = l->options.threshold <= 0 || record_threshold(&m);
+    held = held && open_arms(&m);
+    held = check_arms(&m) && held;
+    bool timed = time_arms(&m);
+    held = timed && check_again(&m) && held;
+    for (int i = 0; i < m.count; i++) {
+        if (m.arms[i] && !timed)
+            row_set_status(m.rows[i], m.arms[0] ? "fail" : "skipped", m.arms[0] ? last_message(diags) : "there was nothing to compare with");
+        row_settle(m.rows[i]);
+        held = keep(l, m.rows[i], rows, diags) && held;
+        arm_close(m.arms[i]);
+    }
+    work_close(m.work);
+    return held;
+}

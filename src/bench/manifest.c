@@ -1,0 +1,176 @@
+/* Reading and writing manifests. */
+#include "bench/manifest.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "target/target.h"
+#include <ctype.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Function names go into C text: nothing but a name may stand there. */
+static bool is_c_name(const char *text) {
+    if (!text || !(isalpha((unsigned char)*text) || *text == '_'))
+        return false;
+    for (; *text; text++)
+        if (!isalnum((unsigned char)*text) && *text != '_')
+            return false;
+    return true;
+}
+
+static bool wrong(const manifest *m, diag_list *diags, const char *what) {
+    diag *g = diag_error(diags, "E1021", (source_span){.file = m->path}, "%s", what);
+    diag_note(diags, g, "the least a manifest says: {\"source\": \"mine.c\", \"entry\": \"mine\", \"arguments\": [\"a\", \"b\", \"y\", \"N\"]}");
+    return false;
+}
+
+static bool read_name(arena *a, manifest *m, const json_t *object, const char *key, const char **out, diag_list *diags) {
+    const json_t *value = json_object_get(object, key);
+    *out = NULL;
+    if (!value)
+        return true;
+    if (!is_c_name(json_string_value(value)))
+        return wrong(m, diags, arena_printf(a, "\"%s\" is not the name of a function", key));
+    *out = arena_strdup(a, json_string_value(value));
+    return true;
+}
+
+typedef VEC(const char *) name_list;
+
+/* A list of names, or of objects with a "name". */
+static bool read_names(arena *a, manifest *m, const json_t *list, const char *key, name_list *out, diag_list *diags) {
+    size_t i;
+    json_t *item;
+    if (list && !json_is_array(list))
+        return wrong(m, diags, arena_printf(a, "\"%s\" is not a list of names", key));
+    json_array_foreach(list, i, item) {
+        const char *name = json_is_object(item) ? json_string_value(json_object_get(item, "name")) : json_string_value(item);
+        if (!name)
+            return wrong(m, diags, arena_printf(a, "\"%s\" is not a list of names", key));
+        const char *copy = arena_strdup(a, name);
+        VEC_PUSH(a, *out, copy);
+    }
+    return true;
+}
+
+/* Hash of the source and of every file listed. */
+static bool hash_files(arena *a, manifest *m, const char *folder, const json_t *files, diag_list *diags) {
+    text_buffer all = {0};
+    size_t i, length;
+    json_t *item;
+    enum { LIMIT = 64 << 20 };
+    const char *text = file_read(a, m->source, LIMIT, &length, diags);
+    if (text)
+        text_add_bytes(&all, text, length);
+    json_array_foreach(files, i, item) {
+        if (!text || !json_string_value(item))
+            continue;
+        text = file_read(a, arena_printf(a, "%s%s", folder, json_string_value(item)), LIMIT, &length, diags);
+        if (text)
+            text_add_bytes(&all, text, length);
+    }
+    hash_bytes(text_get(&all), all.length, m->content_hash);
+    text_free(&all);
+    return text != NULL;
+}
+
+bool manifest_read(arena *a, const char *path, manifest *m, diag_list *diags) {
+    *m = (manifest){.path = arena_strdup(a, path)};
+    size_t length;
+    const char *text = file_read(a, path, FILE_SOURCE_LIMIT, &length, diags);
+    if (!text)
+        return false;
+    json_error_t error;
+    json_t *o = json_loadb(text, length, 0, &error);
+    if (!o) {
+        diag_error(diags, "E1020", (source_span){m->path, error.line, error.column > 0 ? error.column : 1, 1}, "this is not JSON: %s", error.text);
+        return false;
+    }
+    const char *slash = strrchr(path, '/');
+    const char *folder = slash ? arena_strndup(a, path, (size_t)(slash - path) + 1) : "";
+    const json_t *tasks = json_object_get(o, "tasks"), *code = json_object_get(o, "returns");
+    name_list arguments = {0}, counted = {0};
+    const char *source = json_string_value(json_object_get(o, "source"));
+    bool good = json_is_object(o) || wrong(m, diags, "a manifest is an object");
+    good = good && (source || wrong(m, diags, "it does not say \"source\""));
+    if (good) {
+        m->source = source[0] == '/' ? arena_strdup(a, source) : arena_printf(a, "%s%s", folder, source);
+        m->kernel = json_string_value(json_object_get(o, "kernel")) ? arena_strdup(a, json_string_value(json_object_get(o, "kernel"))) : NULL;
+        m->schedule = json_string_value(json_object_get(o, "schedule")) ? arena_strdup(a, json_string_value(json_object_get(o, "schedule"))) : NULL;
+        m->returns_code = json_string_value(code) && !strcmp(json_string_value(code), "code");
+        m->has_tasks = json_is_object(tasks);
+    }
+    good = good && read_name(a, m, o, "entry", &m->entry, diags) && read_names(a, m, json_object_get(o, "arguments"), "arguments", &arguments, diags);
+    if (good && m->has_tasks)
+        good = read_name(a, m, tasks, "check", &m->check, diags) && read_name(a, m, tasks, "count", &m->task_count, diags) &&
+               read_name(a, m, tasks, "run", &m->task_run, diags) && read_name(a, m, tasks, "scratch", &m->task_scratch, diags) &&
+               read_names(a, m, json_object_get(tasks, "count_arguments"), "count_arguments", &counted, diags) &&
+               ((m->task_count && m->task_run) || wrong(m, diags, "\"tasks\" needs \"count\" and \"run\""));
+    good = good && (m->entry || m->has_tasks || wrong(m, diags, "it does not say \"entry\", the function to call"));
+    m->arguments.at = arguments.at;
+    m->arguments.count = arguments.count;
+    m->count_arguments.at = counted.at;
+    m->count_arguments.count = counted.count;
+    good = good && hash_files(a, m, folder, json_object_get(o, "files"), diags);
+    json_decref(o);
+    return good;
+}
+
+static void add_argument(json_t *list, const char *name, const char *kind, json_t *type) {
+    json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", name, "is", kind, "type", type));
+}
+
+static json_t *array_type(const kernel_array *a) {
+    text_buffer text = {0};
+    text_add(&text, "%s[", element_table[a->element].name);
+    for (int d = 0; d < a->rank; d++) {
+        text_add(&text, "%s", d ? ", " : "");
+        ix_print(&text, a->dims[d]);
+    }
+    text_add(&text, "]");
+    json_t *type = json_string(text_get(&text));
+    text_free(&text);
+    return type;
+}
+
+bool manifest_write(const launch_plan *plan, const char *target, const char *folder, diag_list *diags) {
+    static const char *const uses[] = {[USE_IN] = "read", [USE_OUT] = "written", [USE_UPDATE] = "read and written"};
+    const kernel_ir *k = plan->variants.at[0].kernel;
+    char *name = target_entry_name(plan->name, 0), *suffix = name ? strstr(name, "_variant_0") : NULL;
+    if (suffix)
+        *suffix = 0;
+    json_t *arguments = json_array(), *counted = json_array();
+    for (int i = 0; i < k->arrays.count; i++) {
+        const kernel_array *a = k->arrays.at[i];
+        if (a->space == SPACE_GLOBAL && !a->view_of)
+            add_argument(arguments, a->name, a->use <= USE_UPDATE ? uses[a->use] : "workspace", array_type(a));
+    }
+    for (int i = 0; i < k->symbols.count; i++) {
+        add_argument(arguments, k->symbols.at[i]->name, "extent", json_string("int64"));
+        json_array_append_new(counted, json_string(k->symbols.at[i]->name));
+    }
+    for (int i = 0; i < k->scalars.count; i++) {
+        const kernel_scalar *s = &k->scalars.at[i];
+        add_argument(arguments, s->name, "scalar", json_string(s->var ? "int64" : element_table[s->type].name));
+        if (s->var)
+            json_array_append_new(counted, json_string(s->name));
+    }
+    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o}", "form", "tilec kernel 1", "kernel", plan->name, "target", target,
+                          "schedule", k->schedule ? k->schedule : "", "source", json_sprintf("%s.c", name), "entry", name, "returns", "code",
+                          "comment", "see doc/bench.md; `entry` does everything, `tasks` are for threads", "arguments", arguments, "tasks",
+                          json_pack("{s:o, s:o, s:o, s:o, s:o}", "check", json_sprintf("%s_check", name), "count",
+                                    json_sprintf("%s_task_count", name), "count_arguments", counted, "run", json_sprintf("%s_tasks", name),
+                                    "scratch", json_sprintf("%s_scratch_bytes", name)));
+    json_object_set_new(o, "files", json_pack("[o]", json_sprintf("%s.h", name)));
+    char *text = json_dumps(o, JSON_INDENT(2));
+    text_buffer path = {0}, body = {0};
+    text_add(&path, "%s/%s.json", folder, name);
+    text_add(&body, "%s\n", text ? text : "");
+    bool good = text && file_write(text_get(&path), text_get(&body), body.length, diags);
+    text_free(&path);
+    text_free(&body);
+    free(text);
+    free(name);
+    json_decref(o);
+    return good;
+}

@@ -1,0 +1,151 @@
+/* A store as text and as Markdown. */
+#include "bench/report.h"
+#include "bench/statistics.h"
+#include "bench/text.h"
+#include <math.h>
+#include <string.h>
+
+static bool same_cell(const view_entry *x, const view_entry *y) {
+    return !strcmp(x->kernel, y->kernel) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments) && !strcmp(x->mode, y->mode) &&
+           !strcmp(x->environment, y->environment) && x->threads == y->threads;
+}
+
+static bool begins_cell(const view *v, int at) {
+    for (int i = 0; i < at; i++)
+        if (same_cell(&v->entries.at[i], &v->entries.at[at]))
+            return false;
+    return true;
+}
+
+/* Geometric mean and worst case of the ratios against an arm: one line an arm, over all shapes, ragged ones and cliffs included. */
+static void add_means(text_buffer *out, const view *v, const char *lead, const char *end) {
+    const char *seen[32];
+    int names = 0;
+    for (int i = 0; i < v->entries.count; i++) {
+        const view_entry *e = &v->entries.at[i];
+        const char *name = view_arm_name(v, e);
+        bool known = !e->timed || !e->has_ratio || *e->lever || names >= 32;
+        for (int n = 0; n < names; n++)
+            known = known || !strcmp(seen[n], name);
+        if (known)
+            continue;
+        seen[names++] = name;
+        double ratios[1024];
+        int count = 0, worst = 0, inconclusive = 0;
+        const view_entry *worst_entry = e;
+        for (int j = 0; j < v->entries.count && count < 1024; j++) {
+            const view_entry *x = &v->entries.at[j];
+            if (!x->timed || !x->has_ratio || *x->lever || strcmp(view_arm_name(v, x), name))
+                continue;
+            inconclusive += !strcmp(x->verdict, "inconclusive");
+            ratios[count] = x->ratio;
+            if (x->ratio <= ratios[worst]) {
+                worst = count;
+                worst_entry = x;
+            }
+            count++;
+        }
+        text_add(out, "%s%s: geometric mean %.2fx over %d rows, worst %.2fx (%s, %s, %d thread%s); %d inconclusive%s", lead, name,
+                 statistics_geometric_mean(ratios, count), count, ratios[worst], worst_entry->kernel, view_shape_name(v, worst_entry),
+                 worst_entry->threads, worst_entry->threads == 1 ? "" : "s", inconclusive, end);
+    }
+}
+
+static const char *marks(const view_entry *e) {
+    return e->stale && e->loaded ? "stale, loaded" : e->stale ? "stale" : e->loaded ? "loaded" : e->launch_bound ? "launch-bound" : "";
+}
+
+void report_text(text_buffer *out, const view *v) {
+    const char *hash;
+    json_t *machine;
+    json_object_foreach(v->machines, hash, machine)
+        text_add(out, "environment %s: %s, %d processors, %s\n", hash, row_text(machine, "processor"), (int)row_number(machine, "processors"),
+                 row_text(machine, "compiler"));
+    for (int i = 0; i < v->entries.count; i++) {
+        if (!begins_cell(v, i))
+            continue;
+        bench_text_cell(out, v->entries.at[i].row);
+        for (int j = i; j < v->entries.count; j++)
+            if (same_cell(&v->entries.at[i], &v->entries.at[j])) {
+                const view_entry *e = &v->entries.at[j];
+                bench_text_row(out, e->row);
+                if (e->stale)
+                    text_add(out, "    stale: the kernel has another meaning by now\n");
+                if (e->launches > 1)
+                    text_add(out, "    %d launches: %.3fx [%.3f, %.3f] %s\n", e->launches, e->ratio, e->low, e->high, e->verdict);
+            }
+    }
+    text_add(out, "\n");
+    add_means(out, v, "", "\n");
+    text_add(out, "%d things measured; %d stale, %d taken on a loaded machine, %d failed, %d unsupported\n", v->entries.count, v->stale, v->loaded,
+             v->failed, v->unsupported);
+}
+
+static void add_machine(text_buffer *out, const view *v) {
+    const char *hash;
+    json_t *machine;
+    json_object_foreach(v->machines, hash, machine)
+        text_add(out, "Environment `%s`: %s, %d processors, %s, %s.\n", hash, row_text(machine, "processor"),
+                 (int)row_number(machine, "processors"), row_text(machine, "system"), row_text(machine, "compiler"));
+    for (int i = 0; i < v->entries.count; i++) {
+        const char *version = row_text(v->entries.at[i].row, "version"), *chosen = row_text(v->entries.at[i].row, "chosen");
+        const json_t *versions = json_object_get(v->entries.at[i].row, "version");
+        bool first = *version || json_is_object(versions);
+        for (int j = 0; first && j < i; j++)
+            first = strcmp(view_arm_name(v, &v->entries.at[j]), view_arm_name(v, &v->entries.at[i]));
+        if (!first)
+            continue;
+        text_add(out, "%s: ", view_arm_name(v, &v->entries.at[i]));
+        if (*version)
+            text_add(out, "%s%s%s.\n", version, *chosen ? "; " : "", chosen);
+        const char *key, *separator = "";
+        json_t *value;
+        json_object_foreach((json_t *)versions, key, value) {
+            text_add(out, "%s%s %s", separator, key, json_string_value(value));
+            separator = ", ";
+        }
+        if (!*version)
+            text_add(out, ".\n");
+    }
+}
+
+void report_markdown(text_buffer *out, const view *v, const char *title) {
+    if (title)
+        text_add(out, "# %s\n\n", title);
+    add_machine(out, v);
+    text_add(out, "\n| kernel | shape | threads | arm | time | of a ceiling | arm / ours | interval | verdict | |\n"
+                  "|---|---|--:|---|--:|--:|--:|---|---|---|\n");
+    for (int i = 0; i < v->entries.count; i++) {
+        if (!begins_cell(v, i))
+            continue;
+        for (int j = i; j < v->entries.count; j++) {
+            const view_entry *e = &v->entries.at[j];
+            if (!same_cell(&v->entries.at[i], e))
+                continue;
+            const json_t *ceiling = json_object_get(e->row, "ceiling");
+            text_add(out, "| %s | %s%s | %d | %s | ", e->kernel, view_shape_name(v, e), strcmp(e->mode, "cold") ? "" : ", cold", e->threads,
+                     view_arm_name(v, e));
+            if (!e->timed) {
+                text_add(out, "%s | | | | %s | |\n", row_text(e->row, "status"), row_text(e->row, "reason"));
+                continue;
+            }
+            bench_text_time(out, e->ns);
+            text_add(out, " | ");
+            if (*row_text(ceiling, "binds"))
+                text_add(out, "%.0f%% %s", row_number(ceiling, "percent"), row_text(ceiling, "binds"));
+            if (e->has_ratio)
+                text_add(out, " | %.2f | [%.2f, %.2f] | %s | %s |\n", e->ratio, e->low, e->high,
+                         !strcmp(e->verdict, "inconclusive") ? "INCONCLUSIVE" : !strcmp(e->verdict, "faster") ? "ours is faster" : "ours is slower",
+                         marks(e));
+            else
+                text_add(out, " | | A/A claims from %.1f%% | | %s |\n", 100 * row_number(json_object_get(e->row, "control"), "smallest_claim"),
+                         marks(e));
+        }
+    }
+    text_add(out, "\n");
+    add_means(out, v, "- ", ".\n");
+    if (v->stale)
+        text_add(out, "- %d rows are **stale**: their kernels have another meaning by now.\n", v->stale);
+    if (v->loaded)
+        text_add(out, "- %d rows were taken while others used the machine (*loaded*).\n", v->loaded);
+}

@@ -1,0 +1,139 @@
+/* Rows as lines. */
+#include "bench/text.h"
+#include "bench/view.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void bench_text_time(text_buffer *out, double ns) {
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    int unit = 0;
+    while (unit < 3 && ns >= 999.5) {
+        ns /= 1000;
+        unit++;
+    }
+    text_add(out, "%.*f %s", ns < 9.995 ? 2 : ns < 99.95 ? 1 : 0, ns, units[unit]);
+}
+
+void bench_text_cell(text_buffer *out, const json_t *row) {
+    const char *arguments = row_text(row, "arguments");
+    int threads = (int)row_number(row, "threads");
+    text_add(out, "\n%s  %s%s%s  %d thread%s, %s\n", row_text(row, "kernel"), row_text(row, "shape"), *arguments ? ", " : "", arguments, threads,
+             threads == 1 ? "" : "s", row_text(row, "mode"));
+    text_add(out, "  %-30s %10s %10s %14s %6s  %s\n", "arm", "time", "marginal", "of a ceiling", "", "against the first");
+}
+
+static void pad(text_buffer *out, size_t from, size_t width) {
+    while (out->length - from < width)
+        text_add(out, " ");
+}
+
+/* The last part of a path-like name, when the whole is too long. */
+static const char *short_name(const char *arm) {
+    size_t n = strlen(arm);
+    const char *slash = n > 30 ? strrchr(arm, '/') : NULL;
+    return slash ? slash + 1 : arm;
+}
+
+void bench_text_row(text_buffer *out, const json_t *row) {
+    const char *lever = row_text(row, "lever"), *status = row_text(row, "status");
+    const json_t *ratio = json_object_get(row, "ratio"), *ceiling = json_object_get(row, "ceiling"), *control = json_object_get(row, "control");
+    size_t start = out->length;
+    text_add(out, "  %s", *lever ? lever : short_name(row_text(row, "arm")));
+    pad(out, start, 33);
+    if (strcmp(status, "pass")) {
+        text_add(out, "%s: %s\n", status, row_text(row, "reason"));
+        return;
+    }
+    text_buffer time = {0}, marginal = {0};
+    bench_text_time(&time, row_number(row, "t_median_ns"));
+    const json_t *m = json_object_get(row, "marginal");
+    if (json_is_object(m))
+        bench_text_time(&marginal, row_number(m, "ns"));
+    text_add(out, "%10s %10s ", text_get(&time), marginal.length ? text_get(&marginal) : "-");
+    text_free(&time);
+    text_free(&marginal);
+    start = out->length;
+    if (*row_text(ceiling, "binds"))
+        text_add(out, "%6.0f%% of %s", row_number(ceiling, "percent"), row_text(ceiling, "binds"));
+    pad(out, start, 15);
+    text_add(out, "%6s  ", json_is_true(json_object_get(ceiling, "launch_bound")) ? "launch" : "");
+    if (json_is_object(ratio)) {
+        double r = row_number(ratio, "median");
+        text_add(out, "%.3fx [%.3f, %.3f] ", r, row_number(ratio, "low"), row_number(ratio, "high"));
+        const char *verdict = row_text(row, "verdict");
+        if (!strcmp(verdict, "inconclusive"))
+            text_add(out, "INCONCLUSIVE (spread %.1f%%, smallest claim %.1f%%)", 100 * row_number(ratio, "spread"),
+                     100 * row_number(control, "smallest_claim"));
+        else
+            text_add(out, "%s is %s", row_text(ratio, "first"), verdict);
+        const json_t *threshold = json_object_get(row, "threshold");
+        if (json_is_object(threshold))
+            text_add(out, "; threshold %.2fx %s", row_number(threshold, "ratio"), row_text(threshold, "verdict"));
+    } else {
+        text_add(out, "A/A %.3fx [%.3f, %.3f]: claims from %.1f%%", row_number(control, "median"), row_number(control, "low"),
+                 row_number(control, "high"), 100 * row_number(control, "smallest_claim"));
+    }
+    const char *state = row_text(json_object_get(row, "state"), "state");
+    if (!strcmp(state, "loaded"))
+        text_add(out, "  (machine loaded)");
+    if (strcmp(row_text(row, "buffers"), "the same"))
+        text_add(out, "  (%s)", row_text(row, "buffers"));
+    text_add(out, "\n");
+}
+
+/* ---- tournaments ---- */
+
+/* How much faster a stack is than the reference: the reference is the first arm, so rows give the inverse. */
+typedef struct lever_row {
+    const char *name;
+    int levers;
+    double gain, low, high;
+    bool counts;
+} lever_row;
+
+static bool pulls(const char *stack, const char *lever) {
+    size_t n = strlen(lever);
+    for (const char *at = stack; (at = strstr(at, lever)); at += n)
+        if ((at == stack || at[-1] == '+') && (at[n] == 0 || at[n] == '+'))
+            return true;
+    return false;
+}
+
+void bench_text_tournament(text_buffer *out, const json_t *rows) {
+    lever_row list[16];
+    int count = 0;
+    size_t i;
+    json_t *row;
+    json_array_foreach((json_t *)rows, i, row) {
+        const char *name = row_text(row, "lever");
+        const json_t *ratio = json_object_get(row, "ratio");
+        if (!*name || !json_is_object(ratio) || count >= 16)
+            continue;
+        lever_row *l = &list[count++];
+        *l = (lever_row){name, 1, 1 / row_number(ratio, "median"), 1 / row_number(ratio, "high"), 1 / row_number(ratio, "low"),
+                         strcmp(row_text(row, "verdict"), "inconclusive") != 0};
+        for (const char *c = name; *c; c++)
+            l->levers += *c == '+';
+    }
+    if (!count)
+        return;
+    text_add(out, "  levers\n");
+    for (int n = 0; n < count; n++) {
+        const lever_row *l = &list[n];
+        if (l->levers == 1) {
+            text_add(out, "    %-28s %.3fx [%.3f, %.3f]: %s\n", l->name, l->gain, l->low, l->high,
+                     !l->counts ? "does not count" : l->gain > 1 ? "counts" : "counts, for the worse");
+            continue;
+        }
+        double product = 1, best = 0;
+        for (int s = 0; s < count; s++)
+            if (list[s].levers == 1 && pulls(l->name, list[s].name)) {
+                product *= list[s].gain;
+                best = list[s].gain > best ? list[s].gain : best;
+            }
+        /* what the interval reaches decides: all of it over the best single lever is a gain, the product inside or under it is the whole gain */
+        const char *verdict = l->high < best ? "they cancel" : l->low <= best ? "no more than the best of them" : l->high >= product ? "they compound" : "they compound in part";
+        text_add(out, "    %-28s %.3fx [%.3f, %.3f]: %s (the product of the singles is %.3fx)\n", l->name, l->gain, l->low, l->high, verdict, product);
+    }
+}

@@ -1,0 +1,144 @@
+/* Views of rows. */
+#include "bench/view.h"
+#include "bench/statistics.h"
+#include <math.h>
+#include <string.h>
+
+const char *row_text(const json_t *row, const char *key) {
+    const char *text = json_string_value(json_object_get(row, key));
+    return text ? text : "";
+}
+
+double row_number(const json_t *row, const char *key) {
+    const json_t *x = json_object_get(row, key);
+    return json_is_number(x) ? json_number_value(x) : NAN;
+}
+
+static bool same_thing(const view_entry *e, const json_t *row) {
+    return !strcmp(e->kernel, row_text(row, "kernel")) && !strcmp(e->shape, row_text(row, "shape")) && !strcmp(e->arm, row_text(row, "arm")) &&
+           !strcmp(e->mode, row_text(row, "mode")) && !strcmp(e->environment, row_text(row, "environment")) &&
+           !strcmp(e->lever, row_text(row, "lever")) && !strcmp(e->arguments, row_text(row, "arguments")) &&
+           e->threads == (int)row_number(row, "threads");
+}
+
+/* Joins the ratios of every launch of the entry's run. */
+static void join_launches(view *v, view_entry *e) {
+    double medians[STATISTICS_MOST_ROUNDS];
+    size_t i;
+    json_t *row;
+    json_array_foreach(v->rows, i, row) {
+        const json_t *ratio = json_object_get(row, "ratio");
+        if (strcmp(row_text(row, "kind"), "arm") || !same_thing(e, row) || strcmp(row_text(row, "run"), row_text(e->row, "run")) ||
+            !json_is_object(ratio) || e->launches >= STATISTICS_MOST_ROUNDS)
+            continue;
+        double low = row_number(ratio, "low"), high = row_number(ratio, "high");
+        e->low = e->launches == 0 || low < e->low ? low : e->low;
+        e->high = e->launches == 0 || high > e->high ? high : e->high;
+        medians[e->launches++] = row_number(ratio, "median");
+    }
+    e->has_ratio = e->launches > 0;
+    if (e->has_ratio)
+        e->ratio = statistics_median(medians, e->launches);
+}
+
+static void fill(view *v, view_entry *e, const json_t *hashes) {
+    const json_t *row = e->row, *ratio = json_object_get(row, "ratio");
+    e->timed = !strcmp(row_text(row, "status"), "pass");
+    e->ns = row_number(row, "t_median_ns");
+    e->loaded = !strcmp(row_text(json_object_get(row, "state"), "state"), "loaded");
+    e->launch_bound = json_is_true(json_object_get(json_object_get(row, "ceiling"), "launch_bound"));
+    const char *now = json_string_value(json_object_get(hashes, e->kernel));
+    e->stale = hashes && (!now || strcmp(now, row_text(row, "kernel_hash")));
+    e->first = row_text(ratio, "first");
+    e->verdict = row_text(row, "verdict");
+    join_launches(v, e);
+    if (e->has_ratio && e->launches > 1 && e->low <= 1 && e->high >= 1) /* the launches do not agree */
+        e->verdict = "inconclusive";
+    v->stale += e->stale;
+    v->loaded += e->timed && e->loaded;
+    v->failed += !strcmp(row_text(row, "status"), "fail");
+    v->unsupported += !strcmp(row_text(row, "status"), "unsupported");
+}
+
+view *view_new(json_t *rows, const json_t *hashes) {
+    arena *a = arena_new();
+    view *v = NEW(a, view);
+    *v = (view){.arena = a, .rows = json_incref(rows), .machines = json_object(), .ceilings = json_object()};
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        const char *kind = row_text(row, "kind"), *environment = row_text(row, "environment");
+        if (!strcmp(kind, "run"))
+            json_object_set(v->machines, environment, json_object_get(row, "machine"));
+        if (!strcmp(kind, "ceilings"))
+            json_object_set(v->ceilings, arena_printf(a, "%s %d", environment, (int)row_number(row, "threads")), row);
+        if (strcmp(kind, "arm"))
+            continue;
+        int at = 0;
+        while (at < v->entries.count && !same_thing(&v->entries.at[at], row))
+            at++;
+        view_entry e = {.row = row, .kernel = row_text(row, "kernel"), .shape = row_text(row, "shape"), .arguments = row_text(row, "arguments"),
+                        .arm = row_text(row, "arm"), .mode = row_text(row, "mode"), .environment = environment, .lever = row_text(row, "lever"),
+                        .threads = (int)row_number(row, "threads")};
+        if (at == v->entries.count)
+            VEC_PUSH(a, v->entries, e);
+        else if (strcmp(row_text(row, "utc"), row_text(v->entries.at[at].row, "utc")) >= 0)
+            v->entries.at[at] = e;
+    }
+    for (int n = 0; n < v->entries.count; n++)
+        fill(v, &v->entries.at[n], hashes);
+    return v;
+}
+
+void view_free(view *v) {
+    if (!v)
+        return;
+    json_decref(v->rows);
+    json_decref(v->machines);
+    json_decref(v->ceilings);
+    arena_free(v->arena);
+}
+
+const json_t *view_ceilings(const view *v, const char *environment, int threads) {
+    char key[128];
+    snprintf(key, sizeof key, "%s %d", environment, threads);
+    return json_object_get(v->ceilings, key);
+}
+
+const char *view_arm_name(const view *v, const view_entry *e) {
+    const char *kind = row_text(e->row, "arm_kind");
+    const json_t *version = json_object_get(e->row, "version");
+    if (*e->lever)
+        return e->lever;
+    if (!strcmp(e->arm, "openblas"))
+        return "OpenBLAS";
+    if (!strcmp(kind, "python") || !strncmp(e->arm, "python:", 7)) {
+        static const struct {
+            const char *module, *name;
+        } known[] = {{"triton", "Triton"}, {"torch", "PyTorch"}, {"jax", "JAX"}, {"numpy", "NumPy"}};
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            if (json_object_get(version, known[i].module))
+                return known[i].name;
+    }
+    const char *slash = strrchr(e->arm, '/');
+    return slash ? arena_strdup(v->arena, slash + 1) : e->arm;
+}
+
+const char *view_shape_name(const view *v, const view_entry *e) {
+    const json_t *s = json_object_get(e->row, "symbols");
+    const json_t *m = json_object_get(s, "M"), *n = json_object_get(s, "N"), *k = json_object_get(s, "K");
+    const char *len = strstr(e->arguments, "len=");
+    if (m && n && k && json_object_size(s) == 3)
+        return arena_printf(v->arena, "%d x %d x %d", (int)json_integer_value(m), (int)json_integer_value(n), (int)json_integer_value(k));
+    return len ? arena_printf(v->arena, "%s, %.*s", e->shape, (int)strcspn(len, " "), len) : e->shape;
+}
+
+const view_entry *view_first(const view *v, const view_entry *e) {
+    for (int i = 0; e->has_ratio && i < v->entries.count; i++) {
+        const view_entry *x = &v->entries.at[i];
+        if (!strcmp(x->arm, e->first) && !strcmp(x->kernel, e->kernel) && !strcmp(x->shape, e->shape) && !strcmp(x->mode, e->mode) &&
+            !strcmp(x->environment, e->environment) && !strcmp(x->arguments, e->arguments) && x->threads == e->threads && !x->has_ratio)
+            return x;
+    }
+    return NULL;
+}

@@ -1,0 +1,45 @@
+/* Rows made ready for reports: the newest row of each thing, several launches joined, what is stale marked. */
+#ifndef TILEC_BENCH_VIEW_H
+#define TILEC_BENCH_VIEW_H
+#include "base/arena.h"
+#include <jansson.h>
+
+/* Of a row or an object in it: "" and NaN when there is no such text or number. */
+const char *row_text(const json_t *row, const char *key);
+double row_number(const json_t *row, const char *key);
+
+typedef struct view_entry {
+    const json_t *row;         /* of the newest run (its last launch) */
+    const char *kernel, *shape, *arguments, *arm, *mode, *environment, *lever;
+    int threads;
+    bool timed;                /* status pass */
+    bool stale;                /* the kernel has another meaning by now, or is gone */
+    bool loaded;               /* taken in a bad state of the machine */
+    bool launch_bound;
+    double ns;
+    int launches;              /* of the run */
+    bool has_ratio;            /* not the first arm */
+    double ratio, low, high;   /* several launches: the median of their medians, and the widest interval */
+    const char *first, *verdict;
+} view_entry;
+
+typedef struct view {
+    arena *arena;
+    VEC(view_entry) entries;   /* in the order in which their things first appear */
+    json_t *rows;
+    json_t *machines;          /* environment hash -> the machine of its newest run */
+    json_t *ceilings;          /* "environment threads" -> the newest ceilings row */
+    int stale, loaded, failed, unsupported;
+} view;
+
+/* `hashes`: kernel name -> its meaning's hash now; NULL when that is not known. Keeps a reference to the rows. */
+view *view_new(json_t *rows, const json_t *hashes);
+void view_free(view *v);
+const json_t *view_ceilings(const view *v, const char *environment, int threads); /* NULL */
+/* A name for an arm that people read: "NumPy", "OpenBLAS", "ours". Arena text. */
+const char *view_arm_name(const view *v, const view_entry *e);
+/* "64 x 64 x 64" for products, "N = 1536" otherwise, with arguments that change the work. Arena text. */
+const char *view_shape_name(const view *v, const view_entry *e);
+/* The entry of the first arm that `e` was compared with; NULL. */
+const view_entry *view_first(const view *v, const view_entry *e);
+#endif
