@@ -27,8 +27,6 @@ typedef struct reduction {
     ghost_record ghost;
 } reduction;
 
-static bool is_integer(element_type t) { return t == ELEMENT_I32 || t == ELEMENT_U32 || t == ELEMENT_INDEX; }
-
 /* The register cells of a block of results: one for each slot of each result range. */
 static kernel_array *result_array(reduction *c, const char *name, element_type type)
 {
@@ -135,7 +133,7 @@ static void step(point *p, reduction *c)
         element_type type = to.array->element;
         if (c->heavy->op != TILE_DOT)
             v = kernel_op2(ir, combining_op(c->heavy), type, x, old);
-        else if (is_integer(type))
+        else if (is_whole_number(type))
             v = kernel_op2(ir, KERNEL_ADD, type, kernel_op2(ir, KERNEL_MUL, type, x, operand(p, c, 1)), old);
         else
             v = kernel_op3(ir, KERNEL_FMA, type, x, operand(p, c, 1), old);

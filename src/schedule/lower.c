@@ -202,6 +202,11 @@ static void lower_promises(lower *l)
         if (o->array->role != ARRAY_UPDATE)
             continue;
         kernel_array *array = l->arrays[o->array->id];
+        bool scattered = false; /* data says which cells are written; that each is written once is asked all the same */
+        for (int d = 0; d < array->rank; d++)
+            scattered = scattered || o->through[d];
+        if (scattered)
+            continue;
         array->cell_vars = NEW_ARRAY(a, index_var *, array->rank);
         array->cells = NULL;
         for (int d = 0; d < array->rank; d++) {

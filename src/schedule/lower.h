@@ -157,6 +157,7 @@ void open_blocked(point *p, tile_range *r, int block, block_body body, void *con
 typedef void (*vector_body)(point *p, index_expr *base, int vectors, index_expr *end, void *context);
 void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int vectors, bool whole_edge, vector_body body, void *context, source_span span);
 /* ---- lower_ghost.c: what all reductions share ---- */
+bool is_whole_number(element_type t);                  /* of the types that arithmetic is on */
 element_type arithmetic_type(element_type t);          /* in which elements of a storage type are computed with */
 element_type accumulator_type(const tile_value *v);    /* of a reduction's accumulator */
 kernel_op combining_op(const tile_value *heavy);

@@ -2,17 +2,17 @@
 #include "schedule/lower.h"
 #include <math.h>
 
-static bool is_integer(element_type t) { return t == ELEMENT_I32 || t == ELEMENT_U32 || t == ELEMENT_INDEX; }
+bool is_whole_number(element_type t) { return t == ELEMENT_I32 || t == ELEMENT_U32 || t == ELEMENT_INDEX; }
 
 element_type arithmetic_type(element_type t)
 {
-    return t == ELEMENT_I8 ? ELEMENT_I32 : t == ELEMENT_U8 ? ELEMENT_U32 : is_integer(t) ? t : ELEMENT_F32;
+    return t == ELEMENT_I8 ? ELEMENT_I32 : t == ELEMENT_U8 ? ELEMENT_U32 : is_whole_number(t) ? t : ELEMENT_F32;
 }
 
 element_type accumulator_type(const tile_value *v)
 {
     if (v->op == TILE_DOT)
-        return is_integer(v->type) ? v->type : ELEMENT_F32;
+        return is_whole_number(v->type) ? v->type : ELEMENT_F32;
     return arithmetic_type(v->type);
 }
 
@@ -29,9 +29,9 @@ kernel_value *reduction_identity(lower *l, const tile_value *heavy, element_type
 {
     double x = 0;
     if (heavy->op == TILE_REDUCE_MAX || heavy->op == TILE_ARGMAX)
-        x = type == ELEMENT_U32 ? 0 : is_integer(type) ? (double)INT32_MIN : -(double)INFINITY;
+        x = type == ELEMENT_U32 ? 0 : is_whole_number(type) ? (double)INT32_MIN : -(double)INFINITY;
     if (heavy->op == TILE_REDUCE_MIN || heavy->op == TILE_ARGMIN)
-        x = type == ELEMENT_U32 ? (double)UINT32_MAX : is_integer(type) ? (double)INT32_MAX : (double)INFINITY;
+        x = type == ELEMENT_U32 ? (double)UINT32_MAX : is_whole_number(type) ? (double)INT32_MAX : (double)INFINITY;
     return kernel_const(l->ir, type, 1, x);
 }
 

@@ -21,8 +21,6 @@ typedef struct reduction {
     ghost_record ghost;
 } reduction;
 
-static bool is_integer(element_type t) { return t == ELEMENT_I32 || t == ELEMENT_U32 || t == ELEMENT_INDEX; }
-
 /* ---- a block's cells: [unrolled 0][unrolled 1][vectors], dimensions of one left out ---- */
 
 enum { DIMS = 3 };
@@ -133,7 +131,7 @@ static void combine_cell(point *p, reduction *c, const cell *at, void *context)
     element_type type = c->accumulator->element;
     if (c->heavy->op != TILE_DOT)
         v = kernel_op2(l->ir, combining_op(c->heavy), type, x[0], old);
-    else if (is_integer(type))
+    else if (is_whole_number(type))
         v = kernel_op2(l->ir, KERNEL_ADD, type, kernel_op2(l->ir, KERNEL_MUL, type, x[0], x[1]), old);
     else
         v = kernel_op3(l->ir, KERNEL_FMA, type, x[0], x[1], old);
@@ -448,7 +446,7 @@ void prepare_reduction(lower *l, tile_value *heavy)
         int64_t cells = tile_product(x->axes, x->axis_count);
         for (int i = 0; i < x->axis_count; i++)
             whole = whole && range_capacity(x->axes[i]) >= 0 && l->place[x->axes[i]->id].entered;
-        element_type kept = is_integer(x->type) ? x->type : arithmetic_type(x->type);
+        element_type kept = is_whole_number(x->type) ? x->type : arithmetic_type(x->type);
         bool narrow = x->type != kept, spatial = shape.vector && !shape.vector_reduced && tile_has_axis(x, shape.vector);
         bool pays = is_cheap(l, x) ? reuse >= 16 && (narrow || spatial) : reuse > 1;
         if (!pays || !whole || cells * 4 > l->machine->cache_bytes / 2) {
