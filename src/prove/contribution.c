@@ -6,7 +6,7 @@ static bool judge_difference(prover *p, const kernel_array *a, int_set *x, int_s
     model *m = p->m;
     sets_question(m->sets);
     witness w = witness_of(m, sets_subtract(m->sets, x, y), NULL, 0);
-    const char *why = w.verdict == VERDICT_PROVED ? NULL : array_inexact(m, a, ACCESS_CONSUME);
+    const char *why = w.verdict == VERDICT_PROVED ? NULL : array_unsure(m, a, ACCESS_CONSUME);
     if (why)
         prover_unknown(p, a->name, a->span, w.text, why);
     else if (w.verdict == VERDICT_REFUTED)

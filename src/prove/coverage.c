@@ -14,7 +14,7 @@ static bool judge_covered(prover *p, const kernel_array *a)
     }
     int_set *written = summary_of(m, m->root, a, SUMMARY_MUST_WRITE);
     witness w = witness_of(m, sets_subtract(m->sets, promised, written), NULL, 0);
-    const char *why = w.verdict == VERDICT_PROVED ? NULL : array_inexact(m, a, ACCESS_WRITE);
+    const char *why = w.verdict == VERDICT_PROVED ? NULL : array_unsure(m, a, ACCESS_WRITE);
     if (why)
         prover_unknown(p, a->name, a->span, w.text, why);
     else if (w.verdict == VERDICT_REFUTED)
@@ -31,7 +31,7 @@ static bool judge_only(prover *p, const kernel_array *a)
     sets_question(m->sets);
     int_set *written = summary_of(m, m->root, a, SUMMARY_MAY_WRITE);
     witness w = witness_of(m, sets_subtract(m->sets, written, promised_cells(m, a)), NULL, 0);
-    const char *why = w.verdict == VERDICT_PROVED ? NULL : array_inexact(m, a, ACCESS_WRITE);
+    const char *why = w.verdict == VERDICT_PROVED ? NULL : array_unsure(m, a, ACCESS_WRITE);
     if (why)
         prover_unknown(p, a->name, a->span, w.text, why);
     else if (w.verdict == VERDICT_REFUTED)

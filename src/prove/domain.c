@@ -282,9 +282,64 @@ int_set *spread_cells_of(model *m, place *p)
     return p->spread_cells;
 }
 
+/* Whether the expression uses the variable, lets seen through. */
+static bool depends_on(model *m, const index_expr *x, const index_var *v, int nesting)
+{
+    if (!x || nesting > 300)
+        return x != NULL;
+    if (x->op == IX_CONST)
+        return false;
+    if (x->op == IX_VAR)
+        return x->var == v || (model_knows(m, x->var) && m->definition[x->var->id] && depends_on(m, m->definition[x->var->id], v, nesting + 1));
+    return depends_on(m, x->a, v, nesting + 1) || depends_on(m, x->b, v, nesting + 1);
+}
+
+static bool condition_depends_on(model *m, const cond *c, const index_var *v, int nesting)
+{
+    if (!c || nesting > 300)
+        return c != NULL;
+    return depends_on(m, c->x, v, 0) || depends_on(m, c->y, v, 0) || condition_depends_on(m, c->a, v, nesting + 1) ||
+           condition_depends_on(m, c->b, v, nesting + 1);
+}
+
+/* Whether data decides where or whether the access is made. */
+bool place_uses_data(model *m, const place *p)
+{
+    for (const scope *s = p->scope; s; s = s->parent) {
+        if (s->kind != SCOPE_VALUE)
+            continue;
+        const index_var *v = s->var;
+        bool uses = depends_on(m, p->active, v, 0);
+        for (int d = 0; d < p->array->rank; d++)
+            uses = uses || depends_on(m, p->indices[d], v, 0) || (p->extents && depends_on(m, p->extents[d], v, 0));
+        for (const scope *g = p->scope; g && g != s; g = g->parent) {
+            uses = uses || (g->guard && condition_depends_on(m, g->guard, v, 0));
+            if (g->kind == SCOPE_LOOP)
+                uses = uses || depends_on(m, g->stmt->lo, v, 0) || depends_on(m, g->stmt->hi, v, 0);
+        }
+        if (uses)
+            return true;
+    }
+    return false;
+}
+
+/* Why the place's set may hold accesses that never happen, values that it does not use left aside. */
+static const char *imprecise_but_for_values(model *m, place *p)
+{
+    cells_of(m, p);
+    if (p->not_affine)
+        return p->not_affine;
+    for (const scope *s = p->scope; s; s = s->parent)
+        if (s->kind != SCOPE_VALUE && (s->own_loose || s->kind == SCOPE_DATA_GUARD || s->kind == SCOPE_TRIP || s->may_stop))
+            return s->why ? s->why : "a condition that is not affine";
+    return NULL;
+}
+
 const char *place_imprecise(model *m, place *p, bool data_counts)
 {
     cells_of(m, p);
+    if (p->scope->precision != PRECISE && !place_uses_data(m, p))
+        return imprecise_but_for_values(m, p);
     if (p->not_affine)
         return p->not_affine;
     if (p->scope->precision > (data_counts ? DATA_CHOSEN : PRECISE))

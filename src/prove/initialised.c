@@ -100,7 +100,7 @@ static void judge_read(prover *p, place *at, worst *found)
         return;
     const char *why = place_imprecise(m, at, false);
     if (!why)
-        why = array_inexact(m, a, ACCESS_WRITE);
+        why = array_unsure(m, a, ACCESS_WRITE);
     if (!why && apart && (m->rings_why || m->flight_why))
         why = m->rings_why ? m->rings_why : m->flight_why;
     if (!why && a->use == USE_WORKSPACE)

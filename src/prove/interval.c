@@ -33,10 +33,30 @@ interval interval_product(interval x, interval y)
 
 static interval nested(model *m, const index_expr *x, int nesting);
 
+/* `S <= 100` among what every launch guarantees. */
+static void narrow_by(const cond *c, const index_var *v, interval *r, int nesting)
+{
+    int64_t bound;
+    if (!c || nesting > MOST_NESTING)
+        return;
+    if (c->op == COND_AND) {
+        narrow_by(c->a, v, r, nesting + 1);
+        narrow_by(c->b, v, r, nesting + 1);
+    } else if ((c->op == COND_LE || c->op == COND_LT) && c->x->op == IX_VAR && c->x->var == v && ix_is_const(c->y, &bound)) {
+        wide hi = (wide)bound - (c->op == COND_LT);
+        r->hi = hi < r->hi ? hi : r->hi;
+    } else if ((c->op == COND_LE || c->op == COND_LT) && c->y->op == IX_VAR && c->y->var == v && ix_is_const(c->x, &bound)) {
+        wide lo = (wide)bound + (c->op == COND_LT);
+        r->lo = lo > r->lo ? lo : r->lo;
+    }
+}
+
 static interval parameter_interval(model *m, const index_var *v, int nesting)
 {
     bool symbol = v->kind == INDEX_SYMBOL;
     interval r = {symbol ? 0 : INT32_MIN, symbol ? m->limits->largest_extent : INT32_MAX};
+    for (int i = 0; i < m->kernel->assumptions.count; i++)
+        narrow_by(m->kernel->assumptions.at[i], v, &r, 0);
     if (nesting < 20) { /* `len: 0..T` */
         interval lo = v->lo ? nested(m, v->lo, nesting + 1) : r, hi = v->hi ? nested(m, v->hi, nesting + 1) : r;
         r.lo = v->lo && lo.lo > r.lo ? lo.lo : r.lo;

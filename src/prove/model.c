@@ -180,7 +180,7 @@ static scope *id_scopes(model *m, scope *s, bool blocks, region **at)
             const kernel_level *l = &k->levels.at[i];
             bool block = l->kind == LEVEL_TASK && blocks;
             int depth = s->depth;
-            index_var *v = block ? walk_new_var(m, j ? "0" : "block number", INDEX_ID) : l->ids[j];
+            index_var *v = block ? walk_new_var(m, j ? "block_number_further" : "block_number", INDEX_ID) : l->ids[j];
             s = walk_scope(m, s, SCOPE_ID, NULL, v);
             s->extent = !block ? l->extents[j] : j ? ix_const(m->arena, 1) : k->grid;
             if (!at)

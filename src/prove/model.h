@@ -177,6 +177,7 @@ int_set *cells_of(model *m, place *p);
 int scattered_dim(model *m, const kernel_array *a);
 int_set *source_cells_of(model *m, place *p);
 int_set *spread_cells_of(model *m, place *p);
+bool place_uses_data(model *m, const place *p); /* a value from memory decides where or whether it happens */
 /* Why the place's set may hold accesses that never happen; NULL: it is precise (or, with `data_counts`, some data makes it so). */
 const char *place_imprecise(model *m, place *p, bool data_counts);
 /* The cells that must be written or consumed, over [cells]; NULL when not affine (m->why). */
@@ -220,6 +221,8 @@ tri conflict_find(model *m, const kernel_array *a, int first, int second, confli
 
 /* Why a write (or consume) of the array may not happen, or happens at an unknown place; NULL: all are known exactly. */
 const char *array_inexact(model *m, const kernel_array *a, unsigned uses);
+/* The same, but that the value of a let that an access does not use may have no choice at all is left aside. */
+const char *array_unsure(model *m, const kernel_array *a, unsigned uses);
 
 /* ---- threads.c: what orders two threads ---- */
 /* A place in the program: a step, or the children first..last of a sequence taken together. */

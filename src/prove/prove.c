@@ -178,9 +178,9 @@ static void tell_conflict(prover *p, const kernel_array *a, const conflict *c, c
     if (trips)
         prefix[d] = c->first_later ? w->dims[d] : w->dims[d + 1];
     place *two = witness_place(m, inside[1], a, summary_uses[second], w->values, prefix, d + trips, cell);
-    const char *why = one ? place_imprecise(m, one, false) : array_inexact(m, a, summary_uses[first]);
+    const char *why = one ? place_imprecise(m, one, false) : array_unsure(m, a, summary_uses[first]);
     if (!why)
-        why = two ? place_imprecise(m, two, false) : array_inexact(m, a, summary_uses[second]);
+        why = two ? place_imprecise(m, two, false) : array_unsure(m, a, summary_uses[second]);
     source_span span = two ? two->span : one ? one->span : a->span;
     if (why) {
         prover_unknown(p, a->name, span, w->text, why);

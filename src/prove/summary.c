@@ -214,11 +214,14 @@ tri conflict_find(model *m, const kernel_array *a, int first, int second, confli
     return find(&q, m->root);
 }
 
-static const char *first_inexact(model *m, const kernel_array *a, unsigned uses_asked)
+static const char *first_inexact(model *m, const kernel_array *a, unsigned uses_asked, bool strict)
 {
     for (int i = 0; i < m->places.count; i++) {
         place *p = m->places.at[i];
-        const char *why = p->array == a && (p->use & uses_asked) ? place_imprecise(m, p, false) : NULL;
+        bool asked = p->array == a && (p->use & uses_asked);
+        const char *why = asked ? place_imprecise(m, p, false) : NULL;
+        if (asked && !why && strict && p->scope->precision != PRECISE)
+            why = p->scope->why;
         if (why)
             return why;
     }
@@ -229,6 +232,8 @@ const char *array_inexact(model *m, const kernel_array *a, unsigned uses_asked)
 {
     inexactness *known = &m->inexact[a->id];
     if (known->uses != uses_asked)
-        *known = (inexactness){uses_asked, first_inexact(m, a, uses_asked)};
+        *known = (inexactness){uses_asked, first_inexact(m, a, uses_asked, true)};
     return known->why;
 }
+
+const char *array_unsure(model *m, const kernel_array *a, unsigned uses_asked) { return first_inexact(m, a, uses_asked, false); }

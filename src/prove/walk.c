@@ -129,7 +129,7 @@ static kernel_stmt *loop_of_trips(model *m, kernel_stmt *s)
     int64_t step;
     if (!m->thread_dims || !ix_is_const(s->step, &step) || step <= 0 || !differs(m, s->lo, 0) || !threads_meet(&s->body, 0))
         return NULL;
-    index_var *trip = walk_new_var(m, model_text(m, "trip of %s", s->var->name), INDEX_LOOP);
+    index_var *trip = walk_new_var(m, model_text(m, "%s_trip", s->var->name), INDEX_LOOP);
     if (trip->id < 0 || !model_knows(m, s->var))
         return NULL;
     kernel_stmt *t = NEW(m->arena, kernel_stmt);

@@ -116,6 +116,16 @@ static void memory_of_fragment(walk *w, region *step, const kernel_stmt *s, acce
     walk_touch(p);
 }
 
+/* A store in which no element exists reads nothing. */
+static void read_for_store(walk *w, region *step, const kernel_stmt *s)
+{
+    arena *a = w->m->arena;
+    place *p = fragment_place(w, step, s->fragments[0].fragment, s->fragments[0].index, NULL, ACCESS_READ, s->span);
+    if (s->extents)
+        p->extents[0] = ix_min(a, ix_const(a, 1), ix_min(a, s->extents[0], s->extents[1]));
+    walk_touch(p);
+}
+
 static bool stands_over(const scope *outer, const scope *inner)
 {
     while (inner && inner != outer)
@@ -204,7 +214,7 @@ static bool fragment_stmt(walk *w, kernel_stmt *s)
         return true;
     case KSTMT_FRAGMENT_STORE:
         step = walk_step(w, s);
-        touch_fragment(w, step, &s->fragments[0], ACCESS_READ, false);
+        read_for_store(w, step, s);
         memory_of_fragment(w, step, s, ACCESS_WRITE, false, false);
         return true;
     case KSTMT_FRAGMENT_MMA:
