@@ -206,8 +206,13 @@ static bool bind(api_entry *e, tilec_call *c, const char *name, const tilec_arra
         diag_note(&e->diags, g, "copy it to host memory first");
         return false;
     }
-    if (x->rank > TILEC_MAX_RANK) /* more than any array has */
-        return call_bind_array(c->call, name, type, x->rank, x->shape, x->data, &e->diags);
+    /* Another rank than the array's is refused before anything is read of a shape whose length may be another too. */
+    run_call *r = c->call;
+    int at = binding_find_array(&r->binding, name);
+    if (at < 0)
+        return call_bind_array(r, name, type, 0, NULL, NULL, &e->diags);
+    if (x->rank != r->binding.signature.arrays[at]->group_count)
+        return binding_set_shape(&r->binding, at, x->rank, x->shape, &e->diags);
     int64_t next = 1;
     bool empty = false, dense = true;
     for (int d = x->rank; x->strides && d-- > 0;) {
@@ -232,7 +237,7 @@ static bool bind(api_entry *e, tilec_call *c, const char *name, const tilec_arra
                    x->bytes);
         return false;
     }
-    return call_bind_array(c->call, name, type, x->rank, x->shape, x->data, &e->diags);
+    return call_bind_array(r, name, type, x->rank, x->shape, x->data, &e->diags);
 }
 
 bool tilec_bind_array(tilec_call *c, const char *name, tilec_type type, int rank, const int64_t *shape, void *data) {

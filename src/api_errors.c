@@ -95,8 +95,38 @@ static const char *printed(arena *a, const diag_list *diags, const diag *g) {
     return kept;
 }
 
+/* Notes speak to someone at the command line; here symbols and tile sizes are named without its options. */
+static const char *without_options(arena *a, const char *note) {
+    static const char *const options[] = {"--kernel NAME, ", "--shape ", "--set "};
+    text_buffer b = {0};
+    for (const char *at = note; *at;) {
+        size_t skipped = 0;
+        for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+            if (strncmp(at, options[i], strlen(options[i])) == 0)
+                skipped = strlen(options[i]);
+        if (!skipped)
+            text_add_bytes(&b, at++, 1);
+        at += skipped;
+    }
+    const char *kept = arena_strdup(a, text_get(&b));
+    text_free(&b);
+    return kept;
+}
+
+static void address_callers(const diag_list *diags) {
+    for (int i = 0; i < diags->items.count; i++) {
+        diag *g = diags->items.at[i];
+        int kept = 0;
+        for (int n = 0; n < g->notes.count; n++)
+            if (strncmp(g->notes.at[n], "--arg ", 6) != 0) /* which files and made-up data there are */
+                g->notes.at[kept++] = without_options(diags->arena, g->notes.at[n]);
+        g->notes.count = kept;
+    }
+}
+
 static void keep(api_report *r, const diag_list *diags, bool good, const run_call *call) {
     arena *a = r->arena = arena_new();
+    address_callers(diags);
     for (int i = 0; i < diags->items.count; i++) {
         const diag *g = diags->items.at[i];
         tilec_diagnostic d = {.size = sizeof d};

@@ -252,6 +252,8 @@ def located_errors():
     assert refused("E0880", tilec.kernel, os.path.join(work, "none.tile")).line == 0
     e = refused("E0646", tilec.kernel, path, "prodct")
     assert "product" in e.notes[0]
+    assert "--" not in refused("E0643", tilec.compile("kernel f(x: f32[N]) -> (y: f32[N, M]) { for tile y[i: B, j: C] { y[i, j] = x[i] } }"),
+                               np.zeros(3, np.float32)).text
     two = "kernel a(x: f32[N]) -> (y: f32[N]) { for tile y[i: B] { y[i] = x[i] } }\n"
     refused("E0646", tilec.compile, two + two.replace(" a(", " b("))
     refused("E0802", tilec.kernel, path, "add", device="abacus")
