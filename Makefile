@@ -5,7 +5,9 @@
 # make asan        the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make fuzz        libFuzzer on the front end, FUZZ_SECONDS=600 (needs clang)
 # make mutate      broken versions of the proved kernels, judged by the prover and the simulator: MUTANTS=1000, 0 for every one
-# make bench       the speed of the CPU target against a copy loop and OpenBLAS
+# make measure     new rows of the standing suite, into bench/results (best on a quiet machine)
+# make reproduce   README.md's table, bench/report.html and figures from the committed rows, without a device
+# make verify      the newest rows against bench/expected.json
 # make check-format, make clean
 # BUILD= another build folder; CC= another compiler; SANITIZE=address,undefined; CFLAGS= and LDFLAGS= add to the flags.
 
@@ -38,7 +40,7 @@ program := $(if $(wildcard src/main.c),$(BUILD)/tilec)
 # A sub-make uses every core, unless this make was given a number of its own.
 parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: all compile unit values mutation mutate run test asan asan-unit fuzz fuzz-programs bench install check-format clean force
+.PHONY: all compile unit values mutation mutate run test asan asan-unit fuzz fuzz-programs measure reproduce verify install check-format clean force
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
@@ -125,9 +127,17 @@ $(BUILD)/run/%: $(BUILD)/test/fuzz/%.o $(BUILD)/libtilec.a
 	@mkdir -p $(@D)
 	$(CC) $(link) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(libraries)
 
-bench: all
-	@test -e scripts/bench.sh || { echo 'make bench is not built yet: there is no scripts/bench.sh'; exit 1; }
-	@BUILD='$(BUILD)' scripts/bench.sh
+# The Python of the NumPy arm is the first of python3 on the path and the system's own that has NumPy.
+MEASURE ?= --suite bench/standard.json
+measure: all
+	@if [ -z "$$TILEC_PYTHON" ] && ! python3 -c 'import numpy' 2> /dev/null; then export TILEC_PYTHON=/usr/bin/python3; fi; \
+	    $(BUILD)/tilec bench $(MEASURE)
+
+reproduce: all
+	@$(BUILD)/tilec bench --reproduce
+
+verify: all
+	@$(BUILD)/tilec bench --verify bench/expected.json
 
 install: all
 	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/lib/pkgconfig' '$(DESTDIR)$(PREFIX)/include' \
