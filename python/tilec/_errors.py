@@ -53,7 +53,7 @@ def failure(context):
     found = diagnostics(context)
     errors = [d for d in found if d.severity == "error"]
     if not errors:
-        return Error("E0999", "the library gave no reason")
+        return RuntimeError("tilec: the library gave no reason")
     first = errors[0]
     first.others = [d for d in found if d is not first]
     first.text = text(lib.tilec_error(context)).rstrip("\n")

@@ -42,8 +42,8 @@ problems += [f"src/base/errors.def does not include {t}" for t in tables if t.re
 report("each code has one row", problems)
 
 used = {}
-for extension in ("c", "h", "def"):
-    for path in glob.glob(f"src/**/*.{extension}", recursive=True):
+for pattern in ("src/**/*.c", "src/**/*.h", "src/**/*.def", "python/tilec/*.py"):
+    for path in glob.glob(pattern, recursive=True):
         if path not in tables:
             for code in re.findall(r'"(E\d{4})"', read(path)):
                 used.setdefault(code, path)
