@@ -210,8 +210,12 @@ static void step(sim_machine *m, sim_thread *t) {
     case CODE_COMMIT: sim_commit(m, t, i->stmt->matrix); break;
     case CODE_WAIT_ASYNC: sim_wait_async(m, t, i->stmt->matrix, i->stmt->count); break;
     case CODE_ARRIVE: {
-        if (i->condition && !sim_condition_of(m, t, i->condition, at))
+        if (i->condition && !sim_condition_of(m, t, i->condition, at)) {
+            sim_report_finding(m, SIM_BARRIER, t, at, NULL, m->kernel->mbarriers.at[i->mbarrier]->name,
+                               "a thread reaches an arrive that it does not take part in");
             break;
+        }
+        m->group->arrivals[i->arrival * m->group->thread_count + t->number]++;
         int index = sim_mbarrier_index(m, t, at);
         if (index >= 0)
             sim_arrive(m, t, index, at);
@@ -282,6 +286,29 @@ static void report_stuck(sim_machine *m) {
     }
 }
 
+/* An `arrive` names its participants, and they arrive equally often, as at a barrier. */
+static void check_arrivals(sim_machine *m, sim_group *g) {
+    for (int at = 0; at < m->program->code.count; at++) {
+        const sim_instruction *i = &m->program->code.at[at];
+        const sim_thread *first = NULL;
+        for (int n = 0; i->code == CODE_ARRIVE && n < g->thread_count; n++) {
+            sim_thread *t = &g->threads[n];
+            if (i->condition && !sim_condition_of(m, t, i->condition, at))
+                continue;
+            int64_t *count = &g->arrivals[i->arrival * g->thread_count];
+            if (!first || sim_instance(m, t, LEVEL_BLOCK) != sim_instance(m, first, LEVEL_BLOCK)) {
+                first = t;
+            } else if (count[n] != count[first->number]) {
+                sim_stamp other = {.group = g->number, .thread = first->number, .instruction = -1};
+                sim_report_finding(m, SIM_BARRIER, t, at, &other, m->kernel->mbarriers.at[i->mbarrier]->name,
+                                   "this thread arrives %lld times, another participant %lld times", (long long)count[n],
+                                   (long long)count[first->number]);
+                break;
+            }
+        }
+    }
+}
+
 void sim_execute(sim_machine *m, sim_group *g) {
     int ended = 0, next = 0;
     while (ended < g->thread_count && !m->stop) {
@@ -309,4 +336,6 @@ void sim_execute(sim_machine *m, sim_group *g) {
             ended++;
         next = (at + 1) % g->thread_count;
     }
+    if (!m->stop)
+        check_arrivals(m, g);
 }

@@ -94,6 +94,7 @@ typedef struct sim_instruction {
     sim_integer *lo, *hi, *step, *slot, *phase, *element;
     sim_condition *condition; /* UNLESS, WHEN; BARRIER, ARRIVE: participants, or NULL */
     int mbarrier;             /* -1: none */
+    int arrival;              /* ARRIVE: which of the program's */
     int row, column;          /* FRAGMENT_MAP: variables of the position */
     sim_fragment_ref fragments[4];
     sim_operand *contract;
@@ -108,6 +109,7 @@ typedef struct sim_program {
     int places;    /* lanes of kept values */
     int counters;  /* loop ends and steps */
     int meetings;
+    int arrivals;  /* `arrive` statements */
     int *symbol_variable, *scalar_variable;    /* -1: not an integer */
     int **id_variable;                         /* per level, per id */
     bool uses_copies, uses_matrix, uses_units; /* groups of copies, of matrix operations; anything that needs proxy fences */
@@ -259,6 +261,7 @@ typedef struct sim_group {
     int blocks;
     sim_object **shared;     /* per block, by array id */
     int **arrived;           /* per meeting, per instance */
+    int64_t *arrivals;       /* per `arrive` statement, per thread: how often it arrived there */
     sim_mbarrier *mbarriers; /* [block][mbarrier][slot] */
     int mbarriers_per_block, *mbarrier_first;
     uint32_t *least[2];       /* clocks of several threads together: general, proxied */

@@ -199,6 +199,7 @@ bool sim_make_group(sim_machine *m, sim_group *g, uint32_t number, int64_t first
     g->threads = NEW_ARRAY(g->memory, sim_thread, g->thread_count);
     g->shared = NEW_ARRAY(g->memory, sim_object *, g->blocks);
     g->arrived = NEW_ARRAY(g->memory, int *, p->meetings);
+    g->arrivals = NEW_ARRAY(g->memory, int64_t, (int64_t)p->arrivals * g->thread_count + 1);
     for (int i = 0; i < p->code.count; i++)
         if (p->code.at[i].meeting >= 0)
             g->arrived[p->code.at[i].meeting] =

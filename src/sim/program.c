@@ -443,6 +443,7 @@ static void compile_stmt(compiler *c, const kernel_stmt *s) {
         i = emit(c, s->kind == KSTMT_MBARRIER_ARRIVE ? CODE_ARRIVE : CODE_WAIT);
         at(c, i)->slot = slot, at(c, i)->phase = phase, at(c, i)->condition = participants;
         at(c, i)->mbarrier = mbarrier_number(c->p->kernel, s->name);
+        at(c, i)->arrival = s->kind == KSTMT_MBARRIER_ARRIVE ? c->p->arrivals++ : -1;
         break;
     }
     case KSTMT_FRAGMENT_FILL:

@@ -81,7 +81,8 @@ bool sim_run_plan(arena *a, const launch_plan *plan, const sim_arguments *args, 
 
 /* Runs a kernel at a witness, "M = 1, N = 33, i0 = 0": symbols and scalars take these values (unnamed ones what an `assume S == ...` gives, else
  * the least that they may be, or 1; other names are places inside the launch and say nothing here). Inputs are random by the seed, index arrays
- * within their bounds. Returns and reports as sim_run does: true means that nothing misbehaved. */
+ * within their bounds; other integers are small where seed mod 8 < 4, at the ends of their type at 5 and 6, anything at 4 and 7. Returns and reports
+ * as sim_run does: true means that nothing misbehaved. */
 bool sim_witness(arena *a, const kernel_ir *k, const char *bindings, const sim_options *options, sim_report *report,
                  diag_list *diags);
 /* The same for a plan: its arguments are those that its first variant's kernel declares. */

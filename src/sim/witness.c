@@ -2,6 +2,7 @@
 #include "sim/machine.h"
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,7 +108,21 @@ static void fill_blocks(element_type t, unsigned char *bytes, int64_t size, uint
         bytes[i] = i % width < 2 ? (unsigned char)(scale >> 8 * (i % width)) : (unsigned char)next_random(state);
 }
 
-static void fill(const kernel_array *array, unsigned char *bytes, int64_t size, int64_t bound, uint64_t *state) {
+/* An integer of an argument: small ones at first, since most mistakes need nothing more; then whatever the type holds, and its ends. */
+static double integer_data(element_type t, uint64_t seed, uint64_t *state) {
+    bool is_signed = element_table[t].is_signed;
+    int bits = element_table[t].block_bytes * 8;
+    double span = ldexp(1, bits), least = is_signed ? -span / 2 : 0;
+    if (seed % 8 < 4)
+        return (double)((int64_t)(next_random(state) % 7) - (is_signed ? 3 : 0));
+    if (seed % 8 == 5)
+        return least + span - 1;
+    if (seed % 8 == 6)
+        return least;
+    return least + (double)(next_random(state) >> (64 - bits));
+}
+
+static void fill(const kernel_array *array, unsigned char *bytes, int64_t size, int64_t bound, uint64_t seed, uint64_t *state) {
     element_type t = array->element;
     if (element_table[t].block_elements > 1) {
         fill_blocks(t, bytes, size, state);
@@ -123,7 +138,7 @@ static void fill(const kernel_array *array, unsigned char *bytes, int64_t size, 
         else if (t == ELEMENT_BOOL)
             value = (double)(next_random(state) & 1);
         else
-            value = t == ELEMENT_INDEX ? 0 : (double)((int64_t)(next_random(state) % 7) - (element_table[t].is_signed ? 3 : 0));
+            value = t == ELEMENT_INDEX ? 0 : integer_data(t, seed, state);
         element_store(t, bytes, i, value);
     }
     /* injective: the values 0 .. count - 1, shuffled */
@@ -196,7 +211,7 @@ static bool make_arrays(const kernel_ir *k, const values *v, const sim_options *
             return false;
         }
         if ((array->use == USE_IN || array->use == USE_UPDATE) && (array->element_injective || !options || !options->zeros))
-            fill(array, arrays[i].bytes, size, bound, &state);
+            fill(array, arrays[i].bytes, size, bound, options ? options->seed : 0, &state);
     }
     return true;
 }
