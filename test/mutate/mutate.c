@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SECONDS_EACH = 120, MOST_WORKERS = 64 };
+enum { SECONDS_EACH = 100, MOST_WORKERS = 64 }; /* of processor time */
 
 typedef struct settings {
     int count, seconds, workers, one_in;
@@ -93,15 +94,17 @@ static bool out_of_time(const mutation_run *r) {
 }
 
 static void work(mutation_run *r) {
+    struct itimerval limit = {.it_value = {.tv_sec = SECONDS_EACH}};
     for (int i; !out_of_time(r) && (i = __atomic_fetch_add(&r->board->next, 1, __ATOMIC_SEQ_CST)) < r->jobs.count;) {
         mutant_result *m = &r->results[i];
         r->board->owner[i] = (int)getpid();
         m->op = r->jobs.at[i].op;
         m->state = MUTANT_RUNNING;
-        alarm(SECONDS_EACH); /* whoever hangs is ended by the signal, and that is a result */
+        setitimer(ITIMER_PROF, &limit, NULL); /* whoever hangs is ended by the signal, and that is a result */
         mutation_judge(&r->bases.items.at[r->jobs.at[i].base], r->jobs.at[i].site, r->s.keep, m);
     }
-    alarm(0);
+    limit.it_value.tv_sec = 0;
+    setitimer(ITIMER_PROF, &limit, NULL);
 }
 
 static bool run_workers(mutation_run *r) {
