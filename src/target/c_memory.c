@@ -8,6 +8,7 @@ static const char *memory_vector(maker *m) {
     return m->t == ELEMENT_INDEX ? c_vector(m->p, "i32", "int32_t", 4, m->lanes) : m->v;
 }
 
+/* Ask for it before the helper's own text begins: it may need a helper in front. */
 static const char *from_memory(maker *m, const char *x) {
     if (m->t == ELEMENT_BOOL)
         return c_form(m, "%s(%s) != 0", c_resize(m->p, "u8", "i32", m->lanes), x);
@@ -54,9 +55,9 @@ static const masked *find_masked(maker *m) {
 }
 
 void c_make_load(maker *m) {
-    const char *v = memory_vector(m);
+    const char *v = memory_vector(m), *result = from_memory(m, "v");
     c_begin(m, m->v, c_form(m, "const %s *p", memory_element(m)));
-    c_add(m, "    %s v;\n    __builtin_memcpy(&v, p, sizeof v);\n    return %s;\n}\n", v, from_memory(m, "v"));
+    c_add(m, "    %s v;\n    __builtin_memcpy(&v, p, sizeof v);\n    return %s;\n}\n", v, result);
 }
 
 void c_make_store(maker *m) {
@@ -67,7 +68,7 @@ void c_make_store(maker *m) {
 
 void c_make_load_first(maker *m) {
     const masked *k = find_masked(m);
-    const char *v = memory_vector(m), *mv = k ? c_vector(m->p, k->vector, k->element, k->element_bytes, m->lanes) : NULL;
+    const char *v = memory_vector(m), *result = from_memory(m, "v"), *mv = k ? c_vector(m->p, k->vector, k->element, k->element_bytes, m->lanes) : NULL;
     if (k)
         c_prefix_mask(m->p);
     const char *words = c_vector(m->p, "i32", "int32_t", 4, m->lanes);
@@ -88,7 +89,7 @@ void c_make_load_first(maker *m) {
           "    %s t[%d] = {0};\n    for (int l = 0; l < %d && l < n; l++)\n        t[l] = p[l];\n    __builtin_memcpy(&v, t, "
           "sizeof v);\n",
           memory_element(m), m->lanes, m->lanes);
-    c_add(m, "%s    return %s;\n}\n", k ? "#endif\n" : "", from_memory(m, "v"));
+    c_add(m, "%s    return %s;\n}\n", k ? "#endif\n" : "", result);
 }
 
 void c_make_store_first(maker *m) {
@@ -116,7 +117,7 @@ void c_make_store_first(maker *m) {
 
 void c_make_strided(maker *m, bool store, bool first) {
     const char *v = memory_vector(m);
-    const char *x = store ? to_memory(m, "x") : "";
+    const char *x = store ? to_memory(m, "x") : "", *result = store ? "" : from_memory(m, "v");
     c_begin(m, store ? "void" : m->v,
             c_form(m, "%s%s *p, int64_t stride%s%s%s", store ? "" : "const ", memory_element(m), store ? ", " : "",
                    store ? c_form(m, "%s x", m->v) : "", first ? ", int64_t n" : ""));
@@ -127,7 +128,7 @@ void c_make_strided(maker *m, bool store, bool first) {
         c_add(m, "    %s v = {", v);
         for (int l = 0; l < m->lanes; l++)
             c_add(m, l == 0 ? "p[0]" : l == 1 ? ", p[stride]" : ", p[%d * stride]", l);
-        c_add(m, "};\n    return %s;\n}\n", from_memory(m, "v"));
+        c_add(m, "};\n    return %s;\n}\n", result);
         return;
     } else
         c_add(m, "    %s t[%d] = {0};\n", memory_element(m), m->lanes);
@@ -136,7 +137,7 @@ void c_make_strided(maker *m, bool store, bool first) {
         c_add(m, "p[l * stride] = v[l];\n}\n");
     else
         c_add(m, "t[l] = p[l * stride];\n    %s v;\n    __builtin_memcpy(&v, t, sizeof v);\n    return %s;\n}\n", v,
-              from_memory(m, "v"));
+              result);
 }
 
 /* q8_0: 34 bytes hold f16 d and 32 x i8; q4_0: 18 bytes hold f16 d and 16 bytes, low nibbles first. Value d * q is exact in f32. */
