@@ -166,6 +166,7 @@ int lang_index_size(const index_expr *x);
 bool lang_index_is_symbolic(const index_expr *x);      /* only symbols and statics */
 bool lang_index_is_constant_size(const index_expr *x); /* known before lowering: constants, statics, tile sizes */
 tile_range *lang_only_range(const index_expr *x);
+tile_range *lang_moving_range(const index_expr *x); /* the range itself, or t in `slot[t]`; NULL otherwise */
 linear_facts lang_facts_here(builder *b, index_expr **indices, int count); /* what holds where these indices are used */
 bool lang_extents_equal(builder *b, index_expr *x, index_expr *y);
 const char *lang_index_text(arena *a, const index_expr *x);

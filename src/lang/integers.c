@@ -37,6 +37,11 @@ tile_range *lang_only_range(const index_expr *x) {
     return x && x->op == IX_VAR && x->var->kind == INDEX_RANGE ? x->var->owner : NULL;
 }
 
+tile_range *lang_moving_range(const index_expr *x) {
+    index_expr *at;
+    return lang_only_range(tile_index_source(x, &at) ? at : x);
+}
+
 const char *lang_index_text(arena *a, const index_expr *x) {
     text_buffer t = {0};
     ix_print(&t, x);

@@ -56,19 +56,19 @@ typedef struct owner {
     bool failed;
 } owner;
 
-static void own_dimension(owner *o, const expr *e, int group, int flat) {
+/* A task range over a dimension: `..`, a new range, or one that another dimension has named. NULL, and `failed` unless the expression is
+ * something else. */
+static tile_range *own_range(owner *o, const expr *e, const tile_array *array, int group, index_expr *dim) {
     builder *b = o->b;
-    index_expr *dim = o->array->dims[flat];
     if (e->kind == EXPR_ERROR) {
         o->failed = true;
-        return;
+        return NULL;
     }
     if (e->kind == EXPR_ALL) {
         tile_range *r = tile_new_range(b->k, "all", dim, dim, e->span);
         r->whole = r->is_task = true;
         VEC_PUSH(b->arena, b->k->task, r);
-        o->owned->ranges[flat] = r;
-        return;
+        return r;
     }
     if (e->kind == EXPR_RANGE) {
         bool whole, scheduled;
@@ -78,7 +78,7 @@ static void own_dimension(owner *o, const expr *e, int group, int flat) {
             o->failed = true;
             if (n)
                 n->kind = NAME_OPERAND;
-            return;
+            return NULL;
         }
         tile_range *r = tile_new_range(b->k, e->name, dim, size, e->span);
         r->whole = whole;
@@ -87,34 +87,121 @@ static void own_dimension(owner *o, const expr *e, int group, int flat) {
         n->range = r;
         VEC_PUSH(b->arena, b->k->task, r);
         VEC_PUSH(b->arena, b->task_ranges, r);
-        o->owned->ranges[flat] = r;
-        return;
+        return r;
     }
     if (e->kind == EXPR_TUPLE) {
-        lang_error(b, "E0216", e->span, "dimension %d of `%s` is no product and takes one range", group, o->array->name);
+        lang_error(b, "E0216", e->span, "dimension %d of `%s` is no product and takes one range", group, array->name);
         o->failed = true;
+        return NULL;
+    }
+    if (e->kind != EXPR_NAME)
+        return NULL;
+    name_entry *n = name_find(b, e->name);
+    if (n && n->kind == NAME_RANGE) {
+        if (!lang_extents_equal(b, n->range->extent, dim)) {
+            const char *extent = lang_index_text(b->arena, n->range->extent), *wanted = lang_index_text(b->arena, dim);
+            diag *g = lang_error(b, "E0214", e->span, "`%s` spans %s, but dimension %d of `%s` is %s", e->name, extent, group,
+                                 array->name, wanted);
+            diag_caret(b->diags, g, "use a range over %s, or add `where %s == %s`", wanted, extent, wanted);
+            o->failed = true;
+        }
+        return n->range;
+    }
+    if (!n) {
+        diag *g = lang_error(b, "E0303", e->span, "range `%s` has no tile size", e->name);
+        diag_caret(b->diags, g, "write `%s: B`, where the schedule sets B, or `..` for the whole dimension", e->name);
+        o->failed = true;
+    }
+    return NULL;
+}
+
+/* `slot[t: BT]`: the cells at the elements of an index array. They are distinct cells because the array repeats no element. */
+static void own_scatter(owner *o, const expr *e, int group, int flat) {
+    builder *b = o->b;
+    const char *text = lang_source_text_of(b->arena, e);
+    name_entry *n = name_find(b, e->name);
+    o->failed = true;
+    if (!n) {
+        name_unknown(b, e->name, e->span);
         return;
     }
-    if (e->kind == EXPR_NAME) {
-        name_entry *n = name_find(b, e->name);
-        if (n && n->kind == NAME_RANGE) {
-            if (!lang_extents_equal(b, n->range->extent, dim)) {
-                const char *extent = lang_index_text(b->arena, n->range->extent), *wanted = lang_index_text(b->arena, dim);
-                diag *g = lang_error(b, "E0214", e->span, "`%s` spans %s, but dimension %d of `%s` is %s", e->name, extent, group,
-                                     o->array->name, wanted);
-                diag_caret(b->diags, g, "use a range over %s, or add `where %s == %s`", wanted, extent, wanted);
-                o->failed = true;
-            }
-            o->owned->ranges[flat] = n->range;
-            return;
-        }
-        if (!n) {
-            diag *g = lang_error(b, "E0303", e->span, "range `%s` has no tile size", e->name);
-            diag_caret(b->diags, g, "write `%s: B`, where the schedule sets B, or `..` for the whole dimension", e->name);
-            o->failed = true;
-            return;
-        }
+    tile_array *from = n->kind == NAME_ARRAY ? n->array : NULL;
+    if (!from || from->type != ELEMENT_INDEX) {
+        diag *g = lang_error(b, "E0319", e->span, "`%s` chooses cells, but `%s` is %s", text, e->name,
+                             from ? "no index array" : name_describe(n));
+        diag_caret(b->diags, g, "scatter through `%s: injective index(%s)[T]`, whose data is checked at launch", e->name,
+                   lang_index_text(b->arena, o->array->dims[flat]));
+        return;
     }
+    if (!from->injective) {
+        diag *g = lang_error(b, "E0320", e->span, "an element of `%s` may occur twice: two tasks would own one cell of `%s`", e->name,
+                             o->array->name);
+        diag_caret(b->diags, g, "declare `%s: injective index(%s)[...]`, which the launch checks", e->name,
+                   lang_index_text(b->arena, from->index_bound));
+        return;
+    }
+    if (from->rank != 1) {
+        diag *g = lang_error(b, "E0319", e->span, "`%s` has %d dimensions; a scatter goes through an index array of one", e->name,
+                             from->rank);
+        diag_caret(b->diags, g, "declare `%s: injective index(%s)[T]`", e->name, lang_index_text(b->arena, from->index_bound));
+        return;
+    }
+    if (e->args.count != 1) {
+        lang_error(b, "E0213", e->span, "`%s` has 1 dimension, and %d indices are given", e->name, e->args.count);
+        return;
+    }
+    if (o->array->role != ARRAY_UPDATE) {
+        diag *g = lang_error(b, "E0318", e->span, "`%s` is a new output, and nothing writes the cells that `%s` leaves out",
+                             o->array->name, text);
+        diag_caret(b->diags, g, "declare `update %s: ...`: the caller fills it before, and a scatter overwrites a part",
+                   o->array->name);
+        return;
+    }
+    const expr *place = e->args.at[0];
+    o->failed = false;
+    tile_range *r = own_range(o, place, from, 0, from->dims[0]);
+    if (o->failed)
+        return;
+    o->failed = true;
+    if (!r) {
+        diag *g = lang_error(b, "E0319", place->span, "`%s` is no range of the tile", lang_source_text_of(b->arena, place));
+        diag_caret(b->diags, g, "write `%s[t: BT]`, or `%s[..]` for all its elements", e->name, e->name);
+        return;
+    }
+    linear_facts facts = lang_facts_here(b, NULL, 0);
+    index_expr *dim = o->array->dims[flat];
+    if (!linear_prove_nonnegative(&facts, ix_sub(b->arena, dim, from->index_bound))) {
+        const char *bound = lang_index_text(b->arena, from->index_bound), *wanted = lang_index_text(b->arena, dim);
+        diag *g = lang_error(b, "E0302", e->span, "`%s` is below %s, but dimension %d of `%s` is %s", text, bound, group,
+                             o->array->name, wanted);
+        diag_caret(b->diags, g, "declare `%s: injective index(%s)[...]`, or add `where %s <= %s`", e->name, wanted, bound, wanted);
+        return;
+    }
+    n->used = true;
+    o->owned->ranges[flat] = r;
+    o->owned->through[flat] = from;
+    o->failed = false;
+}
+
+static bool reads_arrays(const expr *e) {
+    if (!e)
+        return false;
+    for (int i = 0; i < e->args.count; i++)
+        if (reads_arrays(e->args.at[i]))
+            return true;
+    return e->kind == EXPR_INDEX || e->kind == EXPR_REDUCE || reads_arrays(e->a) || reads_arrays(e->b);
+}
+
+static void own_dimension(owner *o, const expr *e, int group, int flat) {
+    builder *b = o->b;
+    index_expr *dim = o->array->dims[flat];
+    if (e->kind == EXPR_INDEX) {
+        own_scatter(o, e, group, flat);
+        return;
+    }
+    o->owned->ranges[flat] = own_range(o, e, o->array, group, dim);
+    if (o->failed || o->owned->ranges[flat])
+        return;
     if (o->array->role != ARRAY_UPDATE) {
         diag *g = lang_error(b, "E0318", e->span, "`%s` is a new output and is owned as a whole, not at `%s`", o->array->name,
                              lang_source_text_of(b->arena, e));
@@ -122,9 +209,11 @@ static void own_dimension(owner *o, const expr *e, int group, int flat) {
         o->failed = true;
         return;
     }
-    if (e->kind == EXPR_INDEX || e->kind == EXPR_REDUCE) {
-        diag *g = lang_error(b, "E0319", e->span, "tiles at indices read from an array (scatters) are not built yet");
-        diag_caret(b->diags, g, "own a slice at an integer argument, as in `for tile %s[pos, ...]`", o->array->name);
+    if (reads_arrays(e)) {
+        diag *g = lang_error(b, "E0319", e->span, "`%s` is computed from an array; tiles lie at its very elements, or at arguments",
+                             lang_source_text_of(b->arena, e));
+        diag_caret(b->diags, g, "scatter through an index array (`%s[slot[t: BT], ...]`), or pass an integer (`pos: 0..%s-1`)",
+                   o->array->name, lang_index_text(b->arena, dim));
         o->failed = true;
         return;
     }
@@ -183,6 +272,7 @@ static tile_owned *own_output(builder *b, const expr *target) {
     o.owned->array = array;
     o.owned->ranges = NEW_ARRAY(b->arena, tile_range *, array->rank);
     o.owned->fixed = NEW_ARRAY(b->arena, index_expr *, array->rank);
+    o.owned->through = NEW_ARRAY(b->arena, tile_array *, array->rank);
     o.owned->span = target->span;
     int flat = 0;
     for (int g = 0; g < array->group_count; g++) {
@@ -265,14 +355,18 @@ typedef enum cover { COVER_NONE, COVER_TILE, COVER_LOOP, COVER_POINT } cover;
 static cover cover_of(builder *b, const tile_owned *o, int i, index_expr *index, int64_t *point) {
     if (!o->ranges[i])
         return ix_equal(o->fixed[i], index) ? COVER_TILE : COVER_NONE;
+    if (o->through[i] && tile_index_source(index, &index) != o->through[i])
+        return COVER_NONE;
     tile_range *owned = o->ranges[i], *r = lang_only_range(index);
     if (r == owned)
         return COVER_TILE;
     if (!owned->whole)
         return COVER_NONE;
-    if (r && !r->is_task && lang_extents_equal(b, r->extent, o->array->dims[i]))
+    if (r && !r->is_task && lang_extents_equal(b, r->extent, owned->extent))
         return COVER_LOOP;
     int64_t extent;
+    if (o->through[i])
+        return COVER_NONE;
     if (ix_is_const(index, point) && ix_is_const(o->array->dims[i], &extent) && *point >= 0 && *point < extent)
         return COVER_POINT;
     return COVER_NONE;
@@ -292,6 +386,11 @@ static diag *report_outside(builder *b, const char *code, const char *verb, cons
     diag *g = lang_error(b, code, span, "`%s` %s elements that this task does not own", text, verb);
     if (!r)
         diag_caret(b->diags, g, "it owns the slice at `%s`", lang_index_text(b->arena, o->fixed[i]));
+    else if (o->through[i] && r->whole && !strcmp(r->name, "all"))
+        diag_caret(b->diags, g, "it owns the cells at all elements of `%s`: index by `%s[t]` in a loop over them", o->through[i]->name,
+                   o->through[i]->name);
+    else if (o->through[i])
+        diag_caret(b->diags, g, "it owns the cells at `%s[%s]`: index by that", o->through[i]->name, r->name);
     else if (r->whole && !strcmp(r->name, "all"))
         diag_caret(b->diags, g, "it owns the whole dimension of %s: use a loop over it, or a constant below a constant extent",
                    lang_index_text(b->arena, r->extent));
@@ -345,7 +444,7 @@ bool lang_record_store(builder *b, tile_array *array, index_expr **indices, cons
         int64_t point;
         if (cover_of(b, o, i, indices[i], &point) == COVER_NONE) {
             const tile_range *r = lang_only_range(indices[i]);
-            if (r && !lang_extents_equal(b, r->extent, array->dims[i])) {
+            if (r && !o->through[i] && !lang_extents_equal(b, r->extent, array->dims[i])) {
                 const char *extent = lang_index_text(b->arena, r->extent), *wanted = lang_index_text(b->arena, array->dims[i]);
                 diag *g = lang_error(b, "E0214", target->span, "`%s` spans %s, but that dimension of `%s` is %s", r->name, extent,
                                      array->name, wanted);
@@ -369,8 +468,8 @@ bool lang_record_store(builder *b, tile_array *array, index_expr **indices, cons
 static bool check_repetition(builder *b, const tile_owned *o, const access *s) {
     for (int i = 0; i < o->array->rank; i++)
         for (int j = 0; j < i; j++) {
-            const tile_range *r = lang_only_range(s->indices[i]);
-            if (r && r == lang_only_range(s->indices[j])) {
+            const tile_range *r = lang_moving_range(s->indices[i]);
+            if (r && r == lang_moving_range(s->indices[j])) {
                 diag *g = lang_error(b, "E0307", s->span, "`%s` writes the diagonal only", s->text);
                 diag_caret(b->diags, g, "give each dimension a range of its own");
                 return false;
@@ -380,7 +479,7 @@ static bool check_repetition(builder *b, const tile_owned *o, const access *s) {
         const loop_scope *loop = &s->loops.at[l];
         bool moves = false;
         for (int i = 0; i < o->array->rank; i++)
-            moves |= lang_only_range(s->indices[i]) == loop->range;
+            moves |= lang_moving_range(s->indices[i]) == loop->range;
         if (!moves) {
             diag *g = lang_error(b, "E0306", s->span, "`%s` is written again for every tile of `%s`", s->text, loop->range->name);
             diag_caret(b->diags, g, "store after the loop over `%s`", loop->range->name);
@@ -482,6 +581,12 @@ static void check_coverage(builder *b, const tile_owned *o) {
     }
 }
 
+/* The same integer, elements of one index array at one place included, which stand under two names. */
+static bool same_index(index_expr *x, index_expr *y) {
+    const tile_array *from = tile_index_source(x, &x);
+    return from == tile_index_source(y, &y) && ix_equal(x, y);
+}
+
 /* An `update` cell may be read only before its own write: also in earlier trips of a common loop, and within one statement. */
 static void check_order(builder *b, const access *r, const access *s) {
     if (r->array != s->array || !overlap(r, s))
@@ -491,7 +596,7 @@ static void check_order(builder *b, const access *r, const access *s) {
             break;
         tile_range *q = s->loops.at[l].range;
         for (int i = 0; i < s->array->rank; i++)
-            if (lang_only_range(s->indices[i]) == q && lang_only_range(r->indices[i]) != q) {
+            if (lang_moving_range(s->indices[i]) == q && lang_moving_range(r->indices[i]) != q) {
                 diag *g =
                     lang_error(b, "E0309", r->span, "`%s` may have been written by an earlier tile of `%s`", r->text, q->name);
                 diag_caret(b->diags, g, "read `%s`'s own elements, index by `%s`, or read in a loop before", s->array->name,
@@ -503,7 +608,7 @@ static void check_order(builder *b, const access *r, const access *s) {
         return;
     bool same = !r->in_reduction;
     for (int i = 0; i < s->array->rank; i++)
-        same &= ix_equal(r->indices[i], s->indices[i]);
+        same &= same_index(r->indices[i], s->indices[i]);
     if (!same) {
         diag *g = lang_error(b, "E0309", r->span, "`%s` is read for other elements while they are written", r->text);
         diag_caret(b->diags, g, "bind it to a name before the store");

@@ -244,6 +244,21 @@ expr *parse_owned(parser *p) {
         parser_expect(p, ")", "to close the factors of a dimension");
         return close_expr(p, e);
     }
+    if (t->kind == TOKEN_NAME && token_is(parser_peek_after(p, 1), "[")) { /* `slot[t: BT]`: at the elements of an index array */
+        if (!parser_enter(p))
+            return new_expr(p, EXPR_ERROR, t);
+        expr *e = new_expr(p, EXPR_INDEX, t);
+        e->name = parser_name(p, "an index array", &e->span);
+        parser_next(p);
+        while (!p->failed && !parser_at(p, "]")) {
+            VEC_PUSH(p->arena, e->args, parse_owned(p));
+            if (!parser_accept(p, ","))
+                break;
+        }
+        p->depth--;
+        parser_expect(p, "]", "after the indices of an index array");
+        return close_expr(p, e);
+    }
     return parse_sum(p);
 }
 

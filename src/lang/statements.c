@@ -274,6 +274,9 @@ static void collect_ranges(builder *b, const index_expr *x, tile_range **out, in
         out[(*count)++] = r;
         return;
     }
+    const tile_value *v = x->op == IX_VAR && x->var->kind == INDEX_VALUE ? x->var->owner : NULL;
+    for (int i = 0; v && i < v->axis_count; i++)
+        collect_ranges(b, ix_var(b->arena, v->axes[i]->var), out, count, limit);
     collect_ranges(b, x->a, out, count, limit);
     collect_ranges(b, x->b, out, count, limit);
 }

@@ -208,6 +208,14 @@ index_var *tile_index_of(tile_kernel *k, tile_value *v, index_expr *lo, index_ex
     return v->value_var;
 }
 
+tile_array *tile_index_source(const index_expr *x, index_expr **at) {
+    const tile_value *v = x && x->op == IX_VAR && x->var->kind == INDEX_VALUE ? x->var->owner : NULL;
+    if (!v || v->op != TILE_LOAD || v->has_outside || !v->array || v->array->rank != 1 || v->array->type != ELEMENT_INDEX)
+        return NULL;
+    *at = v->indices[0];
+    return v->array;
+}
+
 tile_kernel *tile_find_kernel(const tile_module *m, const char *name) {
     for (int i = 0; i < m->kernels.count; i++)
         if (!strcmp(m->kernels.at[i]->name, name))

@@ -266,6 +266,18 @@ static void check_declarations(tile_checker *c) {
                               k->variables.at[i]->name);
 }
 
+/* The elements of an index array that repeats none, over a task range: disjoint cells for disjoint tiles. Other cells keep what they held. */
+static void check_scatter(tile_checker *c, const tile_owned *o, int d) {
+    const tile_array *x = o->through[d];
+    if (x->id >= c->k->arrays.count || c->k->arrays.at[x->id] != x || x->role != ARRAY_IN || x->type != ELEMENT_INDEX || x->rank != 1 || !x->injective)
+        tile_check_report(c, "E0908", o->span, "`%s` is scattered through `%s`, which is no injective index array of one dimension",
+                          o->array->name, x->name);
+    else if (!tile_check_extents_agree(c, o->ranges[d]->extent, x->dims[0]))
+        tile_check_report(c, "E0908", o->span, "`%s` and the range `%s` have different extents", x->name, o->ranges[d]->name);
+    if (o->array->role != ARRAY_UPDATE)
+        tile_check_report(c, "E0908", o->span, "`%s` is scattered to, but is no update array", o->array->name);
+}
+
 static void check_ownership(tile_checker *c) {
     const tile_kernel *k = c->k;
     for (int i = 0; i < k->task.count; i++) {
@@ -293,13 +305,15 @@ static void check_ownership(tile_checker *c) {
                 tile_check_report(c, "E0908", o->span, "`%s` is owned twice", o->array->name);
         for (int d = 0; d < o->array->rank; d++) {
             const tile_range *r = o->ranges[d];
-            if ((r != NULL) == (o->fixed[d] != NULL)) {
+            if ((r != NULL) == (o->fixed[d] != NULL) || (o->through[d] && !r)) {
                 tile_check_report(c, "E0908", o->span, "dimension %d of `%s` needs a range or a fixed index", d, o->array->name);
             } else if (r) {
                 if (!r->is_task)
                     tile_check_report(c, "E0908", o->span, "dimension %d of `%s` is owned through `%s`, which is no task range",
                                       d, o->array->name, r->name);
-                else if (!ix_equal(r->extent, o->array->dims[d]))
+                else if (o->through[d])
+                    check_scatter(c, o, d);
+                else if (!tile_check_extents_agree(c, r->extent, o->array->dims[d]))
                     tile_check_report(c, "E0908", o->span, "dimension %d of `%s` and the range `%s` have different extents", d,
                                       o->array->name, r->name);
                 for (int e = 0; e < d; e++)

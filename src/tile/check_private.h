@@ -39,4 +39,6 @@ void tile_check_value(tile_checker *c, const tile_value *v, int depth);
 bool tile_check_reads_value(const index_expr *x); /* a gather: mentions a computed value */
 /* Whether these indices stay within what the task owns of the array; *why says how they leave it. */
 bool tile_check_within_task(tile_checker *c, const tile_array *array, index_expr **indices, const char **why);
+/* Equal as written, or extents that a `where` may make equal: whether it does is for the proof. */
+bool tile_check_extents_agree(const tile_checker *c, const index_expr *x, const index_expr *y);
 #endif

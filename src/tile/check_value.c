@@ -246,12 +246,27 @@ static void check_types(tile_checker *c, const tile_value *v) {
         type_error(c, v, "works on bool");
 }
 
+bool tile_check_extents_agree(const tile_checker *c, const index_expr *x, const index_expr *y) {
+    const tile_kernel *k = c->k;
+    if (ix_equal(x, y))
+        return true;
+    for (int i = 0; i < k->symbols.count; i++) {
+        const index_var *v = k->symbols.at[i];
+        for (int j = 0; (ix_mentions(x, v) || ix_mentions(y, v)) && j < k->where.count; j++)
+            if (cond_mentions(k->where.at[j], v))
+                return true;
+    }
+    return false;
+}
+
 /* Whether an index of a store, or of a read of an update array, stays within what the task owns in this dimension. */
-static bool within_owned(const tile_owned *o, int d, const index_expr *x) {
+static bool within_owned(const tile_checker *c, const tile_owned *o, int d, index_expr *x) {
     if (o->fixed[d])
         return ix_equal(x, o->fixed[d]);
     const tile_range *r = o->ranges[d];
     if (!r)
+        return false;
+    if (o->through[d] && tile_index_source(x, &x) != o->through[d])
         return false;
     if (x->op == IX_VAR && x->var == r->var)
         return true;
@@ -259,9 +274,9 @@ static bool within_owned(const tile_owned *o, int d, const index_expr *x) {
         return false;
     int64_t value, extent;
     if (ix_is_const(x, &value))
-        return value >= 0 && (!ix_is_const(r->extent, &extent) || value < extent);
+        return !o->through[d] && value >= 0 && (!ix_is_const(r->extent, &extent) || value < extent);
     return x->op == IX_VAR && x->var->kind == INDEX_RANGE && x->var->owner &&
-           ix_equal(((const tile_range *)x->var->owner)->extent, r->extent);
+           tile_check_extents_agree(c, ((const tile_range *)x->var->owner)->extent, r->extent);
 }
 
 bool tile_check_within_task(tile_checker *c, const tile_array *array, index_expr **indices, const char **why) {
@@ -270,7 +285,7 @@ bool tile_check_within_task(tile_checker *c, const tile_array *array, index_expr
         if (o->array != array)
             continue;
         for (int d = 0; d < array->rank; d++)
-            if (!within_owned(o, d, indices[d])) {
+            if (!within_owned(c, o, d, indices[d])) {
                 *why = arena_printf(c->scratch, "dimension %d leaves the task's tile", d);
                 return false;
             }

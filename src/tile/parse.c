@@ -101,14 +101,21 @@ static void parse_owned(tile_reader *p) {
         return;
     o->ranges = NEW_ARRAY(p->arena, tile_range *, o->array->rank);
     o->fixed = NEW_ARRAY(p->arena, index_expr *, o->array->rank);
+    o->through = NEW_ARRAY(p->arena, tile_array *, o->array->rank);
     tile_reader_expect(p, "[");
     for (int d = 0; d < o->array->rank && !p->failed; d++) {
         if (d)
             tile_reader_expect(p, ",");
-        if (tile_reader_accept(p, "="))
+        if (tile_reader_accept(p, "=")) {
             o->fixed[d] = tile_read_index(p, 0);
-        else
+        } else if (p->kind == TOKEN_NAME && *p->at == '[') {
+            o->through[d] = tile_reader_array(p);
+            tile_reader_expect(p, "[");
             o->ranges[d] = tile_reader_range(p);
+            tile_reader_expect(p, "]");
+        } else {
+            o->ranges[d] = tile_reader_range(p);
+        }
     }
     tile_reader_expect(p, "]");
     VEC_PUSH(p->arena, p->k->owned, o);

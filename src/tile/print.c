@@ -480,7 +480,11 @@ void tile_print_kernel(text_buffer *out, const tile_kernel *k) {
         text_add(out, "    own %s[", o->array->name);
         for (int d = 0; d < o->array->rank; d++) {
             text_add(out, d ? ", " : "");
-            if (o->ranges[d]) {
+            if (o->through[d]) {
+                text_add(out, "%s[", o->through[d]->name);
+                print_range(out, k, o->ranges[d]);
+                text_add(out, "]");
+            } else if (o->ranges[d]) {
                 print_range(out, k, o->ranges[d]);
             } else {
                 text_add(out, "= ");

@@ -201,6 +201,10 @@ tile_kernel *tile_specialise(arena *a, const tile_kernel *k, const tile_binding 
         o->array = to->arrays.at[o->array->id];
         o->ranges = copy_ranges(&c, o->ranges, o->array->rank);
         o->fixed = copy_exprs(&c, o->fixed, o->array->rank);
+        tile_array **through = NEW_ARRAY(a, tile_array *, o->array->rank);
+        for (int d = 0; d < o->array->rank; d++)
+            through[d] = o->through[d] ? to->arrays.at[o->through[d]->id] : NULL;
+        o->through = through;
         VEC_PUSH(a, to->owned, o);
     }
     for (int i = 0; i < k->variables.count; i++) {

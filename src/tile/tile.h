@@ -136,11 +136,13 @@ struct tile_stmt {
     source_span span;
 };
 
-/* What one task owns of one output: per flattened dimension either a task range or a fixed expression (a slice). */
+/* What one task owns of one output: per flattened dimension its tile of a task range, or a fixed expression (a slice), or the elements
+ * that an injective index array holds over its tile of a task range (a scatter, of UPDATE arrays). */
 typedef struct tile_owned {
     tile_array *array;
-    tile_range **ranges; /* per flattened dimension; NULL where the slice fixes it */
-    index_expr **fixed;  /* per flattened dimension; NULL where a range does */
+    tile_range **ranges;  /* per flattened dimension; NULL where the slice fixes it */
+    index_expr **fixed;   /* per flattened dimension; NULL where a range does */
+    tile_array **through; /* per flattened dimension: the one-dimensional index array that `ranges` runs over; NULL: no scatter */
     source_span span;
 } tile_owned;
 
@@ -229,6 +231,8 @@ tile_variable *tile_new_variable(tile_kernel *k, const char *name, int field_cou
                                  source_span span); /* arrays per field allocated */
 /* The INDEX_VALUE variable that stands for an integer value in index expressions; made on the first call. lo, hi: its inclusive bounds. */
 index_var *tile_index_of(tile_kernel *k, tile_value *v, index_expr *lo, index_expr *hi);
+/* Whether an index is an element of a one-dimensional array of indices, `slot[x]`: that array, and x in *at. NULL when it is not. */
+tile_array *tile_index_source(const index_expr *x, index_expr **at);
 bool tile_has_axis(const tile_value *v, const tile_range *r);
 void tile_add_axis(tile_kernel *k, tile_value *v, tile_range *r); /* no effect when present */
 tile_stmt *tile_append(tile_kernel *k, tile_block *b, tile_stmt_kind kind, source_span span);

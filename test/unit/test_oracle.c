@@ -977,6 +977,58 @@ static void addresses(void **unused) {
 }
 
 /* An accumulator of f16, asked for by name: its bound is that of f16 sums, so a good one passes and a swapped row does not. */
+/* Cells at data's places: written where the data says, once; what repeats a place or leaves the array is found. */
+static void scatters(void **unused) {
+    (void)unused;
+    enum { T = 5, D = 3, N = 8 };
+    float x[T * D], y[N * D];
+    for (int i = 0; i < T * D; i++)
+        x[i] = 0.25f * (float)(i + 1);
+    for (int i = 0; i < N * D; i++)
+        y[i] = (float)(i - 7);
+    for (int size = 1; size <= 7; size += 2) {
+        int32_t slot[T] = {6, 0, 7, 3, 2};
+        bench b;
+        tile_binding sizes[] = {{"BT", size}};
+        open_file(&b, "test/tile/scatter.tir", "scatter", sizes, 1);
+        b.data[0] = x;
+        b.data[1] = slot;
+        b.data[2] = y;
+        b.symbols[0] = T;
+        b.symbols[1] = D;
+        b.symbols[2] = N;
+        run(&b);
+        const oracle_output *out = &b.r.outputs[2];
+        for (int n = 0; n < N; n++) {
+            int from = -1;
+            for (int t = 0; t < T; t++)
+                from = slot[t] == n ? t : from;
+            for (int d = 0; d < D; d++) {
+                double value = (double)y[n * D + d] + (from >= 0 ? (double)x[from * D + d] : 0);
+                assert_true(out->value[n * D + d] == value);
+                assert_int_equal(out->written[n * D + d], from >= 0);
+            }
+        }
+        static const struct {
+            int at, value;
+            const char *code;
+        } wrong[] = {{1, 3, "E0703"}, {4, 6, "E0703"}, {2, N, "E0702"}, {2, -1, "E0702"}};
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            int32_t kept = slot[wrong[i].at];
+            slot[wrong[i].at] = wrong[i].value;
+            oracle_arguments args = {b.data, b.scalars, b.symbols};
+            oracle_options o = {.model = arithmetic_model_find("c"), .last_task = -1};
+            diag_list d;
+            diag_init(&d, b.a);
+            oracle_free(&b.r);
+            assert_false(oracle_run(b.k, &args, &o, &b.r, &d));
+            assert_string_equal(d.items.at[0]->code, wrong[i].code);
+            slot[wrong[i].at] = kept;
+        }
+        close_bench(&b);
+    }
+}
+
 static void half_accumulator(void **unused) {
     (void)unused;
     enum { N = 40, K = 200 };
@@ -1162,7 +1214,7 @@ int main(void) {
         cmocka_unit_test(elementwise),
         cmocka_unit_test(conversions),
         cmocka_unit_test(picks),
-        cmocka_unit_test(addresses),
+        cmocka_unit_test(addresses), cmocka_unit_test(scatters),
         cmocka_unit_test(half_accumulator),
         cmocka_unit_test(some_tasks),
         cmocka_unit_test(tilings),

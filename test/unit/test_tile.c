@@ -32,7 +32,7 @@ static tile_module *load(arena *a, diag_list *d, const char *name) {
 }
 
 static const char *const texts[] = {"test/tile/matmul.tir", "test/tile/softmax.tir", "test/tile/attention.tir",
-                                    "test/tile/everything.tir"};
+                                    "test/tile/everything.tir", "test/tile/scatter.tir"};
 
 static void round_trip(void **state) {
     (void)state;
@@ -159,6 +159,16 @@ static const broken edits[] = {
     {3, "%7 = load cache[pos, d]", "%7 = load cache[pos + 1, d]", "E0907"},
     {3, "range d: 32 in 32 whole", "range d: 16 in 32", "E0908"},
     {3, "index(V)[T]", "index[T]", "E0901"},
+    {4, "[T] injective", "[T]", "E0908"},
+    {4, "update y:", "out y:", "E0908"},
+    {4, "own y[slot[t], d]", "own y[slot[d], d]", "E0908"},
+    {4, "own y[slot[t], d]", "own y[t, d]", "E0908"},
+    {4, "own y[slot[t], d]", "own y[x[t], d]", "E0908"},
+    {4, "own y[slot[t], d]", "own y[slot[k], d]", "E0152"},
+    {4, "store y[%0, d]", "store y[t, d]", "E0908"},
+    {4, "store y[%0, d]", "store y[%0 + 1, d]", "E0908"},
+    {4, "%0 = load slot[t]", "%0 = load slot[0]", "E0908"},
+    {4, "%2 = load y[%1, d]", "%2 = load y[t, d]", "E0907"},
 };
 
 static void checker_refuses(void **state) {
