@@ -200,7 +200,11 @@ void work_fill(bench_work *w, recipe_kind recipe, uint64_t seed) {
         const work_array *a = &w->arrays.at[i];
         if (a->declared->role == ARRAY_OUT)
             continue;
-        recipe_fill(a->recipe_fixed ? a->recipe : recipe, seed + (uint64_t)i, a->shape.type, a->index_bound, a->shape.cells, work_at(w, i, 0));
+        recipe_kind kind = a->recipe_fixed ? a->recipe : recipe;
+        if (a->declared->injective)
+            recipe_fill_distinct(kind, seed + (uint64_t)i, a->index_bound, a->shape.cells, (int32_t *)(void *)work_at(w, i, 0));
+        else
+            recipe_fill(kind, seed + (uint64_t)i, a->shape.type, a->index_bound, a->shape.cells, work_at(w, i, 0));
     }
 }
 

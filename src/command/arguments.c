@@ -187,7 +187,10 @@ bool arguments_fill(argument_list *list) {
         uint64_t seed = s->seed; /* two arguments with one seed are not the same data */
         for (const char *n = s->name; *n; n++)
             seed = seed * 31 + (unsigned char)*n;
-        recipe_fill(s->recipe, seed, x->host.type, bound, x->host.cells, x->host.data);
+        if (x->declared->injective)
+            recipe_fill_distinct(s->recipe, seed, bound, x->host.cells, x->host.data);
+        else
+            recipe_fill(s->recipe, seed, x->host.type, bound, x->host.cells, x->host.data);
     }
     return true;
 }

@@ -147,3 +147,33 @@ void recipe_fill(recipe_kind kind, uint64_t seed, element_type type, int64_t bou
         element_store(type, data, i, v);
     }
 }
+
+/* A permutation of 0 .. 2^(2 half) - 1: four rounds of a Feistel network. */
+static uint64_t shuffled(uint64_t x, int half, uint64_t seed) {
+    uint64_t mask = ((uint64_t)1 << half) - 1, left = x >> half, right = x & mask;
+    for (uint64_t round = 1; round <= 4; round++) {
+        uint64_t state = seed ^ round << 40 ^ right;
+        uint64_t next = left ^ (recipe_next(&state) & mask);
+        left = right;
+        right = next;
+    }
+    return left << half | right;
+}
+
+void recipe_fill_distinct(recipe_kind kind, uint64_t seed, int64_t bound, int64_t count, int32_t *data) {
+    uint64_t key = seed * 0xD1342543DE82EF95u + 0x632BE59BD9B4E019u;
+    bound = bound > INT32_MAX ? INT32_MAX : bound;
+    int half = 1;
+    while ((int64_t)1 << 2 * half < bound)
+        half++;
+    for (int64_t i = 0; i < count && bound > 0; i++) {
+        uint64_t x = (uint64_t)(i % bound);
+        if (kind == RECIPE_ZEROS)
+            x = 0;
+        else if (kind != RECIPE_IOTA)
+            do /* of the larger permutation, the part below the bound */
+                x = shuffled(x, half, key);
+            while (x >= (uint64_t)bound);
+        data[i] = (int32_t)x;
+    }
+}

@@ -23,6 +23,8 @@ recipe_kind recipe_by_name(const char *name); /* RECIPE_COUNT when there is none
 
 /* Fills `count` elements (whole blocks for block formats). `bound` > 0: an index array, every element in 0..bound-1. */
 void recipe_fill(recipe_kind kind, uint64_t seed, element_type type, int64_t bound, int64_t count, void *data);
+/* The same for an index array whose elements must be distinct: as long as count <= bound, no recipe but zeros repeats one. */
+void recipe_fill_distinct(recipe_kind kind, uint64_t seed, int64_t bound, int64_t count, int32_t *data);
 
 /* A small generator, splitmix64: state in, number out. */
 uint64_t recipe_next(uint64_t *state);

@@ -248,6 +248,7 @@ LAUNCH_CHECKS = {
     "attn_part": ["where S == floor((T + 255) / 256)", "0 <= len <= T"],
     "attn_full_f32": ["0 <= len <= T"],
     "kv_append": ["0 <= pos <= T - 1"],
+    "kv_scatter": ["every element of slot is in 0 .. N - 1", "no two elements of slot are equal"],
     "embedding": ["every element of ids is in 0 .. V - 1"],
     "embedding_f32": ["every element of ids is in 0 .. V - 1"],
     "proj_q8": ["where (K mod 32) == 0"],

@@ -342,6 +342,14 @@ def kv_append(data, t, kv, d, pos):
     return dict(row=row, pos=pos, cache=cache), dict(cache=lift(wide(after)))
 
 
+@case((1, 1, 1, 1), (5, 29, 2, 8), (64, 64, 3, 17), (0, 3, 2, 4))
+def kv_scatter(data, t, n, kv, d):
+    row, cache, slot = data.f16(t, kv, d), data.f16(n, kv, d), data.rng.permutation(n)[:t].astype(np.int32)
+    after = cache.copy()
+    after[slot] = row
+    return dict(row=row, slot=slot, cache=cache), dict(cache=lift(wide(after)))
+
+
 @case((1, 1, 1), (33, 12, 8), (0, 3, 4))
 def embedding_f32(data, t, v, d):
     table, ids = data.f32(v, d), data.rng.integers(0, v, t).astype(np.int32)

@@ -75,7 +75,10 @@ static void run_at(arena *a, const tile_kernel *k, const lowering *low, binding 
         int64_t bytes = element_bytes(t->type, cells);
         arrays[i] = arena_alloc(a, (size_t)bytes + 64);
         original[i] = arena_alloc(a, (size_t)bytes + 64);
-        recipe_fill(RECIPE_RANDOM, seed + (uint64_t)i, t->type, bound, cells, arrays[i]);
+        if (t->injective)
+            recipe_fill_distinct(RECIPE_RANDOM, seed + (uint64_t)i, bound, cells, arrays[i]);
+        else
+            recipe_fill(RECIPE_RANDOM, seed + (uint64_t)i, t->type, bound, cells, arrays[i]);
         memcpy(original[i], arrays[i], (size_t)bytes);
         if (t->role == ARRAY_OUT)
             memset(arrays[i], 0xA5, (size_t)bytes);
@@ -127,6 +130,13 @@ static bool draw(binding *b, const tile_kernel *k, uint64_t *state, diag_list *d
                 holds = x == y;
             if (c->op == COND_LE && binding_evaluate(b, c->x, &x) && binding_evaluate(b, c->y, &y))
                 holds = x <= y;
+        }
+        for (int i = 0; holds && i < k->arrays.count; i++) { /* what repeats nothing fits its range */
+            const tile_array *t = k->arrays.at[i];
+            int64_t cells = 1, dim = 0, bound = 0;
+            for (int d = 0; d < t->rank && t->injective; d++)
+                cells *= binding_evaluate(b, t->dims[d], &dim) ? dim : 1;
+            holds = !t->injective || (binding_evaluate(b, t->index_bound, &bound) && cells <= bound);
         }
         if (holds)
             return true;
