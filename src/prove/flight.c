@@ -43,6 +43,10 @@ static int_set *covered_by(model *m, const place *p, position at, const meeting 
 static int_set *find_covered(model *m, const place *p, position at, const meeting *wait)
 {
     sets *z = m->sets;
+    if (!scope_is_sure(m, wait->scope)) {
+        m->why = "a wait that data may skip";
+        return NULL;
+    }
     position w = position_of(wait);
     pair_space s = pair_of(m, at, w);
     counted c = {KSTMT_COMMIT, p->matrix, NULL};

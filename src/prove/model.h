@@ -244,6 +244,8 @@ int_set *order_keep(model *m, const region *a, const region *b, const void *of, 
 int_set *pair_before(model *m, const pair_space *s);
 /* Where what a does to this space happens before what b does to it, a and b in different threads, by barriers. */
 int_set *pair_ordered(model *m, const pair_space *s, memory_space space);
+/* Whether the scope's set says exactly when it is reached, whatever data hold. */
+bool scope_is_sure(model *m, scope *s);
 /* More than one barrier, some of them of some threads only: order may come from several, one after another. */
 bool barriers_are_partial(const model *m);
 int_set *pair_chained(model *m, const pair_space *s, memory_space space, bool *exact); /* by two; *exact false: more might order more */
@@ -278,6 +280,7 @@ int_set *unwritten_before(model *m, place *reader, int_set *cells);
 /* Whether the value is the same for all threads of one instance of the level. */
 bool uniform_value(model *m, const kernel_value *v, level_kind level);
 bool uniform_condition(model *m, const cond *c, level_kind level);
+bool uniform_loop(model *m, const kernel_stmt *loop, level_kind level);
 
 /* ---- witness.c ---- */
 typedef struct witness {

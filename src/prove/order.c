@@ -18,7 +18,13 @@ typedef struct gathering {
 static const char *decided_by_data(const gathering *g)
 {
     model *m = g->m;
+    domain_of(m, g->at);
     for (const scope *s = g->at; s; s = s->parent) {
+        /* a condition that the set leaves out */
+        if (s->own_loose && s->kind == SCOPE_GUARD && !uniform_condition(m, s->guard, g->level))
+            return model_text(m, "the condition at line %d, which may differ between threads", s->stmt->span.line);
+        if (s->own_loose && s->kind == SCOPE_LOOP && !uniform_loop(m, s->stmt, g->level))
+            return model_text(m, "the loop at line %d, whose bounds may differ between threads", s->stmt->span.line);
         if (s->kind == SCOPE_DATA_GUARD && !uniform_value(m, s->stmt->value, g->level))
             return model_text(m, "the condition at line %d, which may differ between threads", s->stmt->span.line);
         if (s->may_stop || s->kind == SCOPE_TRIP)

@@ -22,7 +22,18 @@ static const char *condition_text(model *m, const cond *c)
     return text;
 }
 
-/* The parameters of launches that pass the checks: symbols at least 0, scalars in ranges that are checked, every `where`. */
+static int_set *within_bounds(model *m, int_set *all, const index_var *v)
+{
+    for (int side = 0; side < 2; side++) {
+        index_expr *bound = side ? v->hi : v->lo;
+        affine *b = bound ? affine_of(m, 0, bound) : NULL, *own = b ? affine_of(m, 0, ix_var(m->arena, (index_var *)v)) : NULL;
+        if (own)
+            all = sets_intersect(m->sets, all, affine_nonnegative(m, side ? affine_subtract(m, b, own) : affine_subtract(m, own, b)));
+    }
+    return all;
+}
+
+/* The parameters of launches that pass the checks: symbols at least 0, scalars in ranges that are checked or their type's, every `where`. */
 static int_set *checked_launches(prover *p)
 {
     model *m = p->m;
@@ -37,14 +48,12 @@ static int_set *checked_launches(prover *p)
             int_set *by = affine_condition(m, 0, c->condition, false);
             all = by ? sets_intersect(z, all, by) : all; /* not affine: not used, which is larger */
         }
-        const index_var *v = c->kind == CHECK_SCALAR_RANGE ? c->scalar->var : NULL;
-        for (int side = 0; v && side < 2; side++) {
-            index_expr *bound = side ? v->hi : v->lo;
-            affine *b = bound ? affine_of(m, 0, bound) : NULL, *own = b ? affine_of(m, 0, ix_var(m->arena, (index_var *)v)) : NULL;
-            if (own)
-                all = sets_intersect(z, all, affine_nonnegative(m, side ? affine_subtract(m, b, own) : affine_subtract(m, own, b)));
-        }
+        if (c->kind == CHECK_SCALAR_RANGE)
+            all = within_bounds(m, all, c->scalar->var);
     }
+    for (int i = 0; i < m->kernel->scalars.count; i++)
+        if (kernel_scalar_is_whole_type(&m->kernel->scalars.at[i]))
+            all = within_bounds(m, all, m->kernel->scalars.at[i].var);
     return all;
 }
 
@@ -139,7 +148,7 @@ static bool judge_array(prover *p, const kernel_array *a)
 
 static bool judge_scalar(prover *p, const kernel_scalar *s)
 {
-    if (!s->var || (!s->var->lo && !s->var->hi))
+    if (!s->var || (!s->var->lo && !s->var->hi) || kernel_scalar_is_whole_type(s))
         return true;
     const launch_check *c = find_check(p, CHECK_SCALAR_RANGE, s->name);
     const index_var *v = c ? c->scalar->var : NULL;

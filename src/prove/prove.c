@@ -1,5 +1,7 @@
 /* The list of properties, and the door: only a plan whose every item is proved becomes a proved_plan. */
 #include "prove/prove.h"
+#include "base/hash.h"
+#include "prove/memo.h"
 #include "prove/model.h"
 #include <string.h>
 #include <time.h>
@@ -243,8 +245,13 @@ static cond *launch_guarantees(arena *a, const launch_plan *plan, const plan_var
 
 static void judge_kernel(prover *p, const kernel_ir *k, cond *launch)
 {
+    char key[HASH_DIGITS + 1];
+    int first = p->proof->items.count;
     p->kernel = k;
     p->launch = launch;
+    memo_key(k, launch, p->limits, key);
+    if (memo_find(p->arena, key, p->proof))
+        return;
     sets *s = sets_new(QUESTION_OPERATIONS);
     if (!s) {
         p->property = "order";
@@ -259,6 +266,7 @@ static void judge_kernel(prover *p, const kernel_ir *k, cond *launch)
         properties[i].judge(p);
     }
     sets_free(s);
+    memo_keep(key, p->proof, first);
 }
 
 static void judge_whole_plan(prover *p)

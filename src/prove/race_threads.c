@@ -60,12 +60,14 @@ static void collect(races *q, region *r)
         collect(q, child_at(r, i));
 }
 
-static int_set *cells_in(races *q, const node *n, access_use use)
+/* *any: there are such accesses (the set is NULL where a question failed). */
+static int_set *cells_in(races *q, const node *n, access_use use, bool *any)
 {
     model *m = q->m;
     const kernel_array *a = q->array;
+    *any = n->alone && n->alone->use == use;
     if (n->alone)
-        return n->alone->use == use ? spread_cells_of(m, n->alone) : NULL;
+        return *any ? spread_cells_of(m, n->alone) : NULL;
     int kind = use == ACCESS_WRITE ? SUMMARY_PLAIN_WRITE : SUMMARY_PLAIN_READ;
     region *r = n->at.region, *parent = r->parent;
     int_set *all = NULL;
@@ -75,7 +77,8 @@ static int_set *cells_in(races *q, const node *n, access_use use)
             continue;
         int_set *x = summary_of(m, c, a, kind);
         sets_question(m->sets);
-        all = all ? sets_union(m->sets, all, x) : x;
+        all = *any ? sets_union(m->sets, all, x) : x;
+        *any = true;
     }
     return all ? sets_simplify(m->sets, all) : NULL;
 }
@@ -241,8 +244,9 @@ static void ask(races *q, const node *a, const node *b, access_use use_a, access
     sets *z = m->sets;
     sets_question(z);
     m->why = NULL;
-    int_set *x = cells_in(q, a, use_a), *y = cells_in(q, b, use_b);
-    if ((!x || !y) && !sets_gave_up(z))
+    bool first, second;
+    int_set *x = cells_in(q, a, use_a, &first), *y = first ? cells_in(q, b, use_b, &second) : NULL;
+    if (!first || !second)
         return;
     pair_space s = pair_of(m, a->at, b->at);
     int rank = q->array->rank;

@@ -294,6 +294,8 @@ bool rings_known(model *m)
             bool arrive = t->stmt->kind == KSTMT_MBARRIER_ARRIVE;
             if ((!arrive && t->stmt->kind != KSTMT_MBARRIER_WAIT) || strcmp(t->stmt->name, r->barrier->name))
                 continue;
+            if (!scope_is_sure(m, t->scope))
+                return nothing(m, model_text(m, "`%s`, which data may skip", r->barrier->name));
             if (arrive)
                 VEC_PUSH(m->arena, r->arrivals, t);
             else

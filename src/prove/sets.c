@@ -101,6 +101,21 @@ bool sets_gave_up(sets *s) { return isl_ctx_last_error(s->ctx) != isl_error_none
 
 int sets_mark(const sets *s) { return s->count; }
 
+/* Tests let one operation fail, to see that nothing is proved by it. */
+static _Thread_local unsigned long fault_in;
+static _Thread_local bool fault_armed;
+
+void sets_fail_at(unsigned long operation)
+{
+    fault_in = operation;
+    fault_armed = operation > 0;
+}
+
+bool sets_fault_armed(void) { return fault_armed; }
+bool sets_fault_pending(void) { return fault_in > 0; }
+
+static bool fails(void) { return fault_in > 0 && --fault_in == 0; }
+
 static bool remember(sets *s, isl_set *set, isl_aff *aff)
 {
     if (s->count == s->capacity) {
@@ -117,6 +132,8 @@ static bool remember(sets *s, isl_set *set, isl_aff *aff)
 
 static int_set *own(sets *s, isl_set *x)
 {
+    if (fails())
+        x = isl_set_free(x);
     if (x)
         remember(s, x, NULL);
     return (int_set *)x;
@@ -124,6 +141,8 @@ static int_set *own(sets *s, isl_set *x)
 
 static linear *own_linear(sets *s, isl_aff *x)
 {
+    if (fails())
+        x = isl_aff_free(x);
     if (x)
         remember(s, NULL, x);
     return (linear *)x;
@@ -161,6 +180,8 @@ static isl_local_space *local_space(sets *s, int dims)
 
 linear *linear_constant(sets *s, int dims, int64_t value)
 {
+    if (dims < 0)
+        return NULL;
     isl_local_space *l = local_space(s, dims);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)value);
     return own_linear(s, isl_aff_val_on_domain(l, v));
@@ -168,12 +189,16 @@ linear *linear_constant(sets *s, int dims, int64_t value)
 
 linear *linear_dim(sets *s, int dims, int position)
 {
+    if (dims < 0 || position < 0 || position >= dims)
+        return NULL;
     isl_local_space *l = local_space(s, dims);
     return own_linear(s, isl_aff_var_on_domain(l, isl_dim_set, (unsigned)position));
 }
 
 linear *linear_parameter(sets *s, int dims, int index)
 {
+    if (dims < 0)
+        return NULL;
     isl_local_space *l = local_space(s, dims);
     return own_linear(s, isl_aff_var_on_domain(l, isl_dim_param, (unsigned)index));
 }
@@ -209,12 +234,16 @@ linear *linear_mod(sets *s, linear *x, int64_t divisor)
 
 int_set *sets_universe(sets *s, int dims)
 {
+    if (dims < 0)
+        return NULL;
     isl_space *p = space(s, dims);
     return own(s, isl_set_universe(p));
 }
 
 int_set *sets_empty(sets *s, int dims)
 {
+    if (dims < 0)
+        return NULL;
     isl_space *p = space(s, dims);
     return own(s, isl_set_empty(p));
 }
@@ -290,7 +319,10 @@ int_set *sets_fix_parameter(sets *s, int_set *x, int index, int64_t value)
 int_set *sets_remap(sets *s, int_set *x, int dims, const int *from)
 {
     int old = sets_dims(x);
-    if (old < 0)
+    bool fine = old >= 0 && dims >= 0;
+    for (int i = 0; fine && i < old; i++)
+        fine = from[i] >= 0 && from[i] < dims;
+    if (!fine)
         return NULL;
     isl_space *to = space(s, dims);
     isl_local_space *l = local_space(s, dims);
@@ -307,6 +339,8 @@ int_set *sets_remap(sets *s, int_set *x, int dims, const int *from)
 
 int_set *sets_closure(sets *s, int_set *x, int prefix, int width)
 {
+    if (sets_dims(x) != prefix + 2 * width)
+        return NULL;
     isl_set *a = borrow(x);
     isl_map *m = isl_map_from_range(a);
     m = isl_map_move_dims(m, isl_dim_param, (unsigned)s->parameters, isl_dim_out, 0, (unsigned)prefix);
@@ -351,7 +385,7 @@ int_set *sets_simplify(sets *s, int_set *x)
     return sets_gave_up(s) ? x : own(s, a);
 }
 
-static tri answer(isl_bool b) { return b == isl_bool_true ? TRI_YES : b == isl_bool_false ? TRI_NO : TRI_UNKNOWN; }
+static tri answer(isl_bool b) { return fails() ? TRI_UNKNOWN : b == isl_bool_true ? TRI_YES : b == isl_bool_false ? TRI_NO : TRI_UNKNOWN; }
 
 tri sets_is_empty(sets *s, int_set *x)
 {

@@ -60,6 +60,10 @@ tri sets_is_empty(sets *s, int_set *x);
 tri sets_is_subset(sets *s, int_set *x, int_set *y);
 /* The lexicographically least point, parameters first: values[parameters + dims]. False when there is none or it was not found. */
 bool sets_least(sets *s, int_set *x, int64_t *values);
+/* For tests: the n-th operation from now on, in this thread, fails. 0: none does. */
+void sets_fail_at(unsigned long operation);
+bool sets_fault_armed(void);
+bool sets_fault_pending(void); /* it has not come to that yet */
 /* For debugging: heap text, or NULL. */
 char *sets_text(int_set *x);
 #endif

@@ -217,6 +217,59 @@ int_set *pair_through(model *m, const pair_space *s, position u, int_set *first,
     return sets_project(m->sets, x, s->dims, sets_dims(x) - s->dims);
 }
 
+static bool is_uncertain(const scope *s)
+{
+    return s->own_loose || s->kind == SCOPE_DATA_GUARD || s->kind == SCOPE_TRIP || (s->kind == SCOPE_LOOP && s->may_stop);
+}
+
+bool scope_is_sure(model *m, scope *s)
+{
+    domain_of(m, s);
+    for (const scope *x = s; x; x = x->parent)
+        if (is_uncertain(x) && x->parent) /* the launch itself is as it is */
+            return false;
+    return true;
+}
+
+static bool stands_below(const scope *inner, const scope *outer)
+{
+    while (inner && inner != outer)
+        inner = inner->parent;
+    return inner != NULL;
+}
+
+/* Keeps the points where u and a (or b) agree in the loops outside dimension `depth`. */
+static int_set *same_instance(model *m, const pair_space *s, int_set *x, const scope *outer, int depth, bool of_b)
+{
+    int t = m->task_dims, n = m->thread_dims;
+    for (const scope *o = outer; o; o = o->parent) {
+        int d = o->depth - 1;
+        bool loop = o->kind == SCOPE_LOOP || o->kind == SCOPE_TRIP;
+        if (loop && d < depth && d >= t + n)
+            x = pair_equal(m, s, x, of_b ? dim_b(m, s, d) : dim_a(m, s, d), s->dims + s->tasks_b + d - t - n);
+    }
+    return x;
+}
+
+/* A barrier whose being reached is not in its set (data decides, a loop may stop, a condition is not affine) is there where a or b stands
+ * below the same decision. */
+static int_set *surely_reached(model *m, const pair_space *s, const meeting *u, int_set *x)
+{
+    for (const scope *o = u->scope; o; o = o->parent) {
+        if (!is_uncertain(o) || !o->parent)
+            continue;
+        bool with_a = stands_below(s->a.scope, o), with_b = stands_below(s->b.scope, o);
+        bool stops = !o->own_loose && o->kind != SCOPE_DATA_GUARD; /* what comes before b in its loop has run */
+        int_set *none = sets_empty(m->sets, sets_dims(x)), *first = none, *second = none;
+        if (with_b)
+            second = same_instance(m, s, x, o, stops ? o->depth - 1 : o->depth, true);
+        if (with_a && !stops)
+            first = same_instance(m, s, x, o, o->depth, false);
+        x = sets_union(m->sets, first, second);
+    }
+    return x;
+}
+
 /* Where the barrier stands between a and b. */
 static int_set *barrier_between(model *m, const pair_space *s, const meeting *u)
 {
@@ -235,6 +288,7 @@ static int_set *barrier_between(model *m, const pair_space *s, const meeting *u)
     for (int i = 0; i < depth - n; i++)
         from[i] = i < t ? (s->tasks_b ? s->dims + i : i) : s->dims + s->tasks_b + i - t;
     x = sets_intersect(z, x, sets_remap(z, reached, total, from));
+    x = surely_reached(m, s, u, x);
     if (s->tasks_b && in_tasks(u->region)) { /* in the task of a or of b: whether the block runs one in between is not known */
         int_set *first = in_tasks(s->a.region) ? x : sets_empty(z, total), *second = in_tasks(s->b.region) ? x : sets_empty(z, total);
         for (int i = 0; i < t; i++) {
@@ -293,6 +347,8 @@ static int_set *two_barriers(model *m, const pair_space *s, memory_space space)
         const meeting *u = &m->meetings.at[i];
         if (u->stmt->kind != KSTMT_BARRIER || !(u->stmt->spaces & 1u << space))
             continue;
+        if (!scope_is_sure(m, u->scope))
+            continue;
         position at = {u->scope, u->region, u->region->index};
         pair_space before = pair_of(m, s->a, at), after = pair_of(m, at, s->b);
         sets_question(z);
@@ -329,10 +385,11 @@ int_set *pair_chained(model *m, const pair_space *s, memory_space space, bool *e
         const meeting *u = &m->meetings.at[i];
         if (u->stmt->kind != KSTMT_BARRIER || !(u->stmt->spaces & 1u << space))
             continue;
+        *exact = scope_is_sure(m, u->scope);
         pair_space after = pair_of(m, (position){u->scope, u->region, u->region->index}, s->b);
         int_set *two = two_barriers(m, &after, space), *one = pair_ordered(m, &after, space);
         sets_question(m->sets);
-        *exact = sets_is_subset(m->sets, two, one) == TRI_YES;
+        *exact = *exact && sets_is_subset(m->sets, two, one) == TRI_YES;
     }
     return all;
 }

@@ -159,3 +159,9 @@ bool uniform_condition(model *m, const cond *c, level_kind level)
     uniformity u = {.m = m, .level = level};
     return condition_is_uniform(&u, c, 0);
 }
+
+bool uniform_loop(model *m, const kernel_stmt *loop, level_kind level)
+{
+    uniformity u = {.m = m, .level = level};
+    return index_is_uniform(&u, loop->lo, 0) && index_is_uniform(&u, loop->hi, 0) && index_is_uniform(&u, loop->step, 0);
+}

@@ -13,7 +13,7 @@ static int_set *fenced(model *m, const pair_space *s, const place *w)
     int_set *all = sets_empty(z, s->dims);
     for (int i = 0; i < m->meetings.count; i++) {
         const meeting *f = &m->meetings.at[i];
-        if (f->stmt->kind != KSTMT_FENCE || !f->stmt->proxy || !(f->stmt->spaces & 1u << w->array->space))
+        if (f->stmt->kind != KSTMT_FENCE || !f->stmt->proxy || !(f->stmt->spaces & 1u << w->array->space) || !scope_is_sure(m, f->scope))
             continue;
         position at = {f->scope, f->region, f->region->index};
         pair_space before = pair_of(m, s->a, at), after = pair_of(m, at, s->b);

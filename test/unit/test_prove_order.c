@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "prove/prove.h"
+#include "prove/sets.h"
 #include "sim/sim.h"
 #include <dirent.h>
 #include <stdio.h>
@@ -185,12 +186,112 @@ static void test_defects(void **state)
     assert_int_equal(broken, mended);
 }
 
+/* Where what decides is not affine, or data, nothing is proved of the barrier behind it. */
+static void test_uncertain_barriers(void **state)
+{
+    (void)state;
+#define EXCHANGE(before, after)                                                                                             \
+    "kernel k { symbol N, M task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[8] shared s: f32[8]\n"           \
+    "store s[l] <- x[l]\n" before " barrier block orders shared " after " store y[l] <- s[7 - l] }"
+    static const struct { const char *text; bool proved; } trials[] = {
+        {EXCHANGE("", ""), true},
+        {EXCHANGE("if N * M <= 4 {", "}"), false},
+        {EXCHANGE("if l * N <= 4 {", "}"), false},
+        {EXCHANGE("if_value lt(x[0], 1:f32) {", "}"), false},
+        {EXCHANGE("if_value lt(x[l], 1:f32) {", "}"), false},
+        {EXCHANGE("loop { break when N <= 4", "break }"), false},
+        {EXCHANGE("for i in 0 .. N {", "}"), false},
+        {EXCHANGE("for i in 0 .. N + 1 {", "}"), true},
+        {EXCHANGE("for i in 0 .. N + 1 { if_value lt(x[0], 1:f32) { break }", "}"), false},
+        {"kernel k { symbol N task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[8] shared s: f32[8]\n"
+         "if_value lt(x[0], 1:f32) { store s[l] <- x[l] barrier block orders shared store y[l] <- s[7 - l] } else { store y[l] <- x[l] } }", true},
+        {"kernel k { symbol N, M task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[8] shared s: f32[8]\n"
+         "store y[l] <- x[l] if N * M <= 4 { store s[l] <- x[l] barrier block orders shared let v: f32 = s[7 - l] } }", true},
+    };
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
+        arena *a = arena_new();
+        kernel_ir *k;
+        proof p;
+        bool fine = proved(a, "uncertain", trials[i].text, 64, &k, &p);
+        if (fine != trials[i].proved) {
+            fprintf(stderr, "%s\n", trials[i].text);
+            show("uncertain", &p);
+        }
+        assert_int_equal(fine, trials[i].proved);
+        arena_free(a);
+    }
+}
+
+/* A question that fails, wherever it stands, never makes a broken kernel proved. */
+static void test_failures_prove_nothing(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"norm_mean.kir", "scan_in_place.kir", "barrier_skipped.kir", "stale_after_copy.kir", "guard_of_row_length.kir"};
+    unsigned long tried = 0, most = 0;
+    for (int i = 0; i < 5; i++) {
+        char name[100];
+        snprintf(name, sizeof name, "defects/%s", files[i]);
+        char *text = read_text(name);
+        bool reached = true;
+        for (unsigned long n = 1; reached; n += 1 + n / 25) {
+            arena *a = arena_new();
+            kernel_ir *k;
+            proof p;
+            sets_fail_at(n);
+            bool fine = proved(a, name, text, 64, &k, &p);
+            reached = !sets_fault_pending();
+            sets_fail_at(0);
+            if (fine)
+                fprintf(stderr, "%s is proved when operation %lu fails\n", name, n);
+            assert_false(fine);
+            most = n > most ? n : most;
+            tried++;
+            arena_free(a);
+        }
+        free(text);
+    }
+    fprintf(stderr, "%lu failures, among up to %lu operations\n", tried, most);
+}
+
+/* The second time, a proved kernel is known. */
+static void test_proofs_are_kept(void **state)
+{
+    (void)state;
+    sets_fail_at(0);
+    char *text = read_text("swizzled_tile.kir");
+    int items[2];
+    for (int i = 0; i < 2; i++) {
+        arena *a = arena_new();
+        kernel_ir *k;
+        proof p;
+        assert_true(proved(a, "swizzled_tile.kir", text, 64 - i, &k, &p));
+        assert_true(proved(a, "swizzled_tile.kir", text, 64 - i, &k, &p));
+        for (int j = 0; j < p.items.count; j++)
+            assert_true(p.items.at[j].milliseconds == 0);
+        items[i] = p.items.count;
+        assert_int_equal(p.proved, p.items.count);
+        arena_free(a);
+    }
+    assert_int_equal(items[0], items[1]);
+    char *broken = changed(text, "barrier block orders shared", "barrier block orders global");
+    arena *a = arena_new();
+    kernel_ir *k;
+    proof p;
+    assert_false(proved(a, "swizzled_tile.kir", broken, 63, &k, &p));
+    arena_free(a);
+    free(broken);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts_are_proved),
         cmocka_unit_test(test_twins_are_refuted),
         cmocka_unit_test(test_defects),
+        cmocka_unit_test(test_uncertain_barriers),
+        cmocka_unit_test(test_failures_prove_nothing),
+        cmocka_unit_test(test_proofs_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
