@@ -283,11 +283,11 @@ ceiling_share ceiling_judge(const ceilings *c, double bytes_read, double bytes_w
     ceiling_share out = {.launch_bound = ns < 2 * launch_ns};
     if (bytes_read < 0 || ns <= 0)
         return out;
-    double bytes = bytes_read + bytes_written;
-    bool writes = bytes_written > 0.25 * bytes; /* mostly reading is held against reading */
-    double rate = writes ? copy : read;
-    double least = rate > 0 ? bytes / rate * 1e9 : 0;
-    out.name = writes ? "copy" : "read";
+    /* What is written goes with as much that is read at the speed of a copy; what is read beyond that, at the speed of reading. */
+    double pairs = bytes_read < bytes_written ? bytes_read : bytes_written, rest = bytes_read + bytes_written - 2 * pairs;
+    double copying = copy > 0 ? 2 * pairs / copy * 1e9 : 0, reading = read > 0 ? rest / read * 1e9 : 0;
+    double least = copying + reading;
+    out.name = copying > reading ? "copy" : "read";
     if (c->fma_per_second > 0 && operations / c->fma_per_second * 1e9 > least) {
         least = operations / c->fma_per_second * 1e9;
         out.name = "fma";

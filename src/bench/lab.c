@@ -270,7 +270,8 @@ static bool add_ceilings(measuring *m, const pair_table *table, const int *at, i
         !ceiling_bandwidth(m->threads->probe, (int64_t)(w->bytes_read + w->bytes_written), &read, &copy, m->diags))
         return false;
     for (int i = 0; i < count; i++) {
-        bool one = m->cell->threads == 1 || m->arms[at[i]]->threads == 1 || tasks_of(m->arms[at[i]]) == 1;
+        /* the pool that runs ours wakes for several tasks only, and strangers have their own ways */
+        bool one = m->cell->threads == 1 || tasks_of(m->arms[at[i]]) <= 1;
         double floor = one ? c->launch_ns : c->launch_all_ns;
         ceiling_share share =
             ceiling_judge(c, w->bytes_read, w->bytes_written, w->operations, read, copy, floor, table->arms[i].median);
@@ -304,9 +305,10 @@ static bool time_arms(measuring *m) {
     json_t *state = machine_state(&from, &to);
     for (int i = 0; i < count; i++) {
         marginal_cost marginal = {0};
+        int errors = m->diags->errors;
         progress(m, "marginal cost", i + 1, count);
         if (o->marginal_budget_ms > 0 && !m->cell->cold &&
-            !marginal_measure(open[i], table->arms[i].median, o->marginal_budget_ms * 1e6, &marginal, m->diags) && m->diags->errors)
+            !marginal_measure(open[i], table->arms[i].median, o->marginal_budget_ms * 1e6, &marginal, m->diags) && m->diags->errors > errors)
             return false;
         row_add_times(m->rows[at[i]], open[i], &table->arms[i]);
         row_add_marginal(m->rows[at[i]], &marginal);

@@ -10,10 +10,10 @@ static const char style[] =
     "svg .t{fill:#1c2024}svg .q{fill:#60646c}svg .g{stroke:#d9dce1;stroke-width:1}svg .o{stroke:#60646c;stroke-width:1}"
     "svg .s0{--c:#2667c9}svg .s1{--c:#c2571a}svg .s2{--c:#2b8a4e}svg .s3{--c:#7c4bc0}svg .s4{--c:#b8336a}svg .s5{--c:#0f8289}"
     "svg .d{fill:var(--c);stroke:#fff;stroke-width:1}svg .l{stroke:var(--c);stroke-width:2;fill:none}svg .e{fill:#fff;stroke:var(--c);stroke-width:2}"
-    "svg .r{stroke:#60646c;stroke-width:1.5;fill:none}svg .b{fill:#fff}"
+    "svg .r{stroke:#60646c;stroke-width:1.5;fill:none}svg .b{fill:#fff}svg .h{paint-order:stroke;stroke:#fff;stroke-width:5px;stroke-linejoin:round}"
     "@media(prefers-color-scheme:dark){svg .t{fill:#edeef0}svg .q{fill:#a9adb5}svg .g{stroke:#363a40}svg .o{stroke:#a9adb5}"
     "svg .s0{--c:#6ea8fe}svg .s1{--c:#f2935c}svg .s2{--c:#63c98a}svg .s3{--c:#b497f0}svg .s4{--c:#f27ba8}svg .s5{--c:#4fc4cc}"
-    "svg .d{stroke:#16181c}svg .e{fill:#16181c}svg .r{stroke:#a9adb5}svg .b{fill:#16181c}}";
+    "svg .d{stroke:#16181c}svg .e{fill:#16181c}svg .r{stroke:#a9adb5}svg .b{fill:#16181c}svg .h{stroke:#16181c}}";
 
 const char *plot_style(void) {
     return style;
@@ -85,7 +85,7 @@ int plot_legend(text_buffer *out, const view *v, unsigned series, int y) {
                 name = view_arm_name(v, &v->entries.at[i]);
         if (!name)
             continue;
-        int width = 24 + 7 * (int)strlen(name);
+        int width = 28 + 15 * (int)strlen(name) / 2;
         if (x + width > PLOT_WIDTH && x > 12) {
             x = 12;
             y += 18;

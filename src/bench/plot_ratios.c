@@ -1,10 +1,17 @@
 /* Each pair's ratio with its interval, a row a pair. */
 #include "bench/plot.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-static bool shown(const view_entry *e) {
-    return e->timed && e->has_ratio && !*e->lever;
+/* Which rows a picture holds. */
+typedef struct part {
+    const char *environment;
+    int threads;
+} part;
+
+static bool shown(const view_entry *e, const part *p) {
+    return e->timed && e->has_ratio && !*e->lever && e->threads == p->threads && !strcmp(e->environment, p->environment);
 }
 
 /* Whether two entries are about the same work. */
@@ -14,11 +21,11 @@ static bool same_work(const view_entry *x, const view_entry *y) {
 }
 
 static void heading(text_buffer *out, const view *v, const view_entry *e, int y) {
-    text_add(out, "<text class=\"t\" x=\"12\" y=\"%d\">", y);
+    text_add(out, "<text class=\"t h\" x=\"12\" y=\"%d\">", y);
     plot_text(out, e->kernel);
     text_add(out, " <tspan class=\"q\">");
     plot_text(out, view_shape_name(v, e));
-    text_add(out, ", %d thread%s%s</tspan></text>\n", e->threads, e->threads == 1 ? "" : "s", strcmp(e->mode, "cold") ? "" : ", cold");
+    text_add(out, "%s</tspan></text>\n", strcmp(e->mode, "cold") ? "" : ", cold");
 }
 
 static void mark(text_buffer *out, const view *v, const view_entry *e, const plot_scale *x, int y) {
@@ -37,17 +44,17 @@ static void mark(text_buffer *out, const view *v, const view_entry *e, const plo
              e->stale ? " stale" : "");
 }
 
-void plot_ratios(text_buffer *out, const view *v, bool standalone) {
-    enum { TOP = 30, HEADING = 18, ROW = 15, GAP = 7 };
+static void one_picture(text_buffer *out, const view *v, const part *p, bool standalone) {
+    enum { TOP = 24, HEADING = 18, ROW = 15, GAP = 7 };
     plot_scale x = {.logarithmic = true, .from = 2, .to = 1, .first = 12, .last = PLOT_WIDTH - 60};
     int rows = 0, groups = 0;
     unsigned series = 0;
     for (int i = 0; i < v->entries.count; i++)
-        if (shown(&v->entries.at[i])) {
+        if (shown(&v->entries.at[i], p)) {
             const view_entry *e = &v->entries.at[i];
             bool first = true;
             for (int j = 0; j < i; j++)
-                first = first && !(shown(&v->entries.at[j]) && same_work(&v->entries.at[j], e));
+                first = first && !(shown(&v->entries.at[j], p) && same_work(&v->entries.at[j], e));
             groups += first;
             rows++;
             series |= 1u << plot_series(v, e);
@@ -59,26 +66,49 @@ void plot_ratios(text_buffer *out, const view *v, bool standalone) {
         return;
     plot_hold(&x, 0.8);
     plot_hold(&x, 1.25);
-    int legend = 2 + 20, bottom = TOP + groups * (HEADING + GAP) + rows * ROW + legend;
-    plot_begin(out, bottom + 40, standalone, "Ratio of each arm's time to ours, with intervals");
-    int y = plot_legend(out, v, series, 4) + 6;
+    int bottom = TOP + 32 + groups * (HEADING + GAP) + rows * ROW;
+    char title[96];
+    snprintf(title, sizeof title, "Arms against ours, %d thread%s", p->threads, p->threads == 1 ? "" : "s");
+    plot_begin(out, bottom + 40, standalone, title);
+    text_add(out, "<text class=\"t\" x=\"12\" y=\"16\">%s</text>\n", title);
+    int y = plot_legend(out, v, series, TOP) + 6;
     plot_x_axis(out, &x, y, bottom, "arm's time over ours: right of 1, ours is faster");
     text_add(out, "<line class=\"o\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", plot_at(&x, 1), plot_at(&x, 1), y, bottom);
     for (int i = 0; i < v->entries.count; i++) {
         const view_entry *e = &v->entries.at[i];
-        bool first = shown(e);
+        bool first = shown(e, p);
         for (int j = 0; first && j < i; j++)
-            first = !(shown(&v->entries.at[j]) && same_work(&v->entries.at[j], e));
+            first = !(shown(&v->entries.at[j], p) && same_work(&v->entries.at[j], e));
         if (!first)
             continue;
         y += HEADING;
         heading(out, v, e, y - 3);
         for (int j = i; j < v->entries.count; j++)
-            if (shown(&v->entries.at[j]) && same_work(&v->entries.at[j], e)) {
+            if (shown(&v->entries.at[j], p) && same_work(&v->entries.at[j], e)) {
                 mark(out, v, &v->entries.at[j], &x, y + 8);
                 y += ROW;
             }
         y += GAP;
     }
     plot_end(out);
+}
+
+void plot_ratios(text_buffer *out, const view *v, bool standalone) {
+    part done[64];
+    int count = 0;
+    while (count < 64) {
+        part next = {NULL, 0};
+        for (int i = 0; i < v->entries.count; i++) {
+            const view_entry *e = &v->entries.at[i];
+            bool known = e->threads <= next.threads || !e->timed || !e->has_ratio || *e->lever;
+            for (int n = 0; n < count; n++)
+                known = known || (done[n].threads == e->threads && !strcmp(done[n].environment, e->environment));
+            if (!known)
+                next = (part){e->environment, e->threads};
+        }
+        if (!next.environment)
+            return;
+        one_picture(out, v, &next, standalone);
+        done[count++] = next;
+    }
 }

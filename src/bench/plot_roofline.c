@@ -16,15 +16,15 @@ static void roof(text_buffer *out, const plot_scale *x, const plot_scale *y, dou
         return;
     text_add(out, "<line class=\"r\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", plot_at(x, from), plot_at(y, from * bandwidth),
              plot_at(x, to), plot_at(y, to * bandwidth));
-    double at = from * pow(to / from, 0.1), angle = -atan2(plot_at(y, from * bandwidth) - plot_at(y, to * bandwidth), plot_at(x, to) - plot_at(x, from));
-    text_add(out, "<text class=\"q\" transform=\"translate(%.1f %.1f) rotate(%.1f)\">%s %.0f GB/s</text>\n", plot_at(x, at),
+    double at = from * pow(to / from, 0.12), angle = -atan2(plot_at(y, from * bandwidth) - plot_at(y, to * bandwidth), plot_at(x, to) - plot_at(x, from));
+    text_add(out, "<text class=\"q h\" transform=\"translate(%.1f %.1f) rotate(%.1f)\">%s %.0f GB/s</text>\n", plot_at(x, at),
              plot_at(y, at * bandwidth) - 5, angle * 57.29578, name, bandwidth / 1e9);
 }
 
 static void one_roofline(text_buffer *out, const view *v, const char *environment, int threads, bool standalone) {
     const json_t *c = view_ceilings(v, environment, threads);
     plot_scale x = {.logarithmic = true, .from = 2, .to = 1, .first = 44, .last = PLOT_WIDTH - 12};
-    plot_scale y = {.logarithmic = true, .from = 2, .to = 1, .first = 300, .last = 50};
+    plot_scale y = {.logarithmic = true, .from = 2, .to = 1, .first = 312, .last = 72};
     double cache = 0, fma = row_number(c, "fma_per_second"), memory = row_number(c, "read_per_second");
     unsigned series = 0;
     for (int i = 0; i < v->entries.count; i++)
@@ -45,9 +45,10 @@ static void one_roofline(text_buffer *out, const view *v, const char *environmen
     y.from /= 1.6;
     char title[96];
     snprintf(title, sizeof title, "Roofline on %d thread%s", threads, threads == 1 ? "" : "s");
-    plot_begin(out, 342, standalone, title);
-    plot_legend(out, v, series, 4);
-    plot_x_axis(out, &x, 50, 300, "operations a byte");
+    plot_begin(out, 354, standalone, title);
+    text_add(out, "<text class=\"t\" x=\"12\" y=\"16\">%s</text>\n", title);
+    plot_legend(out, v, series, 24);
+    plot_x_axis(out, &x, 72, 312, "operations a byte");
     plot_y_axis(out, &y, 44, PLOT_WIDTH - 12, "operations a second");
     if (fma / (memory > 0 ? memory : 1) < x.to || fma / (cache > 0 ? cache : 1) < x.to) {
         double from = fma / (cache > 0 ? cache : memory);

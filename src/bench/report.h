@@ -8,11 +8,17 @@
 void report_text(text_buffer *out, const view *v);
 /* Tables with every ratio, interval and mark; `title` is a heading's text, NULL for none. */
 void report_markdown(text_buffer *out, const view *v, const char *title);
+/* What a README shows: a line for each piece of work, a column for each arm that ours was compared with. */
+void report_summary(text_buffer *out, const view *v);
+/* Which machine and which versions; and, in lines between `lead` and `end`, the geometric mean and worst case against each arm. */
+void report_machine(text_buffer *out, const view *v);
+void report_means(text_buffer *out, const view *v, const char *lead, const char *end);
 /* One self-contained page: plots and tables, light and dark, wide and narrow. */
 void report_html(text_buffer *out, const view *v);
 
 /* plot.c: SVG. `standalone`: a file of its own, with its own style, rather than a part of a page. Empty when no row suits it. */
-void plot_ratios(text_buffer *out, const view *v, bool standalone);   /* each pair's ratio and interval */
+void plot_ratios(text_buffer *out, const view *v, bool standalone);   /* each pair's ratio and interval, a picture a number of threads; the
+                                                                        largest number first */
 void plot_roofline(text_buffer *out, const view *v, bool standalone); /* operations a second over operations a byte */
 void plot_marginal(text_buffer *out, const view *v, bool standalone); /* time of a submission over launches in it, with the fit */
 void plot_sweep(text_buffer *out, const view *v, bool standalone);    /* operations a second over size, a line an arm */

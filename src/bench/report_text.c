@@ -18,7 +18,7 @@ static bool begins_cell(const view *v, int at) {
 }
 
 /* Geometric mean and worst case of the ratios against an arm: one line an arm, over all shapes, ragged ones and cliffs included. */
-static void add_means(text_buffer *out, const view *v, const char *lead, const char *end) {
+void report_means(text_buffer *out, const view *v, const char *lead, const char *end) {
     const char *seen[32];
     int names = 0;
     for (int i = 0; i < v->entries.count; i++) {
@@ -76,12 +76,12 @@ void report_text(text_buffer *out, const view *v) {
             }
     }
     text_add(out, "\n");
-    add_means(out, v, "", "\n");
+    report_means(out, v, "", "\n");
     text_add(out, "%d things measured; %d stale, %d taken on a loaded machine, %d failed, %d unsupported\n", v->entries.count, v->stale, v->loaded,
              v->failed, v->unsupported);
 }
 
-static void add_machine(text_buffer *out, const view *v) {
+void report_machine(text_buffer *out, const view *v) {
     const char *hash;
     json_t *machine;
     json_object_foreach(v->machines, hash, machine)
@@ -112,7 +112,7 @@ static void add_machine(text_buffer *out, const view *v) {
 void report_markdown(text_buffer *out, const view *v, const char *title) {
     if (title)
         text_add(out, "# %s\n\n", title);
-    add_machine(out, v);
+    report_machine(out, v);
     text_add(out, "\n| kernel | shape | threads | arm | time | of a ceiling | arm / ours | interval | verdict | |\n"
                   "|---|---|--:|---|--:|--:|--:|---|---|---|\n");
     for (int i = 0; i < v->entries.count; i++) {
@@ -143,7 +143,7 @@ void report_markdown(text_buffer *out, const view *v, const char *title) {
         }
     }
     text_add(out, "\n");
-    add_means(out, v, "- ", ".\n");
+    report_means(out, v, "- ", ".\n");
     if (v->stale)
         text_add(out, "- %d rows are **stale**: their kernels have another meaning by now.\n", v->stale);
     if (v->loaded)

@@ -32,7 +32,15 @@ static bool settle_readme(const view *v, const char *path, int *changed, diag_li
     begin += strlen(begin_mark);
     text_add_bytes(&out, text, (size_t)(begin - text));
     text_add(&out, "![Ratio of each arm's time to ours](bench/figures/ratios.svg)\n\n");
-    report_markdown(&out, v, NULL);
+    report_summary(&out, v);
+    text_add(&out, "\n");
+    report_means(&out, v, "- ", ".\n");
+    text_add(&out, "\n");
+    report_machine(&out, v);
+    if (v->loaded)
+        text_add(&out, "%d of %d rows were taken while others used the machine (*loaded*).\n", v->loaded, v->entries.count);
+    if (v->stale)
+        text_add(&out, "%d rows are **stale**: their kernels have another meaning by now.\n", v->stale);
     text_add_bytes(&out, end, strlen(end));
     bool good = settle_file(path, &out, changed, diags);
     text_free(&out);

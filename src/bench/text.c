@@ -20,7 +20,7 @@ void bench_text_cell(text_buffer *out, const json_t *row) {
     int threads = (int)row_number(row, "threads");
     text_add(out, "\n%s  %s%s%s  %d thread%s, %s\n", row_text(row, "kernel"), row_text(row, "shape"), *arguments ? ", " : "", arguments, threads,
              threads == 1 ? "" : "s", row_text(row, "mode"));
-    text_add(out, "  %-30s %10s %10s %14s %6s  %s\n", "arm", "time", "marginal", "of a ceiling", "", "against the first");
+    text_add(out, "  %-30s %10s %10s  %-17s %s\n", "arm", "time", "one more", "of a ceiling", "against the first");
 }
 
 static void pad(text_buffer *out, size_t from, size_t width) {
@@ -56,8 +56,7 @@ void bench_text_row(text_buffer *out, const json_t *row) {
     start = out->length;
     if (*row_text(ceiling, "binds"))
         text_add(out, "%6.0f%% of %s", row_number(ceiling, "percent"), row_text(ceiling, "binds"));
-    pad(out, start, 15);
-    text_add(out, "%6s  ", json_is_true(json_object_get(ceiling, "launch_bound")) ? "launch" : "");
+    pad(out, start, 18);
     if (json_is_object(ratio)) {
         double r = row_number(ratio, "median");
         text_add(out, "%.3fx [%.3f, %.3f] ", r, row_number(ratio, "low"), row_number(ratio, "high"));
@@ -75,8 +74,12 @@ void bench_text_row(text_buffer *out, const json_t *row) {
                  row_number(control, "high"), 100 * row_number(control, "smallest_claim"));
     }
     const char *state = row_text(json_object_get(row, "state"), "state");
+    if (json_is_true(json_object_get(ceiling, "launch_bound")))
+        text_add(out, "  (launch-bound)");
     if (!strcmp(state, "loaded"))
         text_add(out, "  (machine loaded)");
+    if (*row_text(row, "chosen"))
+        text_add(out, "  (%s)", row_text(row, "chosen"));
     if (strcmp(row_text(row, "buffers"), "the same"))
         text_add(out, "  (%s)", row_text(row, "buffers"));
     text_add(out, "\n");
