@@ -280,6 +280,8 @@ int_set *unwritten_before(model *m, place *reader, int_set *cells);
 /* Whether the value is the same for all threads of one instance of the level. */
 bool uniform_value(model *m, const kernel_value *v, level_kind level);
 bool uniform_condition(model *m, const cond *c, level_kind level);
+/* A fragment statement's value, extents and indices of fragments. */
+bool uniform_operands(model *m, const kernel_stmt *s, level_kind level);
 bool uniform_loop(model *m, const kernel_stmt *loop, level_kind level);
 
 /* ---- witness.c ---- */

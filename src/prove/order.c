@@ -137,12 +137,20 @@ void judge_order(prover *p)
             g.level = t->stmt->fragments[0].fragment->holder;
         else if (t->stmt->kind != KSTMT_MBARRIER_ARRIVE)
             continue;
+        if (g.level >= LEVEL_WARPGROUP && t->stmt->kind != KSTMT_BARRIER && !uniform_operands(m, t->stmt, g.level)) {
+            prover_unknown(p, g.what, g.span, NULL, model_text(m, "that the lanes of a holder give %s the same operands", g.what));
+            fine = false;
+        }
         fine = judge_one(&g) && fine;
     }
     for (int i = 0; i < m->exchanges.count; i++) {
         const exchange *e = &m->exchanges.at[i];
         gathering g = {p, m, model_text(m, "`%s`", kernel_op_table[e->value->op].name), LEVEL_SUBGROUP, NULL, e->scope,
                        e->value->span.line ? e->value->span : e->stmt->span, e->stmt};
+        if (e->value->op == KERNEL_SUBGROUP_BROADCAST && !uniform_value(m, e->value->operands[1], LEVEL_SUBGROUP)) {
+            prover_unknown(p, g.what, g.span, NULL, "that all lanes name the same lane");
+            fine = false;
+        }
         fine = judge_one(&g) && fine;
     }
     if (fine)

@@ -222,8 +222,12 @@ static bool exempt(const races *q, const node *a, const node *b)
     /* products of one accumulator follow one another in the unit */
     if (q->array->space == SPACE_REGISTER && a->alone && b->alone && a->alone->matrix && b->alone->matrix)
         return true;
-    return a->alone && b->alone && a->alone->atomic && b->alone->atomic && a->alone->atomic_scope <= LEVEL_BLOCK &&
-           b->alone->atomic_scope <= LEVEL_BLOCK;
+    for (int side = 0; side < 2; side++) { /* atomics that reach every thread of the task (of the block, for its own memory) */
+        const place *p = (side ? b : a)->alone;
+        if (!p || !p->atomic || (p->atomic_scope != LEVEL_TASK && q->m->instance_dims[p->atomic_scope] > 0 && q->array->space != SPACE_SHARED))
+            return false;
+    }
+    return true;
 }
 
 /* One access of all lanes of a holder is not a race with itself. */

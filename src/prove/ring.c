@@ -437,43 +437,71 @@ static bool judge_wait(prover *p, const ring *r, const meeting *t)
                       model_text(m, "the phase of `%s` after the one waited for may already be complete", name));
 }
 
-/* No participant arrives for a phase before the one before it is complete. */
+/* At `at`, for the completion `o` of x, over [dims, o]: the phase before, of the same slot, is complete. */
+static bool judge_after_previous(prover *p, const ring *r, position at, int_set *o, const meeting *tell, const char *what)
+{
+    model *m = p->m;
+    sets *z = m->sets;
+    int k = m->task_dims, self = (int)(r - m->rings->at), n = m->rings->count, d = at.scope->depth;
+    int *from = NEW_ARRAY(m->arena, int, d + 8);
+    /* [dims, o, slot, phase, o of the phase before] */
+    int_set *x = sets_insert(z, o, d + 1, 3);
+    for (int j = 0; j < k; j++)
+        from[j] = j;
+    from[k] = d, from[k + 1] = d + 1, from[k + 2] = d + 2;
+    x = sets_intersect(z, x, sets_remap(z, r->phases, d + 4, from));
+    int_set *previous = sets_insert(z, r->phases, k + 3, 1); /* [tasks, o', slot, phase', phase] */
+    linear *gap = linear_add(z, linear_dim(z, k + 4, k + 3), linear_scale(z, linear_dim(z, k + 4, k + 2), -1));
+    previous = sets_intersect(z, previous, sets_zero(z, linear_add(z, gap, linear_constant(z, k + 4, -1))));
+    previous = sets_project(z, previous, k + 2, 1); /* [tasks, o', slot, phase] */
+    from[k] = d + 3, from[k + 1] = d + 1, from[k + 2] = d + 2;
+    x = sets_intersect(z, x, sets_remap(z, previous, d + 4, from));
+    x = sets_project(z, x, d, 3); /* [dims, o'] */
+    int_set *seen = sets_empty(z, d + 1);
+    for (int j = 0; j < n; j++) {
+        int_set *y = waited_before(m, &m->rings->at[j], at, SPACE_SHARED); /* [dims, o of j] */
+        from[k] = d, from[k + 1] = d + 1;
+        int_set *order = sets_remap(z, m->rings->before[self * n + j], d + 2, from); /* o', o of j */
+        int_set *both = sets_intersect(z, sets_insert(z, y, d, 1), order);
+        seen = sets_union(z, seen, sets_project(z, both, d + 1, 1));
+        if (j == self)
+            seen = sets_union(z, seen, y);
+    }
+    sets_question(z);
+    return judge_none(p, sets_project(z, sets_subtract(z, x, seen), d, 1), at.scope, tell, what);
+}
+
+/* No participant arrives for a phase, and no copy is issued that counts for it, before the phase before is complete. */
 static bool judge_arrivals(prover *p, const ring *r)
 {
     model *m = p->m;
     sets *z = m->sets;
-    int k = m->task_dims, self = (int)(r - m->rings->at), n = m->rings->count;
-    for (int i = 0; i < r->arrivals.count && r->participants > 1; i++) {
+    const char *name = r->barrier->name;
+    bool copies = false;
+    for (int i = 0; i < m->places.count; i++) {
+        place *c = m->places.at[i];
+        if (c->stmt->kind != KSTMT_COPY || !c->stmt->name || strcmp(c->stmt->name, name))
+            continue;
+        copies = true;
+        position at = {c->scope, c->region, c->region->index};
+        sets_question(z);
+        int_set *o = lands_with(m, r, c, at);
+        meeting tell = {c->stmt, c->scope, c->region};
+        if (c->use == ACCESS_WRITE && !judge_after_previous(p, r, at, o, &tell, model_text(m, "this copy may count for an earlier phase of `%s`", name)))
+            return false;
+        /* every copy has a phase that it counts for */
+        sets_question(z);
+        int_set *never = sets_subtract(z, domain_of(m, c->scope), sets_project(z, o, c->scope->depth, 1));
+        if (c->use == ACCESS_WRITE && !judge_none(p, never, c->scope, &tell, model_text(m, "no arrival at `%s` follows this copy", name)))
+            return false;
+    }
+    for (int i = 0; i < r->arrivals.count && (copies || r->participants > 1); i++) {
         const meeting *t = r->arrivals.at[i];
-        int d = t->scope->depth, *from = NEW_ARRAY(m->arena, int, d + 8);
+        int d = t->scope->depth;
         sets_question(z);
-        /* [dims, o, slot, phase, o of the phase before] */
-        int_set *x = sets_insert(z, domain_of(m, t->scope), d, 4);
-        x = sets_intersect(z, x, is_value(m, t->scope, d + 4, d, ordinal(m, r, t)));
-        for (int j = 0; j < k; j++)
-            from[j] = j;
-        from[k] = d, from[k + 1] = d + 1, from[k + 2] = d + 2;
-        x = sets_intersect(z, x, sets_remap(z, r->phases, d + 4, from));
-        int_set *previous = sets_insert(z, r->phases, k + 3, 1); /* [tasks, o', slot, phase', phase] */
-        linear *gap = linear_add(z, linear_dim(z, k + 4, k + 3), linear_scale(z, linear_dim(z, k + 4, k + 2), -1));
-        previous = sets_intersect(z, previous, sets_zero(z, linear_add(z, gap, linear_constant(z, k + 4, -1))));
-        previous = sets_project(z, previous, k + 2, 1); /* [tasks, o', slot, phase] */
-        from[k] = d + 3, from[k + 1] = d + 1, from[k + 2] = d + 2;
-        x = sets_intersect(z, x, sets_remap(z, previous, d + 4, from));
-        x = sets_project(z, x, d, 3); /* [dims, o'] */
-        int_set *seen = sets_empty(z, d + 1);
-        for (int j = 0; j < n; j++) {
-            int_set *y = waited_before(m, &m->rings->at[j], position_of(t), SPACE_SHARED); /* [dims, o of j] */
-            from[k] = d, from[k + 1] = d + 1;
-            int_set *order = sets_remap(z, m->rings->before[self * n + j], d + 2, from); /* o', o of j */
-            int_set *both = sets_intersect(z, sets_insert(z, y, d, 1), order);
-            seen = sets_union(z, seen, sets_project(z, both, d + 1, 1));
-            if (j == self)
-                seen = sets_union(z, seen, y);
-        }
-        sets_question(z);
-        if (!judge_none(p, sets_project(z, sets_subtract(z, x, seen), d, 1), t->scope, t,
-                        model_text(m, "this may arrive at `%s` before the phase before is complete", r->barrier->name)))
+        int_set *o = sets_insert(z, domain_of(m, t->scope), d, 1);
+        o = sets_intersect(z, o, is_value(m, t->scope, d + 1, d, ordinal(m, r, t)));
+        if (!judge_after_previous(p, r, position_of(t), o, t, model_text(m, "this may arrive at `%s` before the phase before is complete", name)))
             return false;
     }
     return true;

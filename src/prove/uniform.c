@@ -7,6 +7,7 @@ typedef struct uniformity {
     model *m;
     level_kind level;
     int steps;
+    bool in_map;      /* elements of fragments at one logical place are the same whoever holds them */
     const kernel_array *visiting[16]; /* thread-local arrays whose stores are being looked at: assumed uniform meanwhile */
     int visits;
 } uniformity;
@@ -100,8 +101,8 @@ static bool load_is_uniform(uniformity *u, const kernel_access *x, int nesting)
             return false;
     if (!index_is_uniform(u, x->active, 0))
         return false;
-    if (a->space == SPACE_GLOBAL)
-        return a->use == USE_IN;
+    if (a->space == SPACE_GLOBAL) /* what is written elsewhere is not written meanwhile: that would be a race */
+        return a->use == USE_IN || u->in_map;
     /* Shared memory: no race, so every write is before the read of all threads or after that of all, as long as only barriers of
      * the whole block order. */
     if (a->space == SPACE_SHARED) {
@@ -136,10 +137,11 @@ static bool is_uniform(uniformity *u, const kernel_value *v, int nesting)
     case KERNEL_SHUFFLE:
     case KERNEL_SHUFFLE_XOR:
     case KERNEL_SHUFFLE_DOWN:
-    case KERNEL_FRAGMENT_ELEMENT:
-    case KERNEL_FRAGMENT_ROW:
-    case KERNEL_FRAGMENT_COLUMN:
     case KERNEL_LANE_VIEW: return false;
+    case KERNEL_FRAGMENT_ELEMENT:
+        if (!u->in_map)
+            return false;
+        break;
     default: break;
     }
     for (int i = 0; i < v->operand_count; i++)
@@ -164,4 +166,15 @@ bool uniform_loop(model *m, const kernel_stmt *loop, level_kind level)
 {
     uniformity u = {.m = m, .level = level};
     return index_is_uniform(&u, loop->lo, 0) && index_is_uniform(&u, loop->hi, 0) && index_is_uniform(&u, loop->step, 0);
+}
+
+bool uniform_operands(model *m, const kernel_stmt *s, level_kind level)
+{
+    uniformity u = {.m = m, .level = level, .in_map = true};
+    bool fine = !s->value || is_uniform(&u, s->value, 0);
+    for (int i = 0; i < 4 && fine; i++)
+        fine = !s->fragments[i].fragment || index_is_uniform(&u, s->fragments[i].index, 0);
+    for (int i = 0; i < 2 && fine && s->extents; i++)
+        fine = index_is_uniform(&u, s->extents[i], 0);
+    return fine;
 }
