@@ -1,4 +1,5 @@
-/* How much work a kernel means, read off its Tile IR: cells touched, operations; and which kernels are exact on small whole numbers. */
+/* How much work a kernel means, read off its Tile IR: cells touched, operations; and which kernels are exact on small whole
+ * numbers. */
 #include "base/hash.h"
 #include "bench/work.h"
 #include <string.h>
@@ -10,8 +11,8 @@ typedef struct counter {
     bool known;
     bool exact;
     double operations;
-    double *loaded;        /* cells, by array id */
-    unsigned char *seen;   /* by value id */
+    double *loaded;      /* cells, by array id */
+    unsigned char *seen; /* by value id */
 } counter;
 
 static bool lookup(void *context, const index_var *v, int64_t *value) {
@@ -44,10 +45,8 @@ static double cells_of(counter *c, tile_range **axes, int count) {
 
 static bool exact_op(const tile_value *v) {
     switch (v->op) {
-    case TILE_CONST:
-        return v->number >= 0 && v->number == (double)(int64_t)v->number;
-    case TILE_LOAD:
-        return element_table[v->array->type].block_elements == 1 && !v->has_outside;
+    case TILE_CONST: return v->number >= 0 && v->number == (double)(int64_t)v->number;
+    case TILE_LOAD: return element_table[v->array->type].block_elements == 1 && !v->has_outside;
     case TILE_CONVERT: /* of what was loaded: a sum could exceed what the narrow type holds exactly */
         return v->operands[0]->op == TILE_LOAD || v->type == ELEMENT_F32 || v->type == ELEMENT_I32;
     case TILE_GET:
@@ -58,10 +57,8 @@ static bool exact_op(const tile_value *v) {
     case TILE_MAX:
     case TILE_REDUCE_SUM:
     case TILE_REDUCE_MAX:
-    case TILE_DOT:
-        return v->op != TILE_DOT || v->accumulator != ELEMENT_F16;
-    default:
-        return false;
+    case TILE_DOT: return v->op != TILE_DOT || v->accumulator != ELEMENT_F16;
+    default: return false;
     }
 }
 

@@ -21,7 +21,10 @@ bench_arm *arm_open(bench_work *w, const char *words, bool *unsupported, diag_li
         return NULL;
     }
     *unsupported = false;
-    *arm = (bench_arm){.name = arena_strdup(w->arena, words), .clock = CLOCK_NAME, .threads = w->threads, .shares_buffers = true,
+    *arm = (bench_arm){.name = arena_strdup(w->arena, words),
+                       .clock = CLOCK_NAME,
+                       .threads = w->threads,
+                       .shares_buffers = true,
                        .description = json_object()};
     const char *rest;
     bool good = false;
@@ -39,7 +42,8 @@ bench_arm *arm_open(bench_work *w, const char *words, bool *unsupported, diag_li
         char word[32];
         snprintf(word, sizeof word, "%.*s", (int)strcspn(words, ":"), words);
         const char *near = suggest_nearest(word, kinds, 4);
-        diag_note(diags, g, near ? "did you mean `%s`?" : "%s", near ? near : "ours, file:MANIFEST.json, openblas, or python:FILE.py");
+        diag_note(diags, g, near ? "did you mean `%s`?" : "%s",
+                  near ? near : "ours, file:MANIFEST.json, openblas, or python:FILE.py");
     }
     if (good)
         return arm;

@@ -8,23 +8,23 @@
 typedef struct bench_arm bench_arm;
 typedef struct bench_arm_kind {
     const char *name; /* "kernel", "file", "library", "python" */
-    /* Runs the work `count` times in one submission, on buffer sets first_set, first_set + 1, .. (modulo the work's), and gives the time
-     * from submission to the end of the last. False with a diagnostic. */
+    /* Runs the work `count` times in one submission, on buffer sets first_set, first_set + 1, .. (modulo the work's), and gives
+     * the time from submission to the end of the last. False with a diagnostic. */
     bool (*run)(bench_arm *arm, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags);
     void (*close)(bench_arm *arm);
 } bench_arm_kind;
 
 struct bench_arm {
     const bench_arm_kind *kind;
-    const char *name;      /* as given on the command line */
+    const char *name; /* as given on the command line */
     void *state;
-    const char *clock;     /* CLOCK_NAME; pairs of different clocks are refused */
-    int threads;           /* that it uses */
-    bool shares_buffers;   /* it works on the work's own memory; false: on copies, made outside the time */
-    bool foreign;          /* somebody else's order of summation: judged with the bound of the longest chain */
-    pid_t process;         /* it runs there; 0: here */
-    json_t *description;   /* versions, schedule, hashes, compile time: columns of its rows */
-    int64_t next_set;      /* where its next sample begins */
+    const char *clock;   /* CLOCK_NAME; pairs of different clocks are refused */
+    int threads;         /* that it uses */
+    bool shares_buffers; /* it works on the work's own memory; false: on copies, made outside the time */
+    bool foreign;        /* somebody else's order of summation: judged with the bound of the longest chain */
+    pid_t process;       /* it runs there; 0: here */
+    json_t *description; /* versions, schedule, hashes, compile time: columns of its rows */
+    int64_t next_set;    /* where its next sample begins */
 };
 
 /* Opens an arm from its words:

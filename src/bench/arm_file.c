@@ -1,4 +1,5 @@
-/* A drop-in kernel: somebody's C file beside a manifest, compiled by the same compiler with the same options as ours and run by the same pool. */
+/* A drop-in kernel: somebody's C file beside a manifest, compiled by the same compiler with the same options as ours and run by
+ * the same pool. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "bench/arm.h"
@@ -16,8 +17,8 @@ typedef struct file_arm {
     bench_work *work;
     void *object;
     pool *pool;
-    void **scratch;         /* per worker */
-    void **arrays;          /* of the current set */
+    void **scratch; /* per worker */
+    void **arrays;  /* of the current set */
     int64_t *symbols;
     double *scalars;
     int (*call)(void *const *arrays, const int64_t *symbols, const double *scalars);
@@ -82,7 +83,8 @@ static const char *argument_text(bench_work *w, const char *name) {
     return at >= 0 && w->call->binding.known[at] ? arena_printf(w->arena, "symbols[%d]", at) : NULL;
 }
 
-static bool add_arguments(bench_work *w, text_buffer *out, const manifest *m, const char *const *names, int count, diag_list *diags) {
+static bool add_arguments(bench_work *w, text_buffer *out, const manifest *m, const char *const *names, int count,
+                          diag_list *diags) {
     for (int i = 0; i < count; i++) {
         const char *text = argument_text(w, names[i]);
         if (!text) {
@@ -104,7 +106,8 @@ static bool make_shim(bench_work *w, const manifest *m, text_buffer *out, diag_l
     }
     /* The hash makes the cache tell two versions of the file apart. */
     text_add(out, "/* %s */\n#include <stdint.h>\n#include \"%s\"\n", m->content_hash, real);
-    text_add(out, "int tilec_arm_call(void *const *arrays, const int64_t *symbols, const double *scalars)\n{\n    (void)arrays, (void)symbols, "
+    text_add(out, "int tilec_arm_call(void *const *arrays, const int64_t *symbols, const double *scalars)\n{\n    (void)arrays, "
+                  "(void)symbols, "
                   "(void)scalars;\n");
     const char *called = m->has_tasks ? m->check : m->entry;
     bool good = true;
@@ -116,11 +119,15 @@ static bool make_shim(bench_work *w, const manifest *m, text_buffer *out, diag_l
         text_add(out, "    return 0;\n}\n");
     }
     if (good && m->has_tasks) {
-        text_add(out, "int64_t tilec_arm_count(const int64_t *symbols, const double *scalars)\n{\n    (void)symbols, (void)scalars;\n    return %s(",
+        text_add(out,
+                 "int64_t tilec_arm_count(const int64_t *symbols, const double *scalars)\n{\n    (void)symbols, (void)scalars;\n "
+                 "   return %s(",
                  m->task_count);
         good = add_arguments(w, out, m, m->count_arguments.at, m->count_arguments.count, diags);
-        text_add(out, ");\n}\nvoid tilec_arm_tasks(void *const *arrays, const int64_t *symbols, const double *scalars, int64_t first, int64_t "
-                      "last, void *scratch)\n{\n    (void)arrays, (void)symbols, (void)scalars;\n    %s(",
+        text_add(out,
+                 ");\n}\nvoid tilec_arm_tasks(void *const *arrays, const int64_t *symbols, const double *scalars, int64_t first, "
+                 "int64_t "
+                 "last, void *scratch)\n{\n    (void)arrays, (void)symbols, (void)scalars;\n    %s(",
                  m->task_run);
         good = good && add_arguments(w, out, m, m->arguments.at, m->arguments.count, diags);
         text_add(out, "%sfirst, last, scratch);\n}\nint64_t tilec_arm_scratch(void)\n{\n    return (int64_t)%s%s;\n}\n",

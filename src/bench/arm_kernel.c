@@ -62,8 +62,8 @@ static int64_t code_bytes(const char *path) {
     FILE *f = fopen(path, "rb");
     Elf64_Ehdr head;
     int64_t bytes = -1;
-    if (f && fread(&head, sizeof head, 1, f) == 1 && !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_ident[EI_CLASS] == ELFCLASS64 &&
-        head.e_shentsize == sizeof(Elf64_Shdr))
+    if (f && fread(&head, sizeof head, 1, f) == 1 && !memcmp(head.e_ident, ELFMAG, SELFMAG) &&
+        head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_shentsize == sizeof(Elf64_Shdr))
         for (int i = 0; i < head.e_shnum; i++) {
             Elf64_Shdr s;
             if (fseek(f, (long)(head.e_shoff + (Elf64_Off)i * sizeof s), SEEK_SET) || fread(&s, sizeof s, 1, f) != 1)

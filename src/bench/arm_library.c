@@ -1,5 +1,5 @@
-/* OpenBLAS as an arm, opened when it is there. Which call does the work follows from the shapes: whether that is what the kernel means, the
- * value check decides, as for every arm. */
+/* OpenBLAS as an arm, opened when it is there. Which call does the work follows from the shapes: whether that is what the kernel
+ * means, the value check decides, as for every arm. */
 #include "bench/arm.h"
 #include "bench/clock.h"
 #include <dlfcn.h>
@@ -8,17 +8,17 @@
 #include <string.h>
 
 enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
-typedef void (*sgemm_function)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
-                               float beta, float *c, int ldc);
-typedef void (*sgemv_function)(int order, int ta, int m, int n, float alpha, const float *a, int lda, const float *x, int incx, float beta,
-                               float *y, int incy);
+typedef void (*sgemm_function)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                               const float *b, int ldb, float beta, float *c, int ldc);
+typedef void (*sgemv_function)(int order, int ta, int m, int n, float alpha, const float *a, int lda, const float *x, int incx,
+                               float beta, float *y, int incy);
 
 typedef struct library_arm {
     bench_work *work;
     sgemm_function sgemm;
     sgemv_function sgemv;
-    bool vector;              /* matrix by vector */
-    int a, b, c;              /* arrays: of the work; a is the matrix of a matrix-vector product */
+    bool vector; /* matrix by vector */
+    int a, b, c; /* arrays: of the work; a is the matrix of a matrix-vector product */
     int ta, tb, m, n, k, lda, ldb;
 } library_arm;
 
@@ -29,7 +29,8 @@ static bool run_library(bench_arm *arm, int64_t first_set, int64_t count, double
     double start = clock_now_ns();
     for (int64_t i = 0; i < count; i++) {
         int64_t set = (first_set + i) % w->sets;
-        const float *a = (const float *)(const void *)work_at(w, l->a, set), *b = (const float *)(const void *)work_at(w, l->b, set);
+        const float *a = (const float *)(const void *)work_at(w, l->a, set),
+                    *b = (const float *)(const void *)work_at(w, l->b, set);
         float *c = (float *)(void *)work_at(w, l->c, set);
         if (l->vector)
             l->sgemv(ROW_MAJOR, l->ta, l->m, l->n, 1, a, l->lda, b, 1, 0, c, 1);
@@ -69,9 +70,19 @@ static bool fits_product(library_arm *l, int ia, int ib, int ic) {
         int ma = i & 1, nb = i >> 1 ^ 1; /* where m stands in a, and n in b: first the plain order of both */
         if (!same(a, ma, c, 0) || !same(b, nb, c, 1) || !same(a, 1 - ma, b, 1 - nb))
             continue;
-        *l = (library_arm){.work = l->work, .sgemm = l->sgemm, .sgemv = l->sgemv, .a = ia, .b = ib, .c = ic, .ta = ma ? TRANSPOSED : AS_IT_IS,
-                           .tb = nb ? AS_IT_IS : TRANSPOSED, .m = (int)c->shape.dims[0], .n = (int)c->shape.dims[1],
-                           .k = (int)a->shape.dims[1 - ma], .lda = (int)a->shape.dims[1], .ldb = (int)b->shape.dims[1]};
+        *l = (library_arm){.work = l->work,
+                           .sgemm = l->sgemm,
+                           .sgemv = l->sgemv,
+                           .a = ia,
+                           .b = ib,
+                           .c = ic,
+                           .ta = ma ? TRANSPOSED : AS_IT_IS,
+                           .tb = nb ? AS_IT_IS : TRANSPOSED,
+                           .m = (int)c->shape.dims[0],
+                           .n = (int)c->shape.dims[1],
+                           .k = (int)a->shape.dims[1 - ma],
+                           .lda = (int)a->shape.dims[1],
+                           .ldb = (int)b->shape.dims[1]};
         return true;
     }
     return false;
@@ -83,8 +94,16 @@ static bool fits_vector(library_arm *l, int ia, int ib, int ic) {
     for (int i = 0; a && x && y && i < 2; i++) {
         if (!same(a, i, y, 0) || !same(a, 1 - i, x, 0))
             continue;
-        *l = (library_arm){.work = l->work, .sgemm = l->sgemm, .sgemv = l->sgemv, .vector = true, .a = ia, .b = ib, .c = ic,
-                           .ta = i ? TRANSPOSED : AS_IT_IS, .m = (int)a->shape.dims[0], .n = (int)a->shape.dims[1],
+        *l = (library_arm){.work = l->work,
+                           .sgemm = l->sgemm,
+                           .sgemv = l->sgemv,
+                           .vector = true,
+                           .a = ia,
+                           .b = ib,
+                           .c = ic,
+                           .ta = i ? TRANSPOSED : AS_IT_IS,
+                           .m = (int)a->shape.dims[0],
+                           .n = (int)a->shape.dims[1],
                            .lda = (int)a->shape.dims[1]};
         return true;
     }
@@ -127,8 +146,8 @@ bool arm_open_library(bench_arm *arm, bench_work *w, bool *unsupported, diag_lis
     l->work = w;
     if (!l->sgemm || !l->sgemv || !set_threads || !fits(l)) {
         *unsupported = true;
-        diag_error(diags, "E1013", (source_span){0}, "OpenBLAS has no call for %s: it does f32 products of two matrices, or of a matrix and a vector",
-                   w->name);
+        diag_error(diags, "E1013", (source_span){0},
+                   "OpenBLAS has no call for %s: it does f32 products of two matrices, or of a matrix and a vector", w->name);
         free(l);
         return false;
     }
@@ -137,6 +156,7 @@ bool arm_open_library(bench_arm *arm, bench_work *w, bool *unsupported, diag_lis
     arm->state = l;
     arm->foreign = true;
     json_object_set_new(arm->description, "version", json_string(config ? config() : "?"));
-    json_object_set_new(arm->description, "chosen", json_sprintf("%s, kernels for %s", l->vector ? "cblas_sgemv" : "cblas_sgemm", core ? core() : "?"));
+    json_object_set_new(arm->description, "chosen",
+                        json_sprintf("%s, kernels for %s", l->vector ? "cblas_sgemv" : "cblas_sgemm", core ? core() : "?"));
     return true;
 }

@@ -26,8 +26,8 @@ enum { REPLY_LIMIT_MS = 300000, END_LIMIT_MS = 2000 };
 
 typedef struct python_arm {
     bench_work *work;
-    int to, from;          /* the adapter's descriptors 0 and 4 */
-    text_buffer pending;   /* read but not yet a whole line */
+    int to, from;        /* the adapter's descriptors 0 and 4 */
+    text_buffer pending; /* read but not yet a whole line */
 } python_arm;
 
 /* One line; heap text, NULL when the adapter ended or took too long. */
@@ -81,7 +81,8 @@ static json_t *ask(bench_arm *arm, json_t *request, diag_list *diags) {
     free(line);
     if (answer && json_is_true(json_object_get(answer, "ok")))
         return answer;
-    diag *g = diag_error(diags, "E1031", (source_span){0}, "%s: %s", arm->name, answer ? "the function failed" : "the adapter ended, or gave no answer");
+    diag *g = diag_error(diags, "E1031", (source_span){0}, "%s: %s", arm->name,
+                         answer ? "the function failed" : "the adapter ended, or gave no answer");
     const char *error = json_string_value(json_object_get(answer, "error"));
     for (const char *at = error ? error : ""; *at;) {
         size_t n = strcspn(at, "\n");
@@ -94,8 +95,10 @@ static json_t *ask(bench_arm *arm, json_t *request, diag_list *diags) {
 
 static bool run_python(bench_arm *arm, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags) {
     const bench_work *w = ((python_arm *)arm->state)->work;
-    json_t *answer = ask(arm, json_pack("{s:I, s:I, s:I}", "first", (json_int_t)first_set, "count", (json_int_t)count, "sets", (json_int_t)w->sets),
-                         diags);
+    json_t *answer =
+        ask(arm,
+            json_pack("{s:I, s:I, s:I}", "first", (json_int_t)first_set, "count", (json_int_t)count, "sets", (json_int_t)w->sets),
+            diags);
     if (!answer)
         return false;
     *nanoseconds = json_number_value(json_object_get(answer, "ns"));
@@ -193,8 +196,9 @@ static bool start(bench_arm *arm, python_arm *p, diag_list *diags) {
 
 static const char *numpy_type(element_type t) {
     static const char *const names[ELEMENT_COUNT] = {
-        [ELEMENT_F32] = "float32", [ELEMENT_F16] = "float16", [ELEMENT_BF16] = "uint16", [ELEMENT_I8] = "int8",   [ELEMENT_U8] = "uint8",
-        [ELEMENT_I32] = "int32",   [ELEMENT_U32] = "uint32",  [ELEMENT_BOOL] = "bool",   [ELEMENT_INDEX] = "int32"};
+        [ELEMENT_F32] = "float32", [ELEMENT_F16] = "float16", [ELEMENT_BF16] = "uint16",
+        [ELEMENT_I8] = "int8",     [ELEMENT_U8] = "uint8",    [ELEMENT_I32] = "int32",
+        [ELEMENT_U32] = "uint32",  [ELEMENT_BOOL] = "bool",   [ELEMENT_INDEX] = "int32"};
     return names[t] ? names[t] : "uint8";
 }
 
@@ -206,25 +210,27 @@ static json_t *setup_request(bench_work *w, const char *file, const char *functi
         json_t *shape = json_array();
         for (int d = 0; d < a->shape.rank; d++) {
             bool last = d == a->shape.rank - 1;
-            int64_t extent = last ? a->shape.dims[d] / e->block_elements * (e->block_elements > 1 ? e->block_bytes : 1) : a->shape.dims[d];
+            int64_t extent =
+                last ? a->shape.dims[d] / e->block_elements * (e->block_elements > 1 ? e->block_bytes : 1) : a->shape.dims[d];
             json_array_append_new(shape, json_integer(extent));
         }
-        json_array_append_new(arrays, json_pack("{s:s, s:s, s:o, s:I, s:I, s:b}", "name", a->name, "numpy", numpy_type(a->shape.type), "shape",
-                                                shape, "offset", (json_int_t)a->offset, "bytes", (json_int_t)a->shape.bytes, "output",
-                                                a->declared->role != ARRAY_IN));
+        json_array_append_new(arrays, json_pack("{s:s, s:s, s:o, s:I, s:I, s:b}", "name", a->name, "numpy",
+                                                numpy_type(a->shape.type), "shape", shape, "offset", (json_int_t)a->offset,
+                                                "bytes", (json_int_t)a->shape.bytes, "output", a->declared->role != ARRAY_IN));
     }
     for (int i = 0; i < w->scalars.count; i++) {
         bool whole = w->call->scalars.at[i].declared->type != ELEMENT_F32;
         json_object_set_new(scalars, w->scalars.at[i].name,
                             whole ? json_integer((json_int_t)w->scalars.at[i].value) : json_real(w->scalars.at[i].value));
     }
-    return json_pack("{s:s, s:s, s:o, s:o, s:I, s:I}", "file", file, "function", function, "arrays", arrays, "scalars", scalars, "stride",
-                     (json_int_t)w->set_bytes, "bytes", (json_int_t)w->memory_bytes);
+    return json_pack("{s:s, s:s, s:o, s:o, s:I, s:I}", "file", file, "function", function, "arrays", arrays, "scalars", scalars,
+                     "stride", (json_int_t)w->set_bytes, "bytes", (json_int_t)w->memory_bytes);
 }
 
 bool arm_open_python(bench_arm *arm, bench_work *w, const char *words, bool *unsupported, diag_list *diags) {
     const char *colon = strrchr(words, ':');
-    const char *file = colon ? arena_strndup(w->arena, words, (size_t)(colon - words)) : words, *function = colon ? colon + 1 : w->name;
+    const char *file = colon ? arena_strndup(w->arena, words, (size_t)(colon - words)) : words,
+               *function = colon ? colon + 1 : w->name;
     if (!*words || !file_exists(file)) {
         diag *g = diag_error(diags, "E1030", (source_span){0}, "no file `%s`", file);
         diag_note(diags, g, "python:FILE.py, or python:FILE.py:FUNCTION");

@@ -22,7 +22,8 @@ static const char *const probe_text[] = {
     "#endif\n"
     "typedef float vector __attribute__((vector_size(64), aligned(4)));\n"
     "enum { TASK = 8192, LANES = 16 };\n"
-    "#define ENTRY(name) void name(void *const *arrays, const int64_t *integers, const float *floats, int64_t first, int64_t last, void *scratch)\n",
+    "#define ENTRY(name) void name(void *const *arrays, const int64_t *integers, const float *floats, int64_t first, int64_t "
+    "last, void *scratch)\n",
     "ENTRY(probe_read)\n{\n"
     "    const float *from = arrays[0];\n"
     "    (void)floats;\n"
@@ -92,7 +93,8 @@ static const char *const probe_text[] = {
     "    enum { ASK = 0x1023, TILE_DATA = 18 };\n"
     "    return syscall(SYS_arch_prctl, ASK, TILE_DATA) ? 0 : (int64_t)ROUNDS * 4 * 16 * 16 * 32 * 2;\n}\n"
     "ENTRY(probe_matrix)\n{\n"
-    "    struct { unsigned char palette, start, reserved[14]; unsigned short columns[16]; unsigned char rows[16]; } shape = {.palette = 1};\n"
+    "    struct { unsigned char palette, start, reserved[14]; unsigned short columns[16]; unsigned char rows[16]; } shape = "
+    "{.palette = 1};\n"
     "    (void)arrays, (void)integers, (void)floats;\n"
     "    for (int i = 0; i < 8; i++) {\n"
     "        shape.columns[i] = 64;\n"
@@ -102,11 +104,13 @@ static const char *const probe_text[] = {
     "    for (int64_t t = first; t < last; t++) {\n"
     "        memset(scratch, 0, 1024);\n"
     "        _tile_zero(0); _tile_zero(1); _tile_zero(2); _tile_zero(3);\n"
-    "        _tile_loadd(4, scratch, 64); _tile_loadd(5, scratch, 64); _tile_loadd(6, scratch, 64); _tile_loadd(7, scratch, 64);\n"
+    "        _tile_loadd(4, scratch, 64); _tile_loadd(5, scratch, 64); _tile_loadd(6, scratch, 64); _tile_loadd(7, scratch, "
+    "64);\n"
     "        for (int i = 0; i < ROUNDS; i++) {\n"
     "            _tile_dpbf16ps(0, 4, 6); _tile_dpbf16ps(1, 4, 7); _tile_dpbf16ps(2, 5, 6); _tile_dpbf16ps(3, 5, 7);\n"
     "        }\n"
-    "        _tile_stored(0, scratch, 64); _tile_stored(1, scratch, 64); _tile_stored(2, scratch, 64); _tile_stored(3, scratch, 64);\n"
+    "        _tile_stored(0, scratch, 64); _tile_stored(1, scratch, 64); _tile_stored(2, scratch, 64); _tile_stored(3, scratch, "
+    "64);\n"
     "    }\n"
     "    _tile_release();\n}\n"
     "#else\n"
@@ -116,7 +120,8 @@ static const char *const probe_text[] = {
     "#endif\n",
 };
 
-typedef void (*entry_function)(void *const *arrays, const int64_t *integers, const float *floats, int64_t first, int64_t last, void *scratch);
+typedef void (*entry_function)(void *const *arrays, const int64_t *integers, const float *floats, int64_t first, int64_t last,
+                               void *scratch);
 enum { TASK_FLOATS = 8192, SCRATCH_BYTES = 4096, SAMPLES = 9 };
 static const double sample_ns = 4e6;
 
@@ -149,7 +154,8 @@ void ceiling_close(ceiling_probe *p) {
 ceiling_probe *ceiling_open(int threads, diag_list *diags) {
     ceiling_probe *p = calloc(1, sizeof *p);
     text_buffer text = {0};
-    bool hit, good = p && (p->pool = pool_new(threads)) && (p->scratch = aligned_alloc(4096, (size_t)SCRATCH_BYTES * (size_t)threads));
+    bool hit,
+        good = p && (p->pool = pool_new(threads)) && (p->scratch = aligned_alloc(4096, (size_t)SCRATCH_BYTES * (size_t)threads));
     if (!good)
         diag_error(diags, "E0648", (source_span){0}, "no memory for the probes");
     for (size_t i = 0; i < sizeof probe_text / sizeof *probe_text; i++)
@@ -161,7 +167,8 @@ ceiling_probe *ceiling_open(int threads, diag_list *diags) {
         p->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         good = p->object && find(p->object, "probe_read", &p->read) && find(p->object, "probe_copy", &p->copy) &&
                find(p->object, "probe_fma", &p->fma) && find(p->object, "probe_matrix", &p->matrix) &&
-               find(p->object, "probe_fma_operations", &p->fma_operations) && find(p->object, "probe_matrix_operations", &p->matrix_operations);
+               find(p->object, "probe_fma_operations", &p->fma_operations) &&
+               find(p->object, "probe_matrix_operations", &p->matrix_operations);
         if (!good)
             diag_error(diags, "E0804", (source_span){0}, "the probes cannot be loaded: %s", dlerror());
     }
@@ -214,7 +221,8 @@ static double bandwidth(ceiling_probe *p, entry_function entry, char *memory, in
 
 bool ceiling_bandwidth(ceiling_probe *p, int64_t bytes, double *read, double *copy, diag_list *diags) {
     /* whole vectors; two halves and a line apart for the copy, so that loads and stores do not fall on one offset of a page */
-    int64_t floats = (bytes + 511) / 512 * 512 / (int64_t)sizeof(float), half = floats / 2 / 64 * 64, room = floats * 4 + 2 * 4096;
+    int64_t floats = (bytes + 511) / 512 * 512 / (int64_t)sizeof(float), half = floats / 2 / 64 * 64,
+            room = floats * 4 + 2 * 4096;
     char *memory = mmap(NULL, (size_t)room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         diag_error(diags, "E1011", (source_span){0}, "no memory for a probe");
@@ -236,8 +244,8 @@ static bool launch_floor(session *s, const tile_module *m, int tasks, double *ou
     run_call *c = call_new(s, m, "empty", diags);
     float cells[2][1024] = {{0}};
     int64_t dims[1] = {tasks > 1024 ? 1024 : tasks};
-    bool good = c && call_bind_array(c, "x", ELEMENT_F32, 1, dims, cells[0], diags) && call_bind_array(c, "y", ELEMENT_F32, 1, dims, cells[1], diags) &&
-                call_prepare(c, diags);
+    bool good = c && call_bind_array(c, "x", ELEMENT_F32, 1, dims, cells[0], diags) &&
+                call_bind_array(c, "y", ELEMENT_F32, 1, dims, cells[1], diags) && call_prepare(c, diags);
     double samples[SAMPLES];
     int64_t repeats = 1;
     for (int i = -1; good && i < SAMPLES; i++) {
@@ -278,12 +286,13 @@ bool ceiling_measure(ceiling_probe *p, session *s, ceilings *out, diag_list *dia
     return true;
 }
 
-ceiling_share ceiling_judge(const ceilings *c, double bytes_read, double bytes_written, double operations, double read, double copy,
-                            double launch_ns, double ns) {
+ceiling_share ceiling_judge(const ceilings *c, double bytes_read, double bytes_written, double operations, double read,
+                            double copy, double launch_ns, double ns) {
     ceiling_share out = {.launch_bound = ns < 2 * launch_ns};
     if (bytes_read < 0 || ns <= 0)
         return out;
-    /* What is written goes with as much that is read at the speed of a copy; what is read beyond that, at the speed of reading. */
+    /* What is written goes with as much that is read at the speed of a copy; what is read beyond that, at the speed of
+     * reading. */
     double pairs = bytes_read < bytes_written ? bytes_read : bytes_written, rest = bytes_read + bytes_written - 2 * pairs;
     double copying = copy > 0 ? 2 * pairs / copy * 1e9 : 0, reading = read > 0 ? rest / read * 1e9 : 0;
     double least = copying + reading;

@@ -1,5 +1,5 @@
-/* The value check. Our kernels are judged by the reduction trees that were emitted; strangers' by the bound of the longest chain, and to the bit
- * on whole numbers where the kernel is of the exact class. */
+/* The value check. Our kernels are judged by the reduction trees that were emitted; strangers' by the bound of the longest
+ * chain, and to the bit on whole numbers where the kernel is of the exact class. */
 #include "bench/check.h"
 #include "run/judge.h"
 #include <inttypes.h>
@@ -22,10 +22,10 @@ enum { DATA_SETS = sizeof data_sets / sizeof *data_sets };
 struct checker {
     bench_work *work;
     bool exact_class;
-    bool foreign;            /* there is an arm that is not ours: the reference is needed */
-    oracle_result expected;  /* of the data in place now */
+    bool foreign;           /* there is an arm that is not ours: the reference is needed */
+    oracle_result expected; /* of the data in place now */
     bool has_expected;
-    char **originals;        /* per array: content of update arrays before a run; NULL for others */
+    char **originals; /* per array: content of update arrays before a run; NULL for others */
 };
 
 void checker_close(checker *c) {
@@ -126,10 +126,10 @@ static const char *cell_text(arena *a, const work_array *x, int64_t cell) {
     return copy;
 }
 
-static bool refuse(diag_list *diags, const bench_arm *arm, const work_array *x, int64_t cell, double device, double value, double bound,
-                   recipe_kind recipe) {
-    diag *g = diag_error(diags, "E1040", (source_span){0}, "%s: %s is %.9g, but the kernel means %.9g, give or take %.3g", arm->name,
-                         cell_text(diags->arena, x, cell), device, value, bound);
+static bool refuse(diag_list *diags, const bench_arm *arm, const work_array *x, int64_t cell, double device, double value,
+                   double bound, recipe_kind recipe) {
+    diag *g = diag_error(diags, "E1040", (source_span){0}, "%s: %s is %.9g, but the kernel means %.9g, give or take %.3g",
+                         arm->name, cell_text(diags->arena, x, cell), device, value, bound);
     diag_note(diags, g, "on %s data; an arm with a wrong value is not timed", recipe_names[recipe]);
     return false;
 }
@@ -221,7 +221,8 @@ static bool check_one(checker *c, bench_arm *arm, const struct data_set *set, ar
     return arm->kind->run(arm, 0, 1, &ignored, diags) && compare(c, arm, set, true, out, diags);
 }
 
-static bool check_set(checker *c, const struct data_set *set, bench_arm *const *arms, int count, arm_check *out, diag_list *diags) {
+static bool check_set(checker *c, const struct data_set *set, bench_arm *const *arms, int count, arm_check *out,
+                      diag_list *diags) {
     bool exact = set->recipe == RECIPE_INTEGERS;
     work_fill(c->work, set->recipe, set->seed);
     keep_originals(c);
@@ -243,7 +244,8 @@ static void begin(checker *c, bench_arm *const *arms, int count, arm_check *out,
         out[i] = (arm_check){.passed = true, .worst_error = 0};
         c->foreign = c->foreign || arms[i]->foreign;
         if (arms[i]->foreign && !c->work->kernel) {
-            diag_error(diags, "E1041", (source_span){0}, "%s is a program of several kernels: its steps are judged one by one, which %s does not have",
+            diag_error(diags, "E1041", (source_span){0},
+                       "%s is a program of several kernels: its steps are judged one by one, which %s does not have",
                        c->work->name, arms[i]->name);
             out[i].passed = false;
         }

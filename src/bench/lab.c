@@ -81,7 +81,8 @@ lab *lab_open(const lab_options *o, diag_list *diags) {
             stamp[n++] = *c;
     stamp[n] = 0;
     l->run = o->run ? arena_strdup(a, o->run) : arena_printf(a, "%s-%ld", stamp, (long)getpid());
-    l->provenance = json_pack("{s:s, s:i, s:s, s:s}", "run", l->run, "launch", o->launch, "environment", l->hash, "command", o->command);
+    l->provenance =
+        json_pack("{s:s, s:i, s:s, s:s}", "run", l->run, "launch", o->launch, "environment", l->hash, "command", o->command);
     add_commit(l->provenance, o->kernels);
     json_t *row = new_row(l, "run");
     json_object_set(row, "machine", l->environment);
@@ -146,10 +147,10 @@ const ceilings *lab_ceilings(lab *l, int threads, diag_list *diags) {
     t->has_ceilings = true;
     const ceilings *c = &t->ceilings;
     json_t *row = new_row(l, "ceilings");
-    json_t *facts = json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:o, s:s}", "threads", threads, "launch_ns", c->launch_ns, "launch_all_ns",
-                              c->launch_all_ns, "fma_per_second", c->fma_per_second, "matrix_per_second", c->matrix_per_second, "read_per_second",
-                              c->read_memory, "copy_per_second", c->copy_memory, "memory_bytes", (json_int_t)c->memory_bytes, "state",
-                              machine_state(&from, &to), "status", "pass");
+    json_t *facts = json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:o, s:s}", "threads", threads, "launch_ns", c->launch_ns,
+                              "launch_all_ns", c->launch_all_ns, "fma_per_second", c->fma_per_second, "matrix_per_second",
+                              c->matrix_per_second, "read_per_second", c->read_memory, "copy_per_second", c->copy_memory,
+                              "memory_bytes", (json_int_t)c->memory_bytes, "state", machine_state(&from, &to), "status", "pass");
     json_object_update(row, facts);
     json_decref(facts);
     return keep(l, row, NULL, diags) ? c : NULL;
@@ -162,7 +163,7 @@ typedef struct measuring {
     const lab_cell *cell;
     bench_work *work;
     lab_threads *threads;
-    bench_arm *arms[PAIR_MOST_ARMS];  /* that were opened; NULL where not */
+    bench_arm *arms[PAIR_MOST_ARMS]; /* that were opened; NULL where not */
     arm_check checks[PAIR_MOST_ARMS];
     json_t *rows[PAIR_MOST_ARMS];
     int count;
@@ -296,7 +297,11 @@ static bool time_arms(measuring *m) {
         return count == 0;
     work_spread(m->work);
     pair_table *table = NEW(m->work->arena, pair_table);
-    pair_options p = {.rounds = o->rounds, .sample_ns = o->sample_ms * 1e6, .confidence = 0.95, .settle = true, .progress = pair_progress,
+    pair_options p = {.rounds = o->rounds,
+                      .sample_ns = o->sample_ms * 1e6,
+                      .confidence = 0.95,
+                      .settle = true,
+                      .progress = pair_progress,
                       .context = m};
     machine_mark from = machine_now(others, count);
     if (!pair_measure(m->work->arena, open, count, &p, table, m->diags))
@@ -308,12 +313,13 @@ static bool time_arms(measuring *m) {
         int errors = m->diags->errors;
         progress(m, "marginal cost", i + 1, count);
         if (o->marginal_budget_ms > 0 && !m->cell->cold &&
-            !marginal_measure(open[i], table->arms[i].median, o->marginal_budget_ms * 1e6, &marginal, m->diags) && m->diags->errors > errors)
+            !marginal_measure(open[i], table->arms[i].median, o->marginal_budget_ms * 1e6, &marginal, m->diags) &&
+            m->diags->errors > errors)
             return false;
         row_add_times(m->rows[at[i]], open[i], &table->arms[i]);
         row_add_marginal(m->rows[at[i]], &marginal);
-        row_add_pair(m->rows[at[i]], m->cell->arms.at[0], i ? &table->arms[i].against_first : NULL, &table->control, table->smallest_claim,
-                     o->threshold);
+        row_add_pair(m->rows[at[i]], m->cell->arms.at[0], i ? &table->arms[i].against_first : NULL, &table->control,
+                     table->smallest_claim, o->threshold);
         json_object_set(m->rows[at[i]], "state", state);
     }
     json_decref(state);
@@ -365,8 +371,13 @@ bool lab_measure(lab *l, const lab_cell *cell, json_t *rows, diag_list *diags) {
     m.threads = module ? threads_of(l, cell->threads, diags) : NULL;
     if (!m.threads)
         return false;
-    work_request request = {.session = m.threads->session, .module = module, .name = cell->kernel, .shape = cell->shape,
-                            .arguments = cell->arguments, .threads = cell->threads, .cold = cell->cold};
+    work_request request = {.session = m.threads->session,
+                            .module = module,
+                            .name = cell->kernel,
+                            .shape = cell->shape,
+                            .arguments = cell->arguments,
+                            .threads = cell->threads,
+                            .cold = cell->cold};
     for (int i = 0; i < m.count; i++)
         request.shared = request.shared || !strncmp(cell->arms.at[i], "python:", 7);
     progress(&m, "compiling", 0, m.count);
@@ -388,7 +399,8 @@ bool lab_measure(lab *l, const lab_cell *cell, json_t *rows, diag_list *diags) {
     held = timed && check_again(&m) && held;
     for (int i = 0; i < m.count; i++) {
         if (m.arms[i] && !timed)
-            row_set_status(m.rows[i], m.arms[0] ? "fail" : "skipped", m.arms[0] ? last_message(diags) : "there was nothing to compare with");
+            row_set_status(m.rows[i], m.arms[0] ? "fail" : "skipped",
+                           m.arms[0] ? last_message(diags) : "there was nothing to compare with");
         row_settle(m.rows[i]);
         held = keep(l, m.rows[i], rows, diags) && held;
         arm_close(m.arms[i]);

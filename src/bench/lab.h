@@ -8,20 +8,20 @@
 /* One line of a sweep: a kernel at a shape, on so many threads, and the arms compared on it. */
 typedef struct lab_cell {
     const char *kernel;
-    const char *shape;         /* "M=64 N=64 K=64" */
-    const char *arguments;     /* "eps=1e-6" */
+    const char *shape;     /* "M=64 N=64 K=64" */
+    const char *arguments; /* "eps=1e-6" */
     int threads;
     bool cold;
-    VEC(const char *) arms;    /* words; the first is the one that others are compared with */
-    VEC(const char *) levers;  /* parallel to arms in a tournament; empty otherwise */
+    VEC(const char *) arms;   /* words; the first is the one that others are compared with */
+    VEC(const char *) levers; /* parallel to arms in a tournament; empty otherwise */
 } lab_cell;
 
 typedef struct lab_options {
-    const char *folder;        /* of the store; NULL: rows are not kept */
-    const char *kernels;       /* folder of the sources, for their commit */
-    const char *command;       /* as typed */
-    const char *run;           /* identity of the run; NULL: a new one */
-    int launch;                /* which process launch of the run, from 1 */
+    const char *folder;  /* of the store; NULL: rows are not kept */
+    const char *kernels; /* folder of the sources, for their commit */
+    const char *command; /* as typed */
+    const char *run;     /* identity of the run; NULL: a new one */
+    int launch;          /* which process launch of the run, from 1 */
     int rounds;
     double sample_ms;
     double marginal_budget_ms; /* 0: no marginal costs */
@@ -39,8 +39,8 @@ lab *lab_open(const lab_options *o, diag_list *diags);
 void lab_close(lab *l);
 const char *lab_run(const lab *l);
 const char *lab_environment(const lab *l); /* its hash */
-/* Checks, measures and keeps. Rows are appended to `rows` as well. False when an arm failed (its row says so, and a diagnostic) or a row could
- * not be kept; an arm that has nothing for the work is a row with status "unsupported", and no failure. */
+/* Checks, measures and keeps. Rows are appended to `rows` as well. False when an arm failed (its row says so, and a diagnostic)
+ * or a row could not be kept; an arm that has nothing for the work is a row with status "unsupported", and no failure. */
 bool lab_measure(lab *l, const lab_cell *cell, json_t *rows, diag_list *diags);
 /* Ceilings for a number of threads, measured once a run; NULL with a diagnostic. */
 const ceilings *lab_ceilings(lab *l, int threads, diag_list *diags);

@@ -102,7 +102,8 @@ static void set_text(json_t *object, const char *key, char *text) {
 static char *compiler_version(void) {
     const char *own = getenv("TILEC_CC");
     char word[512];
-    snprintf(word, sizeof word, "%.*s", own && *own ? (int)strcspn(own + strspn(own, " "), " ") : 2, own && *own ? own + strspn(own, " ") : "cc");
+    snprintf(word, sizeof word, "%.*s", own && *own ? (int)strcspn(own + strspn(own, " "), " ") : 2,
+             own && *own ? own + strspn(own, " ") : "cc");
     const char *const words[] = {word, "--version", NULL};
     return machine_ask(words);
 }
@@ -128,8 +129,9 @@ json_t *machine_environment(void) {
     set_text(e, "compiler", compiler_version());
     json_t *gpus = machine_gpus(), *names = json_array(), *gpu;
     size_t i;
-    json_array_foreach(gpus, i, gpu) json_array_append_new(names, json_sprintf("%s, driver %s", json_string_value(json_object_get(gpu, "name")),
-                                                                               json_string_value(json_object_get(gpu, "driver"))));
+    json_array_foreach(gpus, i, gpu)
+        json_array_append_new(names, json_sprintf("%s, driver %s", json_string_value(json_object_get(gpu, "name")),
+                                                  json_string_value(json_object_get(gpu, "driver"))));
     json_object_set_new(e, "gpus", names);
     json_decref(gpus);
     return e;
@@ -144,7 +146,8 @@ void machine_environment_hash(const json_t *environment, char digits[13]) {
 }
 
 json_t *machine_overrides(void) {
-    static const char *const prefixes[] = {"OMP_", "OPENBLAS_", "GOTO_", "MKL_", "TILEC_", "BLIS_", "NUMPY_", "KMP_", "GOMP_", "MALLOC_"};
+    static const char *const prefixes[] = {"OMP_",  "OPENBLAS_", "GOTO_", "MKL_",  "TILEC_",
+                                           "BLIS_", "NUMPY_",    "KMP_",  "GOMP_", "MALLOC_"};
     json_t *o = json_object();
     for (char **e = environ; *e; e++)
         for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
@@ -199,6 +202,9 @@ json_t *machine_state(const machine_mark *from, const machine_mark *to) {
     others = others > 0 ? others : 0;
     /* Ticks are 10 ms: under half a second they say nothing about a twentieth. */
     bool told = total > 0 && wall > 0.5e9, loaded = told && (others > 0.05 * machine_processors() || steal > 0.01);
-    return json_pack("{s:f, s:f, s:f, s:f, s:s}", "load", load[0], "steal", steal, "others_processors", others, "megahertz", frequency(),
-                     "state", !told ? "not told" : loaded ? "loaded" : "quiet");
+    return json_pack("{s:f, s:f, s:f, s:f, s:s}", "load", load[0], "steal", steal, "others_processors", others, "megahertz",
+                     frequency(), "state",
+                     !told    ? "not told"
+                     : loaded ? "loaded"
+                              : "quiet");
 }

@@ -20,7 +20,9 @@ static bool is_c_name(const char *text) {
 
 static bool wrong(const manifest *m, diag_list *diags, const char *what) {
     diag *g = diag_error(diags, "E1021", (source_span){.file = m->path}, "%s", what);
-    diag_note(diags, g, "the least a manifest says: {\"source\": \"mine.c\", \"entry\": \"mine\", \"arguments\": [\"a\", \"b\", \"y\", \"N\"]}");
+    diag_note(
+        diags, g,
+        "the least a manifest says: {\"source\": \"mine.c\", \"entry\": \"mine\", \"arguments\": [\"a\", \"b\", \"y\", \"N\"]}");
     return false;
 }
 
@@ -83,7 +85,8 @@ bool manifest_read(arena *a, const char *path, manifest *m, diag_list *diags) {
     json_error_t error;
     json_t *o = json_loadb(text, length, 0, &error);
     if (!o) {
-        diag_error(diags, "E1020", (source_span){m->path, error.line, error.column > 0 ? error.column : 1, 1}, "this is not JSON: %s", error.text);
+        diag_error(diags, "E1020", (source_span){m->path, error.line, error.column > 0 ? error.column : 1, 1},
+                   "this is not JSON: %s", error.text);
         return false;
     }
     const char *slash = strrchr(path, '/');
@@ -95,12 +98,17 @@ bool manifest_read(arena *a, const char *path, manifest *m, diag_list *diags) {
     good = good && (source || wrong(m, diags, "it does not say \"source\""));
     if (good) {
         m->source = source[0] == '/' ? arena_strdup(a, source) : arena_printf(a, "%s%s", folder, source);
-        m->kernel = json_string_value(json_object_get(o, "kernel")) ? arena_strdup(a, json_string_value(json_object_get(o, "kernel"))) : NULL;
-        m->schedule = json_string_value(json_object_get(o, "schedule")) ? arena_strdup(a, json_string_value(json_object_get(o, "schedule"))) : NULL;
+        m->kernel = json_string_value(json_object_get(o, "kernel"))
+                        ? arena_strdup(a, json_string_value(json_object_get(o, "kernel")))
+                        : NULL;
+        m->schedule = json_string_value(json_object_get(o, "schedule"))
+                          ? arena_strdup(a, json_string_value(json_object_get(o, "schedule")))
+                          : NULL;
         m->returns_code = json_string_value(code) && !strcmp(json_string_value(code), "code");
         m->has_tasks = json_is_object(tasks);
     }
-    good = good && read_name(a, m, o, "entry", &m->entry, diags) && read_names(a, m, json_object_get(o, "arguments"), "arguments", &arguments, diags);
+    good = good && read_name(a, m, o, "entry", &m->entry, diags) &&
+           read_names(a, m, json_object_get(o, "arguments"), "arguments", &arguments, diags);
     if (good && m->has_tasks)
         good = read_name(a, m, tasks, "check", &m->check, diags) && read_name(a, m, tasks, "count", &m->task_count, diags) &&
                read_name(a, m, tasks, "run", &m->task_run, diags) && read_name(a, m, tasks, "scratch", &m->task_scratch, diags) &&
@@ -155,12 +163,13 @@ bool manifest_write(const launch_plan *plan, const char *target, const char *fol
         if (s->var)
             json_array_append_new(counted, json_string(s->name));
     }
-    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o}", "form", "tilec kernel 1", "kernel", plan->name, "target", target,
-                          "schedule", k->schedule ? k->schedule : "", "source", json_sprintf("%s.c", name), "entry", name, "returns", "code",
-                          "comment", "see doc/bench.md; `entry` does everything, `tasks` are for threads", "arguments", arguments, "tasks",
+    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o}", "form", "tilec kernel 1", "kernel", plan->name,
+                          "target", target, "schedule", k->schedule ? k->schedule : "", "source", json_sprintf("%s.c", name),
+                          "entry", name, "returns", "code", "comment",
+                          "see doc/bench.md; `entry` does everything, `tasks` are for threads", "arguments", arguments, "tasks",
                           json_pack("{s:o, s:o, s:o, s:o, s:o}", "check", json_sprintf("%s_check", name), "count",
-                                    json_sprintf("%s_task_count", name), "count_arguments", counted, "run", json_sprintf("%s_tasks", name),
-                                    "scratch", json_sprintf("%s_scratch_bytes", name)));
+                                    json_sprintf("%s_task_count", name), "count_arguments", counted, "run",
+                                    json_sprintf("%s_tasks", name), "scratch", json_sprintf("%s_scratch_bytes", name)));
     json_object_set_new(o, "files", json_pack("[o]", json_sprintf("%s.h", name)));
     char *text = json_dumps(o, JSON_INDENT(2));
     text_buffer path = {0}, body = {0};

@@ -27,8 +27,14 @@ static bool find(void *library, const char *name, void *function) {
 static const struct {
     unsigned long long bit;
     const char *name;
-} reasons[] = {{0x1, "idle"},           {0x2, "application clocks"}, {0x4, "power cap"},      {0x8, "hardware slowdown"},
-               {0x10, "sync boost"},    {0x20, "thermal (software)"}, {0x40, "thermal (hardware)"}, {0x80, "power brake"},
+} reasons[] = {{0x1, "idle"},
+               {0x2, "application clocks"},
+               {0x4, "power cap"},
+               {0x8, "hardware slowdown"},
+               {0x10, "sync boost"},
+               {0x20, "thermal (software)"},
+               {0x40, "thermal (hardware)"},
+               {0x80, "power brake"},
                {0x100, "display clocks"}};
 
 static json_t *describe(const nvml *n, unsigned index, const char *driver) {

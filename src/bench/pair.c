@@ -43,11 +43,13 @@ static bool calibrate(bench_arm *arm, const pair_options *o, arm_times *t, diag_
 }
 
 /* The time of one launch of arm i, over one sample. */
-static bool sample(arena *a, bench_arm *const *arms, int count, int i, const pair_options *o, arm_times *t, double *ns, diag_list *diags) {
+static bool sample(arena *a, bench_arm *const *arms, int count, int i, const pair_options *o, arm_times *t, double *ns,
+                   diag_list *diags) {
     double warm, total;
     if (o->settle) {
         settle(arms, count);
-        if (!launch(arms[i], t->repeats / 4 + 1, &warm, diags)) /* idle cores are slow to wake, and caches hold the other arm's data */
+        if (!launch(arms[i], t->repeats / 4 + 1, &warm,
+                    diags)) /* idle cores are slow to wake, and caches hold the other arm's data */
             return false;
     }
     if (!launch(arms[i], t->repeats, &total, diags))
@@ -66,7 +68,8 @@ static void summarise(arm_times *t) {
     t->p95 = statistics_quantile(t->samples.at, t->samples.count, 0.95);
 }
 
-static bool conclude(const double *ratios, int count, const pair_options *o, const char *name, paired_result *out, diag_list *diags) {
+static bool conclude(const double *ratios, int count, const pair_options *o, const char *name, paired_result *out,
+                     diag_list *diags) {
     if (statistics_paired(ratios, count, o->confidence, out))
         return true;
     diag_error(diags, "E1043", (source_span){0}, "%s: %d rounds with these times give no ratio", name, count);
@@ -78,8 +81,8 @@ bool pair_measure(arena *a, bench_arm *const *arms, int count, const pair_option
     VEC(double) control = {0};
     for (int i = 0; i < count; i++) {
         if (strcmp(arms[i]->clock, arms[0]->clock)) {
-            diag_error(diags, "E1042", (source_span){0}, "%s is timed by `%s` and %s by `%s`: these are not compared", arms[0]->name,
-                       arms[0]->clock, arms[i]->name, arms[i]->clock);
+            diag_error(diags, "E1042", (source_span){0}, "%s is timed by `%s` and %s by `%s`: these are not compared",
+                       arms[0]->name, arms[0]->clock, arms[i]->name, arms[i]->clock);
             return false;
         }
         if (!calibrate(arms[i], o, &out->arms[i], diags))
@@ -110,7 +113,8 @@ bool pair_measure(arena *a, bench_arm *const *arms, int count, const pair_option
     for (int i = 0; i < count; i++) {
         summarise(&out->arms[i]);
         out->arms[i].paired = i > 0;
-        if (i > 0 && !conclude(out->arms[i].ratios.at, out->arms[i].ratios.count, o, arms[i]->name, &out->arms[i].against_first, diags))
+        if (i > 0 &&
+            !conclude(out->arms[i].ratios.at, out->arms[i].ratios.count, o, arms[i]->name, &out->arms[i].against_first, diags))
             return false;
     }
     return true;

@@ -9,8 +9,10 @@ static const char style[] =
     "svg{font:12px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}"
     "svg .t{fill:#1c2024}svg .q{fill:#60646c}svg .g{stroke:#d9dce1;stroke-width:1}svg .o{stroke:#60646c;stroke-width:1}"
     "svg .s0{--c:#2667c9}svg .s1{--c:#c2571a}svg .s2{--c:#2b8a4e}svg .s3{--c:#7c4bc0}svg .s4{--c:#b8336a}svg .s5{--c:#0f8289}"
-    "svg .d{fill:var(--c);stroke:#fff;stroke-width:1}svg .l{stroke:var(--c);stroke-width:2;fill:none}svg .e{fill:#fff;stroke:var(--c);stroke-width:2}"
-    "svg .r{stroke:#60646c;stroke-width:1.5;fill:none}svg .b{fill:#fff}svg .h{paint-order:stroke;stroke:#fff;stroke-width:5px;stroke-linejoin:round}"
+    "svg .d{fill:var(--c);stroke:#fff;stroke-width:1}svg .l{stroke:var(--c);stroke-width:2;fill:none}svg "
+    ".e{fill:#fff;stroke:var(--c);stroke-width:2}"
+    "svg .r{stroke:#60646c;stroke-width:1.5;fill:none}svg .b{fill:#fff}svg "
+    ".h{paint-order:stroke;stroke:#fff;stroke-width:5px;stroke-linejoin:round}"
     "@media(prefers-color-scheme:dark){svg .t{fill:#edeef0}svg .q{fill:#a9adb5}svg .g{stroke:#363a40}svg .o{stroke:#a9adb5}"
     "svg .s0{--c:#6ea8fe}svg .s1{--c:#f2935c}svg .s2{--c:#63c98a}svg .s3{--c:#b497f0}svg .s4{--c:#f27ba8}svg .s5{--c:#4fc4cc}"
     "svg .d{stroke:#16181c}svg .e{fill:#16181c}svg .r{stroke:#a9adb5}svg .b{fill:#16181c}svg .h{stroke:#16181c}}";
@@ -44,8 +46,8 @@ void plot_text(text_buffer *out, const char *text) {
 }
 
 void plot_begin(text_buffer *out, int height, bool standalone, const char *title) {
-    text_add(out, "<svg %sviewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", standalone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", PLOT_WIDTH,
-             height);
+    text_add(out, "<svg %sviewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"",
+             standalone ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", PLOT_WIDTH, height);
     plot_text(out, title);
     text_add(out, "\"%s>\n", standalone ? " width=\"560\"" : "");
     if (standalone)
@@ -90,7 +92,8 @@ int plot_legend(text_buffer *out, const view *v, unsigned series, int y) {
             x = 12;
             y += 18;
         }
-        text_add(out, "<circle class=\"d s%d\" cx=\"%d\" cy=\"%d\" r=\"4.5\"/><text class=\"t\" x=\"%d\" y=\"%d\">", s, x + 5, y + 8, x + 14, y + 12);
+        text_add(out, "<circle class=\"d s%d\" cx=\"%d\" cy=\"%d\" r=\"4.5\"/><text class=\"t\" x=\"%d\" y=\"%d\">", s, x + 5,
+                 y + 8, x + 14, y + 12);
         plot_text(out, name);
         text_add(out, "</text>\n");
         x += width;
@@ -134,7 +137,9 @@ void plot_x_axis(text_buffer *out, const plot_scale *x, int top, int bottom, con
     int count = marks(x, at, 24);
     for (int i = 0; i < count; i++) {
         plot_number(label, sizeof label, at[i]);
-        text_add(out, "<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/><text class=\"q\" text-anchor=\"middle\" x=\"%.1f\" y=\"%d\">%s</text>\n",
+        text_add(out,
+                 "<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/><text class=\"q\" text-anchor=\"middle\" "
+                 "x=\"%.1f\" y=\"%d\">%s</text>\n",
                  plot_at(x, at[i]), plot_at(x, at[i]), top, bottom, plot_at(x, at[i]), bottom + 15, label);
     }
     text_add(out, "<text class=\"q\" text-anchor=\"middle\" x=\"%.1f\" y=\"%d\">", (x->first + x->last) / 2, bottom + 31);
@@ -148,7 +153,9 @@ void plot_y_axis(text_buffer *out, const plot_scale *y, int left, int right, con
     int count = marks(y, at, 24);
     for (int i = 0; i < count; i++) {
         plot_number(label, sizeof label, at[i]);
-        text_add(out, "<line class=\"g\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text class=\"q\" text-anchor=\"end\" x=\"%d\" y=\"%.1f\">%s</text>\n",
+        text_add(out,
+                 "<line class=\"g\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text class=\"q\" text-anchor=\"end\" x=\"%d\" "
+                 "y=\"%.1f\">%s</text>\n",
                  left, right, plot_at(y, at[i]), plot_at(y, at[i]), left - 5, plot_at(y, at[i]) + 4, label);
     }
     text_add(out, "<text class=\"q\" x=\"%d\" y=\"%.1f\">", 4, y->last - 8);

@@ -9,8 +9,8 @@ enum { PLOT_WIDTH = 420, PLOT_SERIES = 6 };
 /* A scale from values to pixels, linear or logarithmic. */
 typedef struct plot_scale {
     bool logarithmic;
-    double from, to;      /* values */
-    double first, last;   /* pixels */
+    double from, to;    /* values */
+    double first, last; /* pixels */
 } plot_scale;
 double plot_at(const plot_scale *s, double value);
 /* Widens the range to hold a value; start with from > to. */

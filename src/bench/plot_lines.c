@@ -15,7 +15,8 @@ static void title_line(text_buffer *out, const view *v, const view_entry *e, boo
 }
 
 static void one_marginal(text_buffer *out, const view *v, const view_entry *e, bool standalone) {
-    const json_t *m = json_object_get(e->row, "marginal"), *launches = json_object_get(m, "launches"), *times = json_object_get(m, "times_ns");
+    const json_t *m = json_object_get(e->row, "marginal"), *launches = json_object_get(m, "launches"),
+                 *times = json_object_get(m, "times_ns");
     plot_scale x = {.from = 0, .to = 0, .first = 48, .last = PLOT_WIDTH - 14}, y = {.from = 0, .to = 0, .first = 190, .last = 46};
     size_t count = json_array_size(launches);
     for (size_t i = 0; i < count; i++) {
@@ -23,19 +24,24 @@ static void one_marginal(text_buffer *out, const view *v, const view_entry *e, b
         plot_hold(&y, json_number_value(json_array_get(times, i)));
     }
     static const char *const units[] = {"ns", "us", "ms"};
-    double scale = y.to > 3e6 ? 1e6 : y.to > 3e3 ? 1e3 : 1, slope = row_number(m, "ns"), intercept = row_number(m, "intercept_ns");
+    double scale = y.to > 3e6   ? 1e6
+                   : y.to > 3e3 ? 1e3
+                                : 1,
+           slope = row_number(m, "ns"), intercept = row_number(m, "intercept_ns");
     y.to /= scale;
     plot_begin(out, 256, standalone, "Time of a submission over the launches in it");
     title_line(out, v, e, true);
     plot_x_axis(out, &x, 46, 190, "launches in one submission");
     plot_y_axis(out, &y, 48, PLOT_WIDTH - 14, units[scale > 1e3 ? 2 : scale > 1 ? 1 : 0]);
-    text_add(out, "<g class=\"s%d\"><line class=\"l\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", plot_series(v, e), plot_at(&x, 0),
-             plot_at(&y, fmax(intercept, 0) / scale), plot_at(&x, x.to), plot_at(&y, (intercept + slope * x.to) / scale));
+    text_add(out, "<g class=\"s%d\"><line class=\"l\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", plot_series(v, e),
+             plot_at(&x, 0), plot_at(&y, fmax(intercept, 0) / scale), plot_at(&x, x.to),
+             plot_at(&y, (intercept + slope * x.to) / scale));
     for (size_t i = 0; i < count; i++)
-        text_add(out, "<circle class=\"d\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>", plot_at(&x, json_number_value(json_array_get(launches, i))),
+        text_add(out, "<circle class=\"d\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>",
+                 plot_at(&x, json_number_value(json_array_get(launches, i))),
                  plot_at(&y, json_number_value(json_array_get(times, i)) / scale));
-    text_add(out, "</g>\n<text class=\"q\" x=\"4\" y=\"248\">one more launch %.4g us, alone %.4g us: %.2f of it</text>\n", slope / 1e3,
-             row_number(m, "isolated_ns") / 1e3, row_number(m, "of_isolated"));
+    text_add(out, "</g>\n<text class=\"q\" x=\"4\" y=\"248\">one more launch %.4g us, alone %.4g us: %.2f of it</text>\n",
+             slope / 1e3, row_number(m, "isolated_ns") / 1e3, row_number(m, "of_isolated"));
     plot_end(out);
 }
 
@@ -46,7 +52,8 @@ void plot_marginal(text_buffer *out, const view *v, bool standalone) {
         const view_entry *e = &v->entries.at[i];
         bool first = e->timed && !e->has_ratio && !*e->lever && json_is_object(json_object_get(e->row, "marginal"));
         for (int j = 0; first && j < i; j++) /* one of each kernel */
-            first = strcmp(v->entries.at[j].kernel, e->kernel) || !json_is_object(json_object_get(v->entries.at[j].row, "marginal"));
+            first =
+                strcmp(v->entries.at[j].kernel, e->kernel) || !json_is_object(json_object_get(v->entries.at[j].row, "marginal"));
         if (!first)
             continue;
         one_marginal(out, v, e, standalone);
@@ -71,7 +78,8 @@ static double size_of(const view_entry *e, bool operations) {
 }
 
 static void one_sweep(text_buffer *out, const view *v, const view_entry *like, bool standalone) {
-    plot_scale x = {.logarithmic = true, .from = 2, .to = 1, .first = 48, .last = PLOT_WIDTH - 14}, y = {.from = 0, .to = 0, .first = 250, .last = 66};
+    plot_scale x = {.logarithmic = true, .from = 2, .to = 1, .first = 48, .last = PLOT_WIDTH - 14},
+               y = {.from = 0, .to = 0, .first = 250, .last = 66};
     const view_entry *list[256];
     int count = 0;
     unsigned series = 0;

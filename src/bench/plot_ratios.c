@@ -16,8 +16,8 @@ static bool shown(const view_entry *e, const part *p) {
 
 /* Whether two entries are about the same work. */
 static bool same_work(const view_entry *x, const view_entry *y) {
-    return !strcmp(x->kernel, y->kernel) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments) && !strcmp(x->mode, y->mode) &&
-           !strcmp(x->environment, y->environment) && x->threads == y->threads;
+    return !strcmp(x->kernel, y->kernel) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments) &&
+           !strcmp(x->mode, y->mode) && !strcmp(x->environment, y->environment) && x->threads == y->threads;
 }
 
 static void heading(text_buffer *out, const view *v, const view_entry *e, int y) {
@@ -33,8 +33,8 @@ static void mark(text_buffer *out, const view *v, const view_entry *e, const plo
     bool open = !strcmp(e->verdict, "inconclusive");
     text_add(out, "<g class=\"s%d\"><title>", series);
     plot_text(out, view_arm_name(v, e));
-    text_add(out, ": %.2fx [%.2f, %.2f], %s%s%s</title>", e->ratio, e->low, e->high, e->verdict, e->loaded ? ", machine loaded" : "",
-             e->stale ? ", stale" : "");
+    text_add(out, ": %.2fx [%.2f, %.2f], %s%s%s</title>", e->ratio, e->low, e->high, e->verdict,
+             e->loaded ? ", machine loaded" : "", e->stale ? ", stale" : "");
     double low = plot_at(x, e->low), high = plot_at(x, e->high);
     low = low < x->first ? x->first : low;
     high = high > x->last ? x->last : high;

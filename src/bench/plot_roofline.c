@@ -4,8 +4,8 @@
 #include <string.h>
 
 static bool shown(const view_entry *e, const char *environment, int threads) {
-    return e->timed && !*e->lever && !strcmp(e->environment, environment) && e->threads == threads && row_number(e->row, "bytes") > 0 &&
-           row_number(e->row, "operations") > 0;
+    return e->timed && !*e->lever && !strcmp(e->environment, environment) && e->threads == threads &&
+           row_number(e->row, "bytes") > 0 && row_number(e->row, "operations") > 0;
 }
 
 static void roof(text_buffer *out, const plot_scale *x, const plot_scale *y, double bandwidth, double peak, const char *name) {
@@ -14,9 +14,10 @@ static void roof(text_buffer *out, const plot_scale *x, const plot_scale *y, dou
         from = y->from / bandwidth;
     if (!(bandwidth > 0) || from >= to)
         return;
-    text_add(out, "<line class=\"r\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", plot_at(x, from), plot_at(y, from * bandwidth),
-             plot_at(x, to), plot_at(y, to * bandwidth));
-    double at = from * pow(to / from, 0.12), angle = -atan2(plot_at(y, from * bandwidth) - plot_at(y, to * bandwidth), plot_at(x, to) - plot_at(x, from));
+    text_add(out, "<line class=\"r\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", plot_at(x, from),
+             plot_at(y, from * bandwidth), plot_at(x, to), plot_at(y, to * bandwidth));
+    double at = from * pow(to / from, 0.12),
+           angle = -atan2(plot_at(y, from * bandwidth) - plot_at(y, to * bandwidth), plot_at(x, to) - plot_at(x, from));
     text_add(out, "<text class=\"q h\" transform=\"translate(%.1f %.1f) rotate(%.1f)\">%s %.0f GB/s</text>\n", plot_at(x, at),
              plot_at(y, at * bandwidth) - 5, angle * 57.29578, name, bandwidth / 1e9);
 }
@@ -53,7 +54,9 @@ static void one_roofline(text_buffer *out, const view *v, const char *environmen
     if (fma / (memory > 0 ? memory : 1) < x.to || fma / (cache > 0 ? cache : 1) < x.to) {
         double from = fma / (cache > 0 ? cache : memory);
         from = from < x.from ? x.from : from;
-        text_add(out, "<line class=\"r\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/><text class=\"q\" text-anchor=\"end\" x=\"%.1f\" y=\"%.1f\">fma %.0f G/s</text>\n",
+        text_add(out,
+                 "<line class=\"r\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/><text class=\"q\" text-anchor=\"end\" "
+                 "x=\"%.1f\" y=\"%.1f\">fma %.0f G/s</text>\n",
                  plot_at(&x, from), plot_at(&y, fma), x.last, plot_at(&y, fma), x.last, plot_at(&y, fma) - 5, fma / 1e9);
     }
     roof(out, &x, &y, memory, fma, "memory");
@@ -70,8 +73,8 @@ static void one_roofline(text_buffer *out, const view *v, const char *environmen
         plot_text(out, e->kernel);
         text_add(out, " ");
         plot_text(out, view_shape_name(v, e));
-        text_add(out, ": %.1f G operations/s</title><circle class=\"d\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/></g>\n", operations / e->ns,
-                 plot_at(&x, operations / bytes), plot_at(&y, operations / e->ns * 1e9));
+        text_add(out, ": %.1f G operations/s</title><circle class=\"d\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/></g>\n",
+                 operations / e->ns, plot_at(&x, operations / bytes), plot_at(&y, operations / e->ns * 1e9));
     }
     plot_end(out);
 }

@@ -45,7 +45,8 @@ double quick_start_up_ms(void) {
         double start = clock_now_ns();
         pid_t child;
         int status = 1;
-        good = posix_spawn(&child, "/proc/self/exe", &quiet, NULL, words, environ) == 0 && waitpid(child, &status, 0) == child && status == 0;
+        good = posix_spawn(&child, "/proc/self/exe", &quiet, NULL, words, environ) == 0 && waitpid(child, &status, 0) == child &&
+               status == 0;
         all[i] = (clock_now_ns() - start) / 1e6;
     }
     posix_spawn_file_actions_destroy(&quiet);

@@ -10,14 +10,16 @@ void report_text(text_buffer *out, const view *v);
 void report_markdown(text_buffer *out, const view *v, const char *title);
 /* What a README shows: a line for each piece of work, a column for each arm that ours was compared with. */
 void report_summary(text_buffer *out, const view *v);
-/* Which machine and which versions; and, in lines between `lead` and `end`, the geometric mean and worst case against each arm. */
+/* Which machine and which versions; and, in lines between `lead` and `end`, the geometric mean and worst case against each
+ * arm. */
 void report_machine(text_buffer *out, const view *v);
 void report_means(text_buffer *out, const view *v, const char *lead, const char *end);
 /* One self-contained page: plots and tables, light and dark, wide and narrow. */
 void report_html(text_buffer *out, const view *v);
 
 /* plot.c: SVG. `standalone`: a file of its own, with its own style, rather than a part of a page. Empty when no row suits it. */
-void plot_ratios(text_buffer *out, const view *v, bool standalone);   /* each pair's ratio and interval, a picture a number of threads; the
+void plot_ratios(text_buffer *out, const view *v,
+                 bool standalone); /* each pair's ratio and interval, a picture a number of threads; the
                                                                         largest number first */
 void plot_roofline(text_buffer *out, const view *v, bool standalone); /* operations a second over operations a byte */
 void plot_marginal(text_buffer *out, const view *v, bool standalone); /* time of a submission over launches in it, with the fit */
@@ -25,11 +27,12 @@ void plot_sweep(text_buffer *out, const view *v, bool standalone);    /* operati
 /* The style that plots need, for a page that holds them. */
 const char *plot_style(void);
 
-/* Rebuilds ROOT/README.md's table (between its markers), ROOT/bench/report.html and ROOT/bench/figures from the rows. `changed`: files whose
- * bytes were not these already. False with E1007 or a file's diagnostic. */
+/* Rebuilds ROOT/README.md's table (between its markers), ROOT/bench/report.html and ROOT/bench/figures from the rows. `changed`:
+ * files whose bytes were not these already. False with E1007 or a file's diagnostic. */
 bool report_reproduce(const view *v, const char *root, int *changed, diag_list *diags);
 
-/* Holds the newest rows against the facts of a file ({"facts": [{"kernel": .., "shape": .., "arm": .., "threads": .., "ratio_at_most": 2.0,
- * "percent_at_least": 80, "source": ".."}]}), a line each to `out`. False with a diagnostic (E1008 for each that does not hold). */
+/* Holds the newest rows against the facts of a file ({"facts": [{"kernel": .., "shape": .., "arm": .., "threads": ..,
+ * "ratio_at_most": 2.0, "percent_at_least": 80, "source": ".."}]}), a line each to `out`. False with a diagnostic (E1008 for
+ * each that does not hold). */
 bool report_verify(const view *v, const char *path, text_buffer *out, diag_list *diags);
 #endif

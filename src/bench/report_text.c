@@ -6,8 +6,8 @@
 #include <string.h>
 
 static bool same_cell(const view_entry *x, const view_entry *y) {
-    return !strcmp(x->kernel, y->kernel) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments) && !strcmp(x->mode, y->mode) &&
-           !strcmp(x->environment, y->environment) && x->threads == y->threads;
+    return !strcmp(x->kernel, y->kernel) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments) &&
+           !strcmp(x->mode, y->mode) && !strcmp(x->environment, y->environment) && x->threads == y->threads;
 }
 
 static bool begins_cell(const view *v, int at) {
@@ -17,7 +17,8 @@ static bool begins_cell(const view *v, int at) {
     return true;
 }
 
-/* Geometric mean and worst case of the ratios against an arm: one line an arm, over all shapes, ragged ones and cliffs included. */
+/* Geometric mean and worst case of the ratios against an arm: one line an arm, over all shapes, ragged ones and cliffs
+ * included. */
 void report_means(text_buffer *out, const view *v, const char *lead, const char *end) {
     const char *seen[32];
     int names = 0;
@@ -46,21 +47,25 @@ void report_means(text_buffer *out, const view *v, const char *lead, const char 
             count++;
         }
         text_add(out, "%s%s: geometric mean %.2fx over %d rows, worst %.2fx (%s, %s, %d thread%s); %d inconclusive%s", lead, name,
-                 statistics_geometric_mean(ratios, count), count, ratios[worst], worst_entry->kernel, view_shape_name(v, worst_entry),
-                 worst_entry->threads, worst_entry->threads == 1 ? "" : "s", inconclusive, end);
+                 statistics_geometric_mean(ratios, count), count, ratios[worst], worst_entry->kernel,
+                 view_shape_name(v, worst_entry), worst_entry->threads, worst_entry->threads == 1 ? "" : "s", inconclusive, end);
     }
 }
 
 static const char *marks(const view_entry *e) {
-    return e->stale && e->loaded ? "stale, loaded" : e->stale ? "stale" : e->loaded ? "loaded" : e->launch_bound ? "launch-bound" : "";
+    return e->stale && e->loaded ? "stale, loaded"
+           : e->stale            ? "stale"
+           : e->loaded           ? "loaded"
+           : e->launch_bound     ? "launch-bound"
+                                 : "";
 }
 
 void report_text(text_buffer *out, const view *v) {
     const char *hash;
     json_t *machine;
     json_object_foreach(v->machines, hash, machine)
-        text_add(out, "environment %s: %s, %d processors, %s\n", hash, row_text(machine, "processor"), (int)row_number(machine, "processors"),
-                 row_text(machine, "compiler"));
+        text_add(out, "environment %s: %s, %d processors, %s\n", hash, row_text(machine, "processor"),
+                 (int)row_number(machine, "processors"), row_text(machine, "compiler"));
     for (int i = 0; i < v->entries.count; i++) {
         if (!begins_cell(v, i))
             continue;
@@ -77,8 +82,8 @@ void report_text(text_buffer *out, const view *v) {
     }
     text_add(out, "\n");
     report_means(out, v, "", "\n");
-    text_add(out, "%d things measured; %d stale, %d taken on a loaded machine, %d failed, %d unsupported\n", v->entries.count, v->stale, v->loaded,
-             v->failed, v->unsupported);
+    text_add(out, "%d things measured; %d stale, %d taken on a loaded machine, %d failed, %d unsupported\n", v->entries.count,
+             v->stale, v->loaded, v->failed, v->unsupported);
 }
 
 void report_machine(text_buffer *out, const view *v) {
@@ -123,8 +128,8 @@ void report_markdown(text_buffer *out, const view *v, const char *title) {
             if (!same_cell(&v->entries.at[i], e))
                 continue;
             const json_t *ceiling = json_object_get(e->row, "ceiling");
-            text_add(out, "| %s | %s%s | %d | %s | ", e->kernel, view_shape_name(v, e), strcmp(e->mode, "cold") ? "" : ", cold", e->threads,
-                     view_arm_name(v, e));
+            text_add(out, "| %s | %s%s | %d | %s | ", e->kernel, view_shape_name(v, e), strcmp(e->mode, "cold") ? "" : ", cold",
+                     e->threads, view_arm_name(v, e));
             if (!e->timed) {
                 text_add(out, "%s | | | | %s | |\n", row_text(e->row, "status"), row_text(e->row, "reason"));
                 continue;
@@ -135,11 +140,13 @@ void report_markdown(text_buffer *out, const view *v, const char *title) {
                 text_add(out, "%.0f%% %s", row_number(ceiling, "percent"), row_text(ceiling, "binds"));
             if (e->has_ratio)
                 text_add(out, " | %.2f | [%.2f, %.2f] | %s | %s |\n", e->ratio, e->low, e->high,
-                         !strcmp(e->verdict, "inconclusive") ? "INCONCLUSIVE" : !strcmp(e->verdict, "faster") ? "ours is faster" : "ours is slower",
+                         !strcmp(e->verdict, "inconclusive") ? "INCONCLUSIVE"
+                         : !strcmp(e->verdict, "faster")     ? "ours is faster"
+                                                             : "ours is slower",
                          marks(e));
             else
-                text_add(out, " | | A/A claims from %.1f%% | | %s |\n", 100 * row_number(json_object_get(e->row, "control"), "smallest_claim"),
-                         marks(e));
+                text_add(out, " | | A/A claims from %.1f%% | | %s |\n",
+                         100 * row_number(json_object_get(e->row, "control"), "smallest_claim"), marks(e));
         }
     }
     text_add(out, "\n");

@@ -25,7 +25,8 @@ static bool settle_readme(const view *v, const char *path, int *changed, diag_li
         return false;
     const char *begin = strstr(text, begin_mark), *end = begin ? strstr(begin, end_mark) : NULL;
     if (!end) {
-        diag_error(diags, "E1007", (source_span){.file = path}, "there is no <!-- bench:begin --> line with a <!-- bench:end --> behind it");
+        diag_error(diags, "E1007", (source_span){.file = path},
+                   "there is no <!-- bench:begin --> line with a <!-- bench:end --> behind it");
         return false;
     }
     text_buffer out = {0};
@@ -48,7 +49,8 @@ static bool settle_readme(const view *v, const char *path, int *changed, diag_li
 }
 
 /* A plot's first picture alone: a file holds one. */
-static bool settle_figure(const view *v, const char *path, void (*plot)(text_buffer *, const view *, bool), int *changed, diag_list *diags) {
+static bool settle_figure(const view *v, const char *path, void (*plot)(text_buffer *, const view *, bool), int *changed,
+                          diag_list *diags) {
     text_buffer all = {0}, one = {0};
     plot(&all, v, true);
     const char *end = all.length ? strstr(text_get(&all), "</svg>\n") : NULL;

@@ -49,7 +49,8 @@ void row_add_arm(json_t *row, const bench_arm *arm, const char *words) {
 
 void row_add_check(json_t *row, const bench_work *w, const arm_check *c) {
     (void)w;
-    set(row, "reference", json_string(c->exact ? "f64 on the same bytes, and whole numbers to the bit" : "f64 on the same bytes"));
+    set(row, "reference",
+        json_string(c->exact ? "f64 on the same bytes, and whole numbers to the bit" : "f64 on the same bytes"));
     set(row, "checked_data", json_string(c->data));
     set(row, "compared", json_integer(c->compared));
     set(row, "vacuous", json_integer(c->vacuous));
@@ -83,18 +84,20 @@ void row_add_marginal(json_t *row, const marginal_cost *m) {
         json_array_append_new(launches, json_integer((json_int_t)m->launches[i]));
         json_array_append_new(times, number(m->nanoseconds[i]));
     }
-    set(row, "marginal", json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ns", number(m->fit.slope), "isolated_ns", number(m->isolated_ns),
-                                   "of_isolated", number(m->overlap), "intercept_ns", number(m->fit.intercept), "r2", number(m->fit.r2), "launches",
-                                   launches, "times_ns", times));
+    set(row, "marginal",
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ns", number(m->fit.slope), "isolated_ns", number(m->isolated_ns),
+                  "of_isolated", number(m->overlap), "intercept_ns", number(m->fit.intercept), "r2", number(m->fit.r2),
+                  "launches", launches, "times_ns", times));
 }
 
 static json_t *pair_object(const paired_result *p) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:o}", "median", number(p->ratio), "low", number(p->low), "high", number(p->high),
-                     "coverage", number(p->coverage), "spread", number(p->spread), "rounds", p->rounds, "above", p->above, "below", p->below,
-                     "sign_p", number(p->sign_p));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:o}", "median", number(p->ratio), "low", number(p->low), "high",
+                     number(p->high), "coverage", number(p->coverage), "spread", number(p->spread), "rounds", p->rounds, "above",
+                     p->above, "below", p->below, "sign_p", number(p->sign_p));
 }
 
-void row_add_pair(json_t *row, const char *first, const paired_result *pair, const paired_result *control, double smallest_claim, double threshold) {
+void row_add_pair(json_t *row, const char *first, const paired_result *pair, const paired_result *control, double smallest_claim,
+                  double threshold) {
     json_t *c = pair_object(control);
     set(c, "smallest_claim", number(smallest_claim));
     set(row, "control", c);
@@ -105,18 +108,22 @@ void row_add_pair(json_t *row, const char *first, const paired_result *pair, con
     set(row, "ratio", ratio);
     set(row, "verdict", json_string(claim_names[statistics_claim(pair, smallest_claim)]));
     if (threshold > 0) {
-        static const char *const words[] = {[CLAIM_INCONCLUSIVE] = "inconclusive", [CLAIM_FASTER] = "reached", [CLAIM_SLOWER] = "not reached"};
-        set(row, "threshold", json_pack("{s:f, s:s}", "ratio", threshold, "verdict", words[statistics_threshold(pair, threshold)]));
+        static const char *const words[] = {
+            [CLAIM_INCONCLUSIVE] = "inconclusive", [CLAIM_FASTER] = "reached", [CLAIM_SLOWER] = "not reached"};
+        set(row, "threshold",
+            json_pack("{s:f, s:s}", "ratio", threshold, "verdict", words[statistics_threshold(pair, threshold)]));
     }
 }
 
-void row_add_ceiling(json_t *row, const work_amount *w, const ceiling_share *s, double floor_ns, double read, double copy, double fma) {
+void row_add_ceiling(json_t *row, const work_amount *w, const ceiling_share *s, double floor_ns, double read, double copy,
+                     double fma) {
     bool known = w->bytes_read >= 0;
     set(row, "bytes", known ? number(w->bytes_read + w->bytes_written) : json_null());
     set(row, "operations", known ? number(w->operations) : json_null());
-    set(row, "ceiling", json_pack("{s:s?, s:o, s:o, s:b, s:o, s:o, s:o}", "binds", s->name, "percent", s->name ? number(s->percent) : json_null(),
-                                  "launch_ns", number(floor_ns), "launch_bound", s->launch_bound, "read_per_second", number(read),
-                                  "copy_per_second", number(copy), "fma_per_second", number(fma)));
+    set(row, "ceiling",
+        json_pack("{s:s?, s:o, s:o, s:b, s:o, s:o, s:o}", "binds", s->name, "percent", s->name ? number(s->percent) : json_null(),
+                  "launch_ns", number(floor_ns), "launch_bound", s->launch_bound, "read_per_second", number(read),
+                  "copy_per_second", number(copy), "fma_per_second", number(fma)));
 }
 
 void row_set_status(json_t *row, const char *status, const char *reason) {
@@ -126,10 +133,11 @@ void row_set_status(json_t *row, const char *status, const char *reason) {
 
 void row_settle(json_t *row) {
     static const char *const columns[] = {
-        "target",   "device",  "driver",      "version",    "chosen",        "schedule",    "code_hash",    "code_bytes", "private_bytes",
-        "shared_bytes", "registers", "spills", "compile_ms", "passes_ms",    "cache_hit",   "reference",    "error_max",  "bound",
-        "t_min_ns", "t_median_ns", "t_p95_ns", "ratio",      "control",      "verdict",     "marginal",     "ceiling",    "state",
-        "clocks",   "power",   "temperature", "throttle",   "threshold",     "expected",    "output_hash"};
+        "target",     "device",        "driver",       "version",   "chosen",   "schedule",    "code_hash",
+        "code_bytes", "private_bytes", "shared_bytes", "registers", "spills",   "compile_ms",  "passes_ms",
+        "cache_hit",  "reference",     "error_max",    "bound",     "t_min_ns", "t_median_ns", "t_p95_ns",
+        "ratio",      "control",       "verdict",      "marginal",  "ceiling",  "state",       "clocks",
+        "power",      "temperature",   "throttle",     "threshold", "expected", "output_hash"};
     if (!strcmp(json_string_value(json_object_get(row, "status")), "pass"))
         set(row, "reason", json_null());
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)

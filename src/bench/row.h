@@ -11,8 +11,10 @@ void row_add_times(json_t *row, const bench_arm *arm, const arm_times *t);
 void row_drop_times(json_t *row);
 void row_add_marginal(json_t *row, const marginal_cost *m);
 /* `pair` NULL: the row is the first arm's. `threshold` 0: none. */
-void row_add_pair(json_t *row, const char *first, const paired_result *pair, const paired_result *control, double smallest_claim, double threshold);
-void row_add_ceiling(json_t *row, const work_amount *w, const ceiling_share *s, double floor_ns, double read, double copy, double fma);
+void row_add_pair(json_t *row, const char *first, const paired_result *pair, const paired_result *control, double smallest_claim,
+                  double threshold);
+void row_add_ceiling(json_t *row, const work_amount *w, const ceiling_share *s, double floor_ns, double read, double copy,
+                     double fma);
 void row_set_status(json_t *row, const char *status, const char *reason);
 /* Columns that nothing filled are null, so that every row has all. */
 void row_settle(json_t *row);

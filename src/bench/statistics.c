@@ -49,8 +49,8 @@ static double half_binomial(int n, int k) {
 }
 
 order_interval statistics_order_interval(int count, double confidence) {
-    /* The median lies below the low-th smallest exactly when fewer than `low` samples lie below the median: P(X <= low - 1), and alike
-     * above. The coverage of ranks low .. count + 1 - low is 1 - 2 P(X <= low - 1). */
+    /* The median lies below the low-th smallest exactly when fewer than `low` samples lie below the median: P(X <= low - 1), and
+     * alike above. The coverage of ranks low .. count + 1 - low is 1 - 2 P(X <= low - 1). */
     order_interval best = {0, 0, 0};
     double outside = 0;
     for (int low = 1; 2 * low <= count; low++) {

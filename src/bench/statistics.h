@@ -13,9 +13,9 @@ double statistics_quantile(const double *sorted, int count, double q);
 double statistics_median(const double *values, int count);
 double statistics_geometric_mean(const double *values, int count);
 
-/* The interval of a median by order statistics: between the low-th and high-th smallest of `count` samples (counted from 1) the true
- * median lies with probability `coverage`, exactly, for any continuous distribution. The narrowest symmetric pair of ranks whose coverage
- * is at least `confidence`; low = 0 when even the extremes do not reach it (under 6 samples at 95%). */
+/* The interval of a median by order statistics: between the low-th and high-th smallest of `count` samples (counted from 1) the
+ * true median lies with probability `coverage`, exactly, for any continuous distribution. The narrowest symmetric pair of ranks
+ * whose coverage is at least `confidence`; low = 0 when even the extremes do not reach it (under 6 samples at 95%). */
 typedef struct order_interval {
     int low, high;
     double coverage;
@@ -35,11 +35,11 @@ bool statistics_least_squares(const double *x, const double *y, int count, linea
 /* What the per-round ratios of a pair say. */
 typedef struct paired_result {
     int rounds;
-    double ratio;            /* their median */
-    double low, high;        /* its interval */
-    double coverage;         /* of that interval, exact */
-    double spread;           /* interquartile range of the ratios, relative to the median */
-    int above, below;        /* rounds with a ratio over and under 1 */
+    double ratio;     /* their median */
+    double low, high; /* its interval */
+    double coverage;  /* of that interval, exact */
+    double spread;    /* interquartile range of the ratios, relative to the median */
+    int above, below; /* rounds with a ratio over and under 1 */
     double sign_p;
 } paired_result;
 /* False under STATISTICS_LEAST_ROUNDS rounds, or when a ratio is not a positive number. */
@@ -50,8 +50,10 @@ double statistics_smallest_claim(const paired_result *control);
 
 typedef enum claim { CLAIM_INCONCLUSIVE, CLAIM_FASTER, CLAIM_SLOWER } claim;
 extern const char *const claim_names[]; /* "inconclusive", "faster", "slower" */
-/* A claim needs an interval that excludes 1, and an effect over both the spread and the smallest claim. A ratio over 1 is FASTER. */
+/* A claim needs an interval that excludes 1, and an effect over both the spread and the smallest claim. A ratio over 1 is
+ * FASTER. */
 claim statistics_claim(const paired_result *p, double smallest_claim);
-/* The verdict on a threshold written down before the run: FASTER when the whole interval reaches it, SLOWER when none of it does. */
+/* The verdict on a threshold written down before the run: FASTER when the whole interval reaches it, SLOWER when none of it
+ * does. */
 claim statistics_threshold(const paired_result *p, double threshold);
 #endif

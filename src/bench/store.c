@@ -120,8 +120,8 @@ static bool read_file(const char *path, json_t *rows, diag_list *diags) {
         at += n + 1;
     }
     if (broken)
-        diag_warning(diags, "E1003", (source_span){.file = arena_strdup(diags->arena, path)}, "%d line%s of the store %s no row", broken,
-                     broken == 1 ? "" : "s", broken == 1 ? "is" : "are");
+        diag_warning(diags, "E1003", (source_span){.file = arena_strdup(diags->arena, path)}, "%d line%s of the store %s no row",
+                     broken, broken == 1 ? "" : "s", broken == 1 ? "is" : "are");
     return true;
 }
 
@@ -175,7 +175,8 @@ bool store_merge(const char *folder, const char *const *from, int count, int *ad
         good = rows != NULL;
         json_array_foreach(rows, i, row) {
             give_id(row);
-            const char *id = json_string_value(json_object_get(row, "id")), *environment = json_string_value(json_object_get(row, "environment"));
+            const char *id = json_string_value(json_object_get(row, "id")),
+                       *environment = json_string_value(json_object_get(row, "environment"));
             environment = environment && *environment && !strchr(environment, '/') ? environment : "unknown";
             if (!id || json_object_get(seen, id)) {
                 ++*known;
@@ -241,7 +242,8 @@ static const json_t *find_path(const json_t *row, const char *path) {
 static void add_cell(text_buffer *out, const json_t *value) {
     if (!value || json_is_null(value))
         return;
-    char *text = json_is_string(value) ? strdup(json_string_value(value)) : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(7));
+    char *text = json_is_string(value) ? strdup(json_string_value(value))
+                                       : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(7));
     bool quote = text && strpbrk(text, ",\"\n\r");
     text_add(out, "%s", quote ? "\"" : "");
     for (const char *c = text ? text : ""; *c; c++)

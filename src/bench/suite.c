@@ -16,7 +16,8 @@ static bool parse_threads(const char *text, int *out) {
     return end != text && !*end && n >= 1 && n <= 1024;
 }
 
-bool suite_add(arena *a, suite *s, const lab_cell *like, const char *const *shapes, int shape_count, const char *threads, diag_list *diags) {
+bool suite_add(arena *a, suite *s, const lab_cell *like, const char *const *shapes, int shape_count, const char *threads,
+               diag_list *diags) {
     VEC(int) counts = {0};
     for (const char *at = threads ? threads : machine_processors() > 1 ? "1,all" : "1"; *at;) {
         size_t n = strcspn(at, ",");
@@ -50,9 +51,10 @@ static const char *arm_words(arena *a, const char *text, const char *folder) {
 
 static bool add_entry(arena *a, suite *s, const json_t *entry, const char *folder, const char *path, diag_list *diags) {
     lab_cell cell = {0};
-    const char *kernel = json_string_value(json_object_get(entry, "kernel")), *arguments = json_string_value(json_object_get(entry, "arguments"));
-    const json_t *shapes = json_object_get(entry, "shapes"), *arms = json_object_get(entry, "arms"), *threads = json_object_get(entry, "threads"),
-                 *modes = json_object_get(entry, "modes");
+    const char *kernel = json_string_value(json_object_get(entry, "kernel")),
+               *arguments = json_string_value(json_object_get(entry, "arguments"));
+    const json_t *shapes = json_object_get(entry, "shapes"), *arms = json_object_get(entry, "arms"),
+                 *threads = json_object_get(entry, "threads"), *modes = json_object_get(entry, "modes");
     VEC(const char *) shape_list = {0};
     text_buffer thread_list = {0};
     json_t *item;
@@ -96,7 +98,8 @@ bool suite_read(arena *a, const char *path, suite *out, diag_list *diags) {
         return false;
     path = arena_strdup(a, path);
     if (!o) {
-        diag_error(diags, "E1020", (source_span){path, error.line, error.column > 0 ? error.column : 1, 1}, "this is not JSON: %s", error.text);
+        diag_error(diags, "E1020", (source_span){path, error.line, error.column > 0 ? error.column : 1, 1},
+                   "this is not JSON: %s", error.text);
         return false;
     }
     const char *slash = strrchr(path, '/'), *folder = slash ? arena_strndup(a, path, (size_t)(slash - path)) : ".";

@@ -6,8 +6,8 @@
 enum { MOST_COLUMNS = 6 };
 
 static bool same_work(const view_entry *x, const view_entry *y) {
-    return !strcmp(x->kernel, y->kernel) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments) && !strcmp(x->mode, y->mode) &&
-           !strcmp(x->environment, y->environment) && x->threads == y->threads;
+    return !strcmp(x->kernel, y->kernel) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments) &&
+           !strcmp(x->mode, y->mode) && !strcmp(x->environment, y->environment) && x->threads == y->threads;
 }
 
 static void add_ratio(text_buffer *out, const view_entry *e) {
@@ -35,7 +35,8 @@ static void add_line(text_buffer *out, const view *v, const view_entry *first, c
                 ratios[c] = e;
     }
     const json_t *ceiling = json_object_get(ours->row, "ceiling");
-    text_add(out, "| %s | %s%s | %d | ", first->kernel, view_shape_name(v, first), strcmp(first->mode, "cold") ? "" : ", cold", first->threads);
+    text_add(out, "| %s | %s%s | %d | ", first->kernel, view_shape_name(v, first), strcmp(first->mode, "cold") ? "" : ", cold",
+             first->threads);
     if (ours->timed)
         bench_text_time(out, ours->ns);
     else
@@ -45,7 +46,8 @@ static void add_line(text_buffer *out, const view *v, const view_entry *first, c
         text_add(out, "%.0f%% %s", row_number(ceiling, "percent"), row_text(ceiling, "binds"));
     for (int c = 0; c < count; c++)
         add_ratio(out, ratios[c]);
-    text_add(out, " | %s%s%s |\n", ours->stale ? "stale " : "", ours->loaded ? "loaded " : "", ours->launch_bound ? "launch-bound" : "");
+    text_add(out, " | %s%s%s |\n", ours->stale ? "stale " : "", ours->loaded ? "loaded " : "",
+             ours->launch_bound ? "launch-bound" : "");
 }
 
 void report_summary(text_buffer *out, const view *v) {

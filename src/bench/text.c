@@ -18,8 +18,8 @@ void bench_text_time(text_buffer *out, double ns) {
 void bench_text_cell(text_buffer *out, const json_t *row) {
     const char *arguments = row_text(row, "arguments");
     int threads = (int)row_number(row, "threads");
-    text_add(out, "\n%s  %s%s%s  %d thread%s, %s\n", row_text(row, "kernel"), row_text(row, "shape"), *arguments ? ", " : "", arguments, threads,
-             threads == 1 ? "" : "s", row_text(row, "mode"));
+    text_add(out, "\n%s  %s%s%s  %d thread%s, %s\n", row_text(row, "kernel"), row_text(row, "shape"), *arguments ? ", " : "",
+             arguments, threads, threads == 1 ? "" : "s", row_text(row, "mode"));
     text_add(out, "  %-30s %10s %10s  %-17s %s\n", "arm", "time", "one more", "of a ceiling", "against the first");
 }
 
@@ -37,7 +37,8 @@ static const char *short_name(const char *arm) {
 
 void bench_text_row(text_buffer *out, const json_t *row) {
     const char *lever = row_text(row, "lever"), *status = row_text(row, "status");
-    const json_t *ratio = json_object_get(row, "ratio"), *ceiling = json_object_get(row, "ceiling"), *control = json_object_get(row, "control");
+    const json_t *ratio = json_object_get(row, "ratio"), *ceiling = json_object_get(row, "ceiling"),
+                 *control = json_object_get(row, "control");
     size_t start = out->length;
     text_add(out, "  %s", *lever ? lever : short_name(row_text(row, "arm")));
     pad(out, start, 33);
@@ -114,7 +115,11 @@ void bench_text_tournament(text_buffer *out, const json_t *rows) {
         if (!*name || !json_is_object(ratio) || count >= 16)
             continue;
         lever_row *l = &list[count++];
-        *l = (lever_row){name, 1, 1 / row_number(ratio, "median"), 1 / row_number(ratio, "high"), 1 / row_number(ratio, "low"),
+        *l = (lever_row){name,
+                         1,
+                         1 / row_number(ratio, "median"),
+                         1 / row_number(ratio, "high"),
+                         1 / row_number(ratio, "low"),
                          strcmp(row_text(row, "verdict"), "inconclusive") != 0};
         for (const char *c = name; *c; c++)
             l->levers += *c == '+';
@@ -126,7 +131,9 @@ void bench_text_tournament(text_buffer *out, const json_t *rows) {
         const lever_row *l = &list[n];
         if (l->levers == 1) {
             text_add(out, "    %-28s %.3fx [%.3f, %.3f]: %s\n", l->name, l->gain, l->low, l->high,
-                     !l->counts ? "does not count" : l->gain > 1 ? "counts" : "counts, for the worse");
+                     !l->counts    ? "does not count"
+                     : l->gain > 1 ? "counts"
+                                   : "counts, for the worse");
             continue;
         }
         double product = 1, best = 0;
@@ -135,8 +142,13 @@ void bench_text_tournament(text_buffer *out, const json_t *rows) {
                 product *= list[s].gain;
                 best = list[s].gain > best ? list[s].gain : best;
             }
-        /* what the interval reaches decides: all of it over the best single lever is a gain, the product inside or under it is the whole gain */
-        const char *verdict = l->high < best ? "they cancel" : l->low <= best ? "no more than the best of them" : l->high >= product ? "they compound" : "they compound in part";
-        text_add(out, "    %-28s %.3fx [%.3f, %.3f]: %s (the product of the singles is %.3fx)\n", l->name, l->gain, l->low, l->high, verdict, product);
+        /* what the interval reaches decides: all of it over the best single lever is a gain, the product inside or under it is
+         * the whole gain */
+        const char *verdict = l->high < best       ? "they cancel"
+                              : l->low <= best     ? "no more than the best of them"
+                              : l->high >= product ? "they compound"
+                                                   : "they compound in part";
+        text_add(out, "    %-28s %.3fx [%.3f, %.3f]: %s (the product of the singles is %.3fx)\n", l->name, l->gain, l->low,
+                 l->high, verdict, product);
     }
 }

@@ -12,7 +12,8 @@ static bool fits(const json_t *fact, const char *key, const char *value) {
 
 static bool matches(const view *v, const json_t *fact, const view_entry *e) {
     const json_t *threads = json_object_get(fact, "threads");
-    return !*e->lever && fits(fact, "kernel", e->kernel) && (fits(fact, "shape", e->shape) || fits(fact, "shape", view_shape_name(v, e))) &&
+    return !*e->lever && fits(fact, "kernel", e->kernel) &&
+           (fits(fact, "shape", e->shape) || fits(fact, "shape", view_shape_name(v, e))) &&
            (fits(fact, "arm", e->arm) || fits(fact, "arm", view_arm_name(v, e))) && fits(fact, "mode", e->mode) &&
            fits(fact, "environment", e->environment) && (!json_is_integer(threads) || json_integer_value(threads) == e->threads);
 }
@@ -20,8 +21,10 @@ static bool matches(const view *v, const json_t *fact, const view_entry *e) {
 /* The first thing that the row refutes; NULL when it holds. Arena text. */
 static const char *refuted(arena *a, const json_t *fact, const view_entry *e) {
     double percent = row_number(json_object_get(e->row, "ceiling"), "percent");
-    double ratio_most = row_number(fact, "ratio_at_most"), ratio_least = row_number(fact, "ratio_at_least"), share = row_number(fact, "percent_at_least");
-    const char *status = json_string_value(json_object_get(fact, "status")), *verdict = json_string_value(json_object_get(fact, "verdict"));
+    double ratio_most = row_number(fact, "ratio_at_most"), ratio_least = row_number(fact, "ratio_at_least"),
+           share = row_number(fact, "percent_at_least");
+    const char *status = json_string_value(json_object_get(fact, "status")),
+               *verdict = json_string_value(json_object_get(fact, "verdict"));
     if (strcmp(row_text(e->row, "status"), status ? status : "pass"))
         return arena_printf(a, "its status is %s", row_text(e->row, "status"));
     if (e->stale)
@@ -46,8 +49,8 @@ bool report_verify(const view *v, const char *path, text_buffer *out, diag_list 
     if (!text)
         return false;
     if (!o || !json_is_array(json_object_get(o, "facts"))) {
-        diag_error(diags, "E1020", (source_span){.file = path, .line = o ? 0 : error.line, .column = 1, .length = 1}, "this is no list of facts: %s",
-                   o ? "\"facts\" is missing" : error.text);
+        diag_error(diags, "E1020", (source_span){.file = path, .line = o ? 0 : error.line, .column = 1, .length = 1},
+                   "this is no list of facts: %s", o ? "\"facts\" is missing" : error.text);
         json_decref(o);
         return false;
     }
@@ -77,7 +80,8 @@ bool report_verify(const view *v, const char *path, text_buffer *out, diag_list 
         diag *g = diag_error(diags, "E1008", (source_span){.file = path}, "%s: %s", name, rows ? why : "no row tells it");
         if (witness)
             diag_note(diags, g, "%s, %s, %d thread%s, %s%s", witness->kernel, view_shape_name(v, witness), witness->threads,
-                      witness->threads == 1 ? "" : "s", view_arm_name(v, witness), witness->loaded ? ", on a loaded machine" : "");
+                      witness->threads == 1 ? "" : "s", view_arm_name(v, witness),
+                      witness->loaded ? ", on a loaded machine" : "");
         if (*row_text(fact, "source"))
             diag_note(diags, g, "expected because: %s", row_text(fact, "source"));
     }

@@ -15,10 +15,10 @@ double row_number(const json_t *row, const char *key) {
 }
 
 static bool same_thing(const view_entry *e, const json_t *row) {
-    return !strcmp(e->kernel, row_text(row, "kernel")) && !strcmp(e->shape, row_text(row, "shape")) && !strcmp(e->arm, row_text(row, "arm")) &&
-           !strcmp(e->mode, row_text(row, "mode")) && !strcmp(e->environment, row_text(row, "environment")) &&
-           !strcmp(e->lever, row_text(row, "lever")) && !strcmp(e->arguments, row_text(row, "arguments")) &&
-           e->threads == (int)row_number(row, "threads");
+    return !strcmp(e->kernel, row_text(row, "kernel")) && !strcmp(e->shape, row_text(row, "shape")) &&
+           !strcmp(e->arm, row_text(row, "arm")) && !strcmp(e->mode, row_text(row, "mode")) &&
+           !strcmp(e->environment, row_text(row, "environment")) && !strcmp(e->lever, row_text(row, "lever")) &&
+           !strcmp(e->arguments, row_text(row, "arguments")) && e->threads == (int)row_number(row, "threads");
 }
 
 /* Joins the ratios of every launch of the entry's run. */
@@ -28,8 +28,9 @@ static void join_launches(view *v, view_entry *e) {
     json_t *row;
     json_array_foreach(v->rows, i, row) {
         const json_t *ratio = json_object_get(row, "ratio");
-        if (strcmp(row_text(row, "kind"), "arm") || !same_thing(e, row) || strcmp(row_text(row, "run"), row_text(e->row, "run")) ||
-            !json_is_object(ratio) || e->launches >= STATISTICS_MOST_ROUNDS)
+        if (strcmp(row_text(row, "kind"), "arm") || !same_thing(e, row) ||
+            strcmp(row_text(row, "run"), row_text(e->row, "run")) || !json_is_object(ratio) ||
+            e->launches >= STATISTICS_MOST_ROUNDS)
             continue;
         double low = row_number(ratio, "low"), high = row_number(ratio, "high");
         e->low = e->launches == 0 || low < e->low ? low : e->low;
@@ -77,8 +78,14 @@ view *view_new(json_t *rows, const json_t *hashes) {
         int at = 0;
         while (at < v->entries.count && !same_thing(&v->entries.at[at], row))
             at++;
-        view_entry e = {.row = row, .kernel = row_text(row, "kernel"), .shape = row_text(row, "shape"), .arguments = row_text(row, "arguments"),
-                        .arm = row_text(row, "arm"), .mode = row_text(row, "mode"), .environment = environment, .lever = row_text(row, "lever"),
+        view_entry e = {.row = row,
+                        .kernel = row_text(row, "kernel"),
+                        .shape = row_text(row, "shape"),
+                        .arguments = row_text(row, "arguments"),
+                        .arm = row_text(row, "arm"),
+                        .mode = row_text(row, "mode"),
+                        .environment = environment,
+                        .lever = row_text(row, "lever"),
                         .threads = (int)row_number(row, "threads")};
         if (at == v->entries.count)
             VEC_PUSH(a, v->entries, e);
@@ -129,15 +136,17 @@ const char *view_shape_name(const view *v, const view_entry *e) {
     const json_t *m = json_object_get(s, "M"), *n = json_object_get(s, "N"), *k = json_object_get(s, "K");
     const char *len = strstr(e->arguments, "len=");
     if (m && n && k && json_object_size(s) == 3)
-        return arena_printf(v->arena, "%d x %d x %d", (int)json_integer_value(m), (int)json_integer_value(n), (int)json_integer_value(k));
+        return arena_printf(v->arena, "%d x %d x %d", (int)json_integer_value(m), (int)json_integer_value(n),
+                            (int)json_integer_value(k));
     return len ? arena_printf(v->arena, "%s, %.*s", e->shape, (int)strcspn(len, " "), len) : e->shape;
 }
 
 const view_entry *view_first(const view *v, const view_entry *e) {
     for (int i = 0; e->has_ratio && i < v->entries.count; i++) {
         const view_entry *x = &v->entries.at[i];
-        if (!strcmp(x->arm, e->first) && !strcmp(x->kernel, e->kernel) && !strcmp(x->shape, e->shape) && !strcmp(x->mode, e->mode) &&
-            !strcmp(x->environment, e->environment) && !strcmp(x->arguments, e->arguments) && x->threads == e->threads && !x->has_ratio)
+        if (!strcmp(x->arm, e->first) && !strcmp(x->kernel, e->kernel) && !strcmp(x->shape, e->shape) &&
+            !strcmp(x->mode, e->mode) && !strcmp(x->environment, e->environment) && !strcmp(x->arguments, e->arguments) &&
+            x->threads == e->threads && !x->has_ratio)
             return x;
     }
     return NULL;

@@ -9,26 +9,26 @@ const char *row_text(const json_t *row, const char *key);
 double row_number(const json_t *row, const char *key);
 
 typedef struct view_entry {
-    const json_t *row;         /* of the newest run (its last launch) */
+    const json_t *row; /* of the newest run (its last launch) */
     const char *kernel, *shape, *arguments, *arm, *mode, *environment, *lever;
     int threads;
-    bool timed;                /* status pass */
-    bool stale;                /* the kernel has another meaning by now, or is gone */
-    bool loaded;               /* taken in a bad state of the machine */
+    bool timed;  /* status pass */
+    bool stale;  /* the kernel has another meaning by now, or is gone */
+    bool loaded; /* taken in a bad state of the machine */
     bool launch_bound;
     double ns;
-    int launches;              /* of the run */
-    bool has_ratio;            /* not the first arm */
-    double ratio, low, high;   /* several launches: the median of their medians, and the widest interval */
+    int launches;            /* of the run */
+    bool has_ratio;          /* not the first arm */
+    double ratio, low, high; /* several launches: the median of their medians, and the widest interval */
     const char *first, *verdict;
 } view_entry;
 
 typedef struct view {
     arena *arena;
-    VEC(view_entry) entries;   /* in the order in which their things first appear */
+    VEC(view_entry) entries; /* in the order in which their things first appear */
     json_t *rows;
-    json_t *machines;          /* environment hash -> the machine of its newest run */
-    json_t *ceilings;          /* "environment threads" -> the newest ceilings row */
+    json_t *machines; /* environment hash -> the machine of its newest run */
+    json_t *ceilings; /* "environment threads" -> the newest ceilings row */
     int stale, loaded, failed, unsupported;
 } view;
 

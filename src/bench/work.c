@@ -113,8 +113,8 @@ static bool lay_out(bench_work *w, const work_request *r, diag_list *diags) {
         w->sets = wanted / w->set_bytes + 2;
     w->memory_bytes = w->set_bytes * w->sets;
     if (w->memory_bytes > available / 4 * 3) {
-        diag *g = diag_error(diags, "E1011", (source_span){0}, "%s wants %" PRId64 " MB of buffers, and %" PRId64 " MB are free", w->name,
-                             w->memory_bytes >> 20, available >> 20);
+        diag *g = diag_error(diags, "E1011", (source_span){0}, "%s wants %" PRId64 " MB of buffers, and %" PRId64 " MB are free",
+                             w->name, w->memory_bytes >> 20, available >> 20);
         if (r->cold)
             diag_note(diags, g, "cold rows rotate buffers over three times the last cache of %" PRId64 " MB", cache >> 20);
         return false;
@@ -132,7 +132,8 @@ static bool allocate(bench_work *w, bool shared, diag_list *diags) {
         if (w->shared_file >= 0)
             shm_unlink(name); /* it lives on behind the descriptor, and goes with the last process that has it */
         if (w->shared_file < 0 || ftruncate(w->shared_file, w->memory_bytes)) {
-            diag_error(diags, "E1011", (source_span){0}, "no shared memory of %" PRId64 " MB: %s", w->memory_bytes >> 20, strerror(errno));
+            diag_error(diags, "E1011", (source_span){0}, "no shared memory of %" PRId64 " MB: %s", w->memory_bytes >> 20,
+                       strerror(errno));
             return false;
         }
         flags = MAP_SHARED;
@@ -140,17 +141,23 @@ static bool allocate(bench_work *w, bool shared, diag_list *diags) {
     w->memory = mmap(NULL, (size_t)w->memory_bytes, PROT_READ | PROT_WRITE, flags, w->shared_file, 0);
     if (w->memory == MAP_FAILED) {
         w->memory = NULL;
-        diag_error(diags, "E1011", (source_span){0}, "no memory for %" PRId64 " MB of buffers: %s", w->memory_bytes >> 20, strerror(errno));
+        diag_error(diags, "E1011", (source_span){0}, "no memory for %" PRId64 " MB of buffers: %s", w->memory_bytes >> 20,
+                   strerror(errno));
         return false;
     }
-    madvise(w->memory, (size_t)w->memory_bytes, MADV_HUGEPAGE); /* advice: small pages are as right, only slower for every arm alike */
+    madvise(w->memory, (size_t)w->memory_bytes,
+            MADV_HUGEPAGE); /* advice: small pages are as right, only slower for every arm alike */
     return true;
 }
 
 bench_work *work_open(const work_request *r, diag_list *diags) {
     arena *a = arena_new();
     bench_work *w = NEW(a, bench_work);
-    *w = (bench_work){.arena = a, .session = r->session, .module = r->module, .name = arena_strdup(a, r->name), .shared_file = -1,
+    *w = (bench_work){.arena = a,
+                      .session = r->session,
+                      .module = r->module,
+                      .name = arena_strdup(a, r->name),
+                      .shared_file = -1,
                       .threads = r->threads};
     w->call = call_new(r->session, r->module, r->name, diags);
     if (!w->call || !list_arguments(w, r, diags) || !lay_out(w, r, diags) || !allocate(w, r->shared, diags)) {
@@ -216,7 +223,8 @@ void work_spread(bench_work *w) {
 void work_poison(bench_work *w) {
     for (int i = 0; i < w->arrays.count; i++)
         if (w->arrays.at[i].declared->role == ARRAY_OUT)
-            memset(work_at(w, i, 0), element_table[w->arrays.at[i].shape.type].is_float ? 0xFF : 0xA5, (size_t)w->arrays.at[i].shape.bytes);
+            memset(work_at(w, i, 0), element_table[w->arrays.at[i].shape.type].is_float ? 0xFF : 0xA5,
+                   (size_t)w->arrays.at[i].shape.bytes);
 }
 
 static void hash_arrays(const bench_work *w, bool outputs, char *digits) {
@@ -244,7 +252,10 @@ const char *work_types(const bench_work *w) {
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < w->arrays.count; i++)
             if ((w->arrays.at[i].declared->role != ARRAY_IN) == (pass == 1))
-                text_add(&text, "%s%s", pass && !strstr(text_get(&text), "->") ? " -> " : text.length ? " " : "",
+                text_add(&text, "%s%s",
+                         pass && !strstr(text_get(&text), "->") ? " -> "
+                         : text.length                          ? " "
+                                                                : "",
                          element_table[w->arrays.at[i].shape.type].name);
     const char *copy = arena_strdup(w->arena, text_get(&text));
     text_free(&text);

@@ -9,11 +9,11 @@
 typedef struct work_array {
     const char *name;
     const tile_array *declared;
-    host_array shape;         /* type, rank, dims, cells, bytes; data is not used */
-    int64_t offset;           /* in a set */
-    recipe_kind recipe;       /* of inputs */
-    bool recipe_fixed;        /* asked for by name: the same in every data set of the check */
-    int64_t index_bound;      /* > 0: an index array */
+    host_array shape;    /* type, rank, dims, cells, bytes; data is not used */
+    int64_t offset;      /* in a set */
+    recipe_kind recipe;  /* of inputs */
+    bool recipe_fixed;   /* asked for by name: the same in every data set of the check */
+    int64_t index_bound; /* > 0: an index array */
 } work_array;
 
 typedef struct work_scalar {
@@ -31,33 +31,33 @@ typedef struct bench_work {
     arena *arena;
     session *session;
     const tile_module *module;
-    const char *name;               /* of the kernel or program */
-    const char *shape;              /* "M = 64, K = 64" */
-    run_call *call;                 /* prepared with the compiler's own schedule: shapes and meaning */
-    const tile_kernel *kernel;      /* as written; NULL when the work is a program of several kernels */
+    const char *name;          /* of the kernel or program */
+    const char *shape;         /* "M = 64, K = 64" */
+    run_call *call;            /* prepared with the compiler's own schedule: shapes and meaning */
+    const tile_kernel *kernel; /* as written; NULL when the work is a program of several kernels */
     VEC(work_array) arrays;
     VEC(work_scalar) scalars;
     work_amount amount;
     int threads;
-    int64_t set_bytes;              /* of one set of arrays */
-    int64_t sets;                   /* 1: warm */
+    int64_t set_bytes; /* of one set of arrays */
+    int64_t sets;      /* 1: warm */
     char *memory;
     int64_t memory_bytes;
-    int shared_file;                /* descriptor of the memory, for adapters; -1: private memory */
-    char kernel_hash[33];           /* of the meaning: its Tile IR */
-    double prepare_ns;              /* that proving and compiling it took, */
-    int64_t compiler_runs;          /* and how often the C compiler ran: 0 when all was in the cache */
+    int shared_file;       /* descriptor of the memory, for adapters; -1: private memory */
+    char kernel_hash[33];  /* of the meaning: its Tile IR */
+    double prepare_ns;     /* that proving and compiling it took, */
+    int64_t compiler_runs; /* and how often the C compiler ran: 0 when all was in the cache */
 } bench_work;
 
 typedef struct work_request {
     session *session;
     const tile_module *module;
     const char *name;
-    const char *shape;       /* "M=64 N=64" */
-    const char *arguments;   /* "eps=1e-6 freq=rope": numbers for scalars, recipes for arrays; scalars not given are 1 */
+    const char *shape;     /* "M=64 N=64" */
+    const char *arguments; /* "eps=1e-6 freq=rope": numbers for scalars, recipes for arrays; scalars not given are 1 */
     int threads;
-    bool shared;             /* buffers that another process can map */
-    bool cold;               /* as many sets as make three times the last cache */
+    bool shared; /* buffers that another process can map */
+    bool cold;   /* as many sets as make three times the last cache */
 } work_request;
 
 /* Solves the shape, allocates, compiles. NULL with a diagnostic. */

@@ -20,9 +20,9 @@ typedef struct bench {
     report *report;
     const command_line *line;
     kernel_library library;
-    const tile_module *file;  /* --file */
-    bool progress;            /* stderr is a terminal */
-    int cell, cells;          /* for the progress line */
+    const tile_module *file; /* --file */
+    bool progress;           /* stderr is a terminal */
+    int cell, cells;         /* for the progress line */
     const char *doing;
 } bench;
 
@@ -42,8 +42,8 @@ static void show_progress(void *context, const char *what, int done, int of) {
     if (!b->progress)
         return;
     int filled = of > 0 ? WIDTH * done / of : 0;
-    fprintf(stderr, "\r\033[K%d/%d %s  %s [%.*s%*s] %d/%d", b->cell, b->cells, b->doing, what, filled, "########################", WIDTH - filled,
-            "", done, of);
+    fprintf(stderr, "\r\033[K%d/%d %s  %s [%.*s%*s] %d/%d", b->cell, b->cells, b->doing, what, filled, "########################",
+            WIDTH - filled, "", done, of);
     fflush(stderr);
 }
 
@@ -120,7 +120,8 @@ static bool reproduce(bench *b, const char *folder) {
     int changed = 0;
     bool good = v && report_reproduce(v, ".", &changed, &b->report->diags);
     if (good && !b->report->json)
-        printf("README.md and bench/ rebuilt from %d rows: %d file%s changed\n", (int)json_array_size(v->rows), changed, changed == 1 ? "" : "s");
+        printf("README.md and bench/ rebuilt from %d rows: %d file%s changed\n", (int)json_array_size(v->rows), changed,
+               changed == 1 ? "" : "s");
     if (good && v->stale && !b->report->json)
         printf("%d rows are stale: their kernels have another meaning by now; `make measure` takes new ones\n", v->stale);
     view_free(v);
@@ -206,8 +207,8 @@ static void print_cell(bench *b, const json_t *rows) {
 static void print_machine(bench *b, const json_t *machine, const char *hash, const char *folder, const char *run) {
     if (b->report->json)
         return;
-    printf("%s, %d processors, %s; environment %s, run %s\n", row_text(machine, "processor"), (int)row_number(machine, "processors"),
-           row_text(machine, "compiler"), hash, run);
+    printf("%s, %d processors, %s; environment %s, run %s\n", row_text(machine, "processor"),
+           (int)row_number(machine, "processors"), row_text(machine, "compiler"), hash, run);
     if (folder)
         printf("rows go to %s/%s.jsonl\n", folder, hash);
     printf("a ratio is an arm's time over the first arm's: above 1, the first is the faster one\n");
@@ -257,7 +258,8 @@ int command_bench(const command_line *line) {
     report_begin(&r, line);
     bench b = {.report = &r, .line = line, .progress = !r.json && isatty(STDERR_FILENO)};
     bench_options o = {0};
-    bool held = false, only_reports = option_given(line, "--report") || option_given(line, "--reproduce") || option_given(line, "--verify");
+    bool held = false,
+         only_reports = option_given(line, "--report") || option_given(line, "--reproduce") || option_given(line, "--verify");
     const char *store = option_value(line, "--store"), *folder = store ? store : "bench/results";
     if (option_given(line, "--merge")) {
         held = merge(&b, folder);

@@ -4,8 +4,10 @@
 #include <string.h>
 
 const char bench_help[] =
-    "Compares arms: things that do the work of one kernel. Every element of every arm is checked before anything is timed. Then rounds in\n"
-    "the order A B B A are paired, and the median of their ratios is given with an interval by order statistics; an effect under the spread, or\n"
+    "Compares arms: things that do the work of one kernel. Every element of every arm is checked before anything is timed. Then "
+    "rounds in\n"
+    "the order A B B A are paired, and the median of their ratios is given with an interval by order statistics; an effect under "
+    "the spread, or\n"
     "under what the first arm against itself shows, is INCONCLUSIVE. A ratio is an arm's time over the first arm's.\n\n"
     "  measure   tilec bench --kernel matmul_f32 --shape M=256,N=256,K=256 ours openblas python:bench/arms/numpy_arms.py\n"
     "  sweep     tilec bench --kernel vec_add --shape N=1536 --shape N=4194304 --threads 1,all ours file:mine/mine.json\n"
@@ -63,7 +65,8 @@ static bool count_option(const command_line *line, const char *name, int64_t lea
     if (!option_integer(name, text, &n, diags))
         return false;
     if (n < least || n > most) {
-        diag_error(diags, "E0860", (source_span){0}, "%s: %s is not between %lld and %lld", name, text, (long long)least, (long long)most);
+        diag_error(diags, "E0860", (source_span){0}, "%s: %s is not between %lld and %lld", name, text, (long long)least,
+                   (long long)most);
         return false;
     }
     *out = (int)n;
@@ -92,7 +95,8 @@ static const char *join(arena *a, const word_list *list) {
 static const char *command_text(const command_line *line, arena *a) {
     const char *text = "tilec bench";
     for (int i = 0; i < line->option_count; i++)
-        text = arena_printf(a, "%s %s%s%s", text, line->options[i].row->name, line->options[i].row->value ? " " : "", line->options[i].value);
+        text = arena_printf(a, "%s %s%s%s", text, line->options[i].row->name, line->options[i].row->value ? " " : "",
+                            line->options[i].value);
     for (int i = 0; i < line->positional_count; i++)
         text = arena_printf(a, "%s %s", text, line->positional[i]);
     return text;
@@ -113,7 +117,8 @@ static bool read_cells(const command_line *line, arena *a, bench_options *o, dia
     }
     if (!kernel) {
         diag *g = diag_error(diags, "E0860", (source_span){0}, "bench: which kernel?");
-        diag_note(diags, g, "tilec bench --kernel matmul_f32 --shape M=256,N=256,K=256 ours openblas; or --suite bench/standard.json");
+        diag_note(diags, g,
+                  "tilec bench --kernel matmul_f32 --shape M=256,N=256,K=256 ours openblas; or --suite bench/standard.json");
         return false;
     }
     lab_cell cell = {.kernel = kernel, .arguments = join(a, &arguments), .cold = option_given(line, "--cold")};
@@ -124,7 +129,8 @@ static bool read_cells(const command_line *line, arena *a, bench_options *o, dia
         VEC_PUSH(a, cell.arms, ours);
     }
     if (levers.items.count && line->positional_count) {
-        diag_error(diags, "E0860", (source_span){0}, "--lever makes the arms of a tournament itself: leave out `%s`", line->positional[0]);
+        diag_error(diags, "E0860", (source_span){0}, "--lever makes the arms of a tournament itself: leave out `%s`",
+                   line->positional[0]);
         return false;
     }
     if (levers.items.count && !suite_levers(a, &cell, levers.items.at, levers.items.count, diags))
@@ -137,12 +143,16 @@ bool bench_read_options(const command_line *line, arena *a, bench_options *o, di
     double sample_ms = 4, threshold = 0;
     const char *store = option_value(line, "--store"), *shard = option_value(line, "--shard");
     if (!count_option(line, "--rounds", STATISTICS_LEAST_ROUNDS, STATISTICS_MOST_ROUNDS, &rounds, diags) ||
-        !count_option(line, "--launch", 1, 1000, &launch, diags) || !count_option(line, "--launches", 1, 1000, &launches, diags) ||
-        !number_option(line, "--sample-ms", 0.001, &sample_ms, diags) || !number_option(line, "--threshold", 0.001, &threshold, diags) ||
-        !read_cells(line, a, o, diags) || (shard && !suite_shard(&o->suite, shard, diags)))
+        !count_option(line, "--launch", 1, 1000, &launch, diags) ||
+        !count_option(line, "--launches", 1, 1000, &launches, diags) ||
+        !number_option(line, "--sample-ms", 0.001, &sample_ms, diags) ||
+        !number_option(line, "--threshold", 0.001, &threshold, diags) || !read_cells(line, a, o, diags) ||
+        (shard && !suite_shard(&o->suite, shard, diags)))
         return false;
     o->launches = launches;
-    o->lab = (lab_options){.folder = option_given(line, "--no-store") ? NULL : store ? store : "bench/results",
+    o->lab = (lab_options){.folder = option_given(line, "--no-store") ? NULL
+                                     : store                          ? store
+                                                                      : "bench/results",
                            .kernels = command_kernels_folder(a, diags),
                            .command = command_text(line, a),
                            .run = option_value(line, "--run"),

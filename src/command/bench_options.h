@@ -5,7 +5,7 @@
 #include "command/command.h"
 
 typedef struct bench_options {
-    lab_options lab;   /* without its callbacks */
+    lab_options lab; /* without its callbacks */
     suite suite;
     int launches;
 } bench_options;

@@ -27,8 +27,8 @@ static void medians_and_quantiles(void **state) {
     assert_true(fabs(statistics_geometric_mean(means, 3) - 4) < 1e-12);
 }
 
-/* Coverage by counting: over all 2^n ways in which n samples lie below or above the median, each as likely, the share of those in which the
- * interval between the ranks holds it. */
+/* Coverage by counting: over all 2^n ways in which n samples lie below or above the median, each as likely, the share of those
+ * in which the interval between the ranks holds it. */
 static double counted_coverage(int n, int low, int high) {
     int inside = 0;
     for (unsigned way = 0; way < 1u << n; way++) {
@@ -117,12 +117,12 @@ static void claims(void **state) {
 
 typedef struct world {
     uint64_t random;
-    int64_t samples;       /* taken so far, by all arms: time passes */
-    double noise;          /* standard deviation of the logarithm */
-    double drift;          /* growth of every time a sample */
+    int64_t samples; /* taken so far, by all arms: time passes */
+    double noise;    /* standard deviation of the logarithm */
+    double drift;    /* growth of every time a sample */
     double spike_share, spike_size;
-    bool heavy_tails;      /* Cauchy-like instead of normal */
-    double first_round;    /* how much slower the first samples are */
+    bool heavy_tails;   /* Cauchy-like instead of normal */
+    double first_round; /* how much slower the first samples are */
 } world;
 
 typedef struct simulated {

@@ -44,7 +44,8 @@ static json_t *new_row(int writer, int number, int padding) {
     char *filler = malloc((size_t)padding + 1);
     memset(filler, 'x', (size_t)padding);
     filler[padding] = 0;
-    json_t *row = json_pack("{s:s, s:s, s:i, s:i, s:s}", "kind", "arm", "environment", "e", "writer", writer, "number", number, "filler", filler);
+    json_t *row = json_pack("{s:s, s:s, s:i, s:i, s:s}", "kind", "arm", "environment", "e", "writer", writer, "number", number,
+                            "filler", filler);
     free(filler);
     return row;
 }
@@ -95,8 +96,8 @@ static void an_unfinished_line_is_left_out(void **state) {
     json_decref(rows);
 }
 
-/* A writer killed at any moment: its rows are the first ones in their order, each whole. (The system may stop in the middle of the one write;
- * such a line is left out.) */
+/* A writer killed at any moment: its rows are the first ones in their order, each whole. (The system may stop in the middle of
+ * the one write; such a line is left out.) */
 static void killed_writers_leave_whole_rows(void **state) {
     place *p = *state;
     enum { KILLS = 25 };
@@ -215,10 +216,11 @@ static void columns_of_the_view(void **state) {
 /* ---- views ---- */
 
 static void add(json_t *rows, const char *utc, const char *run, const char *hash, double ratio) {
-    json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:f, s:s, s:{s:f, s:f, s:f, s:s}}", "kind", "arm",
-                                          "utc", utc, "run", run, "kernel", "k", "shape", "N = 1", "arm", "openblas", "mode", "warm", "environment",
-                                          "e", "kernel_hash", hash, "threads", 1, "status", "pass", "t_median_ns", 10.0, "verdict", "faster", "ratio",
-                                          "median", ratio, "low", ratio - 0.1, "high", ratio + 0.1, "first", "ours"));
+    json_array_append_new(
+        rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:f, s:s, s:{s:f, s:f, s:f, s:s}}", "kind",
+                        "arm", "utc", utc, "run", run, "kernel", "k", "shape", "N = 1", "arm", "openblas", "mode", "warm",
+                        "environment", "e", "kernel_hash", hash, "threads", 1, "status", "pass", "t_median_ns", 10.0, "verdict",
+                        "faster", "ratio", "median", ratio, "low", ratio - 0.1, "high", ratio + 0.1, "first", "ours"));
 }
 
 static void the_newest_row_counts(void **state) {
