@@ -34,6 +34,15 @@ index_var *kernel_new_var(kernel_ir *k, const char *name, index_var_kind kind) {
     return v;
 }
 
+bool kernel_scalar_is_whole_type(const kernel_scalar *s) {
+    int64_t lo, hi;
+    if ((s->type != ELEMENT_I32 && s->type != ELEMENT_U32) || !s->var || !s->var->lo || !s->var->hi)
+        return false;
+    bool is_signed = s->type == ELEMENT_I32;
+    return ix_is_const(s->var->lo, &lo) && lo == (is_signed ? INT32_MIN : 0) && ix_is_const(s->var->hi, &hi) &&
+           hi == (is_signed ? (int64_t)INT32_MAX : (int64_t)UINT32_MAX);
+}
+
 index_var *kernel_add_symbol(kernel_ir *k, const char *name) {
     index_var *v = kernel_new_var(k, name, INDEX_SYMBOL);
     VEC_PUSH(k->arena, k->symbols, v);

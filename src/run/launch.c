@@ -110,7 +110,7 @@ typedef struct memory_span {
 } memory_span;
 
 /* Sizes, missing pointers, and arrays that overlap an output. */
-static bool check_arrays(const launch_plan *p, const kernel_ir *k, void *const *arrays, const int64_t *integers,
+static bool check_arrays(const launch_plan *p, const kernel_ir *k, void *const *arrays, bool are_handles, const int64_t *integers,
                          diag_list *diags) {
     memory_span spans[64];
     int count = 0, at = 0;
@@ -135,7 +135,7 @@ static bool check_arrays(const launch_plan *p, const kernel_ir *k, void *const *
             diag_error(diags, "E0606", a->span, "%s: more than %d arrays", p->name, count);
             return false;
         }
-        memory_span s = {a, memory, memory + bytes};
+        memory_span s = {a, memory, memory + (are_handles ? 1 : bytes)};
         for (int j = 0; j < count; j++)
             if ((a->use != USE_IN || spans[j].array->use != USE_IN) && s.begin < spans[j].end && spans[j].begin < s.end) {
                 diag *g = diag_error(diags, "E0605", a->span, "%s: arrays `%s` and `%s` overlap, and one of them is written",
@@ -280,12 +280,16 @@ static bool check_scalar(const launch_plan *p, const kernel_ir *k, const kernel_
     return false;
 }
 
-bool launch_checks(const launch_plan *p, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags) {
+static bool run_checks(const launch_plan *p, void *const *arrays, void *const *data, const int64_t *integers, const float *floats,
+                       diag_list *diags) {
     (void)floats; /* no check speaks of a float yet */
     const kernel_ir *k = any_kernel(p);
     if (!k || !check_extents(p, k, integers, diags))
         return false;
     values c = {k, integers};
+    for (int i = 0; i < k->scalars.count; i++) /* integers come in 64 bits */
+        if (kernel_scalar_is_whole_type(&k->scalars.at[i]) && !check_scalar(p, k, &k->scalars.at[i], integers, diags))
+            return false;
     for (int i = 0; i < p->checks.count; i++) {
         const launch_check *check = &p->checks.at[i];
         bool holds = true;
@@ -298,16 +302,59 @@ bool launch_checks(const launch_plan *p, void *const *arrays, const int64_t *int
         if (check->kind == CHECK_SCALAR_RANGE && !check_scalar(p, k, check->scalar, integers, diags))
             return false;
     }
-    if (!check_arrays(p, k, arrays, integers, diags))
+    if (!check_arrays(p, k, arrays, arrays != data, integers, diags))
         return false;
     for (int i = 0; i < p->checks.count; i++) {
         const launch_check *check = &p->checks.at[i];
         int position;
         const kernel_array *a = check->array ? array_of(k, check->array, &position) : NULL;
-        if (check->kind == CHECK_INDEX_RANGE && a && !check_index_range(p, k, a, arrays[position], integers, diags))
+        if (check->kind == CHECK_INDEX_RANGE && a && !check_index_range(p, k, a, data[position], integers, diags))
             return false;
-        if (check->kind == CHECK_INJECTIVE && a && !check_injective(p, k, a, arrays[position], integers, diags))
+        if (check->kind == CHECK_INJECTIVE && a && !check_injective(p, k, a, data[position], integers, diags))
             return false;
     }
     return true;
+}
+
+bool launch_checks(const launch_plan *p, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags) {
+    return run_checks(p, arrays, arrays, integers, floats, diags);
+}
+
+bool launch_checks_elsewhere(const launch_plan *p, void *const *handles, void *const *data, const int64_t *integers, const float *floats,
+                             diag_list *diags) {
+    return run_checks(p, handles, data, integers, floats, diags);
+}
+
+int64_t launch_data_bytes(const launch_plan *p, int position, const int64_t *integers) {
+    const kernel_ir *k = any_kernel(p);
+    for (int i = 0; k && i < p->checks.count; i++) {
+        const launch_check *check = &p->checks.at[i];
+        int64_t cells, bytes = 0;
+        int at = -1;
+        const kernel_array *a = check->array ? array_of(k, check->array, &at) : NULL;
+        if (a && at == position && (check->kind == CHECK_INDEX_RANGE || check->kind == CHECK_INJECTIVE) &&
+            array_size(k, a, integers, &cells, &bytes))
+            return bytes;
+    }
+    return 0;
+}
+
+bool launch_task_count(const launch_plan *p, int variant, const int64_t *integers, int64_t *tasks, diag_list *diags) {
+    const kernel_ir *k = p->variants.at[variant].kernel;
+    const kernel_level *level = k->levels.count ? &k->levels.at[0] : NULL;
+    *tasks = 1;
+    bool none = false, fits = true;
+    for (int i = 0; level && i < level->rank; i++) {
+        int64_t extent;
+        fits = fits && launch_evaluate(k, level->extents[i], integers, &extent);
+        if (!fits)
+            break;
+        none = none || extent <= 0;
+        fits = none || !__builtin_mul_overflow(*tasks, extent, tasks);
+    }
+    if (none)
+        *tasks = 0;
+    if (!fits && !none)
+        diag_error(diags, "E0609", k->span, "%s: more tasks than can be counted", p->name);
+    return fits || none;
 }

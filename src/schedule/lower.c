@@ -121,7 +121,7 @@ static void lower_checks(lower *l)
     }
     for (int i = 0; i < l->ir->scalars.count; i++) {
         kernel_scalar *s = &l->ir->scalars.at[i];
-        if (!s->var || (!s->var->lo && !s->var->hi))
+        if (!s->var || (!s->var->lo && !s->var->hi) || kernel_scalar_is_whole_type(s))
             continue;
         text_buffer text = {0};
         if (s->var->lo)

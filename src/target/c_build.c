@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Return codes of the built functions; the plan's own checks follow. */
-enum { CODE_MEMORY = 1, CODE_EXTENT, CODE_MISSING, CODE_OVERLAP, CODE_LARGE, CODE_VARIANT, CODE_FIRST_CHECK };
+enum { CODE_MEMORY = 1, CODE_EXTENT, CODE_MISSING, CODE_OVERLAP, CODE_LARGE, CODE_VARIANT, CODE_SCALAR, CODE_FIRST_CHECK };
 
 typedef struct library {
     arena *a;
@@ -162,7 +162,8 @@ static void add_errors(library *l) {
              "memory for scratch\",\n"
              "        \"an extent is negative or above %lld\",\n        \"an array that is not empty was given no memory\",\n"
              "        \"two arrays overlap and one of them is written\",\n        \"an array is too large\",\n"
-             "        \"no variant of the kernel is made for these sizes\",\n",
+             "        \"no variant of the kernel is made for these sizes\",\n"
+             "        \"an integer does not fit its type, i32 or u32\",\n",
              l->name, (long long)c_limits()->largest_extent);
     for (int i = 0; i < l->plan->checks.count; i++)
         text_add(b, "        \"does not hold: %s\",\n", quoted(l, l->plan->checks.at[i].text));
@@ -230,6 +231,11 @@ static void add_check(library *l) {
         text_add(b, "    if (%s < 0 || %s > %lld)\n        return %d;\n", name, name, (long long)c_limits()->largest_extent,
                  CODE_EXTENT);
     }
+    for (int i = 0; i < l->k->scalars.count; i++) /* integers come in 64 bits, so that sums of them are right */
+        if (kernel_scalar_is_whole_type(&l->k->scalars.at[i]))
+            text_add(b, "    if (%s != (%s)%s)\n        return %d;\n", cfamily_find(&l->p, l->k->scalars.at[i].var)->text,
+                     l->k->scalars.at[i].type == ELEMENT_I32 ? "int32_t" : "uint32_t",
+                     cfamily_find(&l->p, l->k->scalars.at[i].var)->text, CODE_SCALAR);
     for (int i = 0; i < l->plan->checks.count; i++) {
         const launch_check *check = &l->plan->checks.at[i];
         if (check->kind == CHECK_WHERE)

@@ -2,6 +2,7 @@
 #include "gather.h"
 #include "product.h"
 #include "row_soft.h"
+#include "scatter.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -83,6 +84,20 @@ int main(void) {
     say(!strcmp(gather_error(0), "no error") && !strcmp(gather_error(99), "unknown code") &&
             !strcmp(gather_error(-1), "unknown code"),
         "every code has a text");
+
+    int32_t slot[3] = {3, 0, 4}, again[3] = {3, 0, 3};
+    float x[6] = {1, 2, 3, 4, 5, 6}, cache[10], after[10], untouched[10];
+    for (int i = 0; i < 10; i++)
+        untouched[i] = cache[i] = after[i] = (float)(i - 4);
+    for (int t = 0; t < 3; t++)
+        for (int d = 0; d < 2; d++)
+            after[2 * slot[t] + d] += -3.0f + 7.0f + 2 * x[2 * t + d];
+    say(strstr(scatter_error(scatter(x, again, cache, 3, 2, 5, -3, 7, true)), "slot") && !memcmp(cache, untouched, sizeof cache),
+        "a scatter to one place twice is refused");
+    say(strstr(scatter_error(scatter(x, slot, cache, 3, 2, 5, (int64_t)1 << 31, 7, true)), "i32") &&
+            strstr(scatter_error(scatter(x, slot, cache, 3, 2, 5, 0, -1, true)), "u32") && !memcmp(cache, untouched, sizeof cache),
+        "integers beyond their types are refused");
+    say(!scatter(x, slot, cache, 3, 2, 5, -3, 7, true) && !memcmp(cache, after, sizeof cache), "built scatter");
 
     soft_rows = 61;
     soft_columns = 100;

@@ -14,6 +14,9 @@ kernel product(a: f16[M, K], b: f16[K, N]) -> (c: f32[M, N]) {
 kernel gather(table: f32[V, D], ids: index(V)[T], len: 0..T, scale: f32) -> (y: f32[T, D]) where D >= 2 {
     for tile y[t: BT, d: BD] { y[t, d] = select(t < len, scale * table[ids[t], d], 0) }
 }
+kernel scatter(x: f32[T, D], slot: injective index(N)[T], n: i32, m: u32, twice: bool) -> (update y: f32[N, D]) {
+    for tile y[slot[t: BT], d: BD] { y[slot[t], d] = y[slot[t], d] + f32(n) + f32(m) + select(twice, 2, 1) * x[t, d] }
+}
 kernel row_soft(x: f32[R, C]) -> (y: f32[R, C], s: f32[R]) {
     for tile y[r: BR, ..], s[r] {
         m: f32[r] = -inf
@@ -38,7 +41,7 @@ for cc in gcc clang; do
     # Without any machine's instructions, with this one's, and under the sanitizers.
     for flags in "-O2" "-O3 -march=native" "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all"; do
         name="$cc $flags"
-        for file in product gather row_soft; do
+        for file in product gather scatter row_soft; do
             if ! $cc -std=gnu11 -ffp-contract=off -Wall -Wextra -Werror $flags -c "$work/made/$file.c" -o "$work/$file.o" > "$work/log" 2>&1; then
                 echo "FAIL $name: $file.c does not compile without warnings"
                 cat "$work/log"
@@ -46,7 +49,7 @@ for cc in gcc clang; do
                 continue 2
             fi
         done
-        if $cc -std=gnu11 $flags -I"$work/made" test/run/_built_library.c "$work/product.o" "$work/gather.o" "$work/row_soft.o" -lm -lpthread -o "$work/program" > "$work/log" 2>&1; then
+        if $cc -std=gnu11 $flags -I"$work/made" test/run/_built_library.c "$work/product.o" "$work/gather.o" "$work/scatter.o" "$work/row_soft.o" -lm -lpthread -o "$work/program" > "$work/log" 2>&1; then
             "$work/program" | sed "s|\$| ($name)|"
             [ "${PIPESTATUS[0]}" -eq 0 ] || status=1
         else

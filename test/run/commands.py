@@ -241,6 +241,14 @@ for name, words, status in [
     except (ValueError, KeyError) as e:
         report(f"JSON of {name}", f"{e}: {result.stdout[:400]}{result.stderr[:400]}")
 
+# --- an i32 or u32 has its type's own bounds, which are no condition of the kernel's; a launch passes no other all the same ---
+with open("integers.tile", "w", encoding="utf-8") as f:
+    f.write("kernel k(x: f32[N], n: i32, m: u32, pos: 0..N) -> (y: f32[N]) {\n    for tile y[i: B] { y[i] = x[i] + f32(n) + f32(m) + f32(pos) }\n}\n")
+listed = json.loads(run("check", "integers.tile", "--json").stdout)["kernels"][0]["launch_checks"]
+report("scalars without bounds are no launch checks", None if listed == ["0 <= pos <= N"] else str(listed))
+for n, m in (("2147483648", "0"), ("-2147483649", "0"), ("0", "-1"), ("0", "4294967296")):
+    expect(f"n = {n}, m = {m}", run("run", "integers.tile", "--shape", "N=4", "--arg", "x=iota", "--arg", f"n={n}", "--arg", f"m={m}", "--arg", "pos=1"), 1, "E0602")
+
 # --- the kernels that come with tilec: proved, and nothing left to launch but what is written here ---
 LAUNCH_CHECKS = {
     "argmax_part": ["where S == floor((N + 4095) / 4096)"],
