@@ -40,7 +40,7 @@ program := $(if $(wildcard src/main.c),$(BUILD)/tilec)
 # A sub-make uses every core, unless this make was given a number of its own.
 parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: all compile unit values mutation mutate run test asan asan-unit fuzz fuzz-programs measure reproduce verify install check-format clean force
+.PHONY: all compile unit values mutation mutate run test exhaustive asan asan-unit fuzz fuzz-programs measure reproduce verify install check-format clean force
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
@@ -117,6 +117,10 @@ asan-unit:
 
 asan: asan-unit
 	@BUILD='$(BUILD)' scripts/test.sh asan
+
+# The functions of tilec's own arithmetic over all 2^32 floats: minutes on every core.
+exhaustive: $(BUILD)/unit/test_math
+	TILEC_EXHAUSTIVE=all $(BUILD)/unit/test_math
 
 # Each fuzz program defines LLVMFuzzerTestOneInput; its corpus grows in $(BUILD)/fuzz/corpus.
 fuzz:

@@ -236,6 +236,18 @@ static void recipes_fit_their_types(void **state) {
         last = last || ids[i] == 36;
     }
     assert_true(last);
+    for (int r = 0; r < RECIPE_COUNT; r++) /* distinct as long as there are enough values, whatever the recipe but zeros */
+        for (int bound = 1; bound <= 300; bound += 13) {
+            int32_t distinct[300];
+            bool seen[300] = {false}, sorted = true;
+            recipe_fill_distinct((recipe_kind)r, 9, bound, bound, distinct);
+            for (int i = 0; i < bound && r != RECIPE_ZEROS; i++) {
+                assert_true(distinct[i] >= 0 && distinct[i] < bound && !seen[distinct[i]]);
+                seen[distinct[i]] = true;
+                sorted = sorted && distinct[i] == i;
+            }
+            assert_true(r != RECIPE_RANDOM || bound < 10 || !sorted);
+        }
     recipe_fill(RECIPE_POSITIVE, 5, ELEMENT_F16, 0, COUNT, h);
     recipe_fill(RECIPE_POSITIVE, 5, ELEMENT_F16, 0, COUNT, again);
     assert_memory_equal(h, again, sizeof *h * COUNT);
