@@ -242,7 +242,7 @@ for name, words, status in [
         report(f"JSON of {name}", f"{e}: {result.stdout[:400]}{result.stderr[:400]}")
 
 # --- an i32 or u32 has its type's own bounds, which are no condition of the kernel's; a launch passes no other all the same ---
-with open("integers.tile", "w", encoding="utf-8") as f:
+with open(path("integers.tile"), "w", encoding="utf-8") as f:
     f.write("kernel k(x: f32[N], n: i32, m: u32, pos: 0..N) -> (y: f32[N]) {\n    for tile y[i: B] { y[i] = x[i] + f32(n) + f32(m) + f32(pos) }\n}\n")
 listed = json.loads(run("check", "integers.tile", "--json").stdout)["kernels"][0]["launch_checks"]
 report("scalars without bounds are no launch checks", None if listed == ["0 <= pos <= N"] else str(listed))
