@@ -207,6 +207,9 @@ static void test_uncertain_barriers(void **state)
          "if_value lt(x[0], 1:f32) { store s[l] <- x[l] barrier block orders shared store y[l] <- s[7 - l] } else { store y[l] <- x[l] } }", true},
         {"kernel k { symbol N, M task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[8] shared s: f32[8]\n"
          "store y[l] <- x[l] if N * M <= 4 { store s[l] <- x[l] barrier block orders shared let v: f32 = s[7 - l] } }", true},
+        {"kernel k { symbol N task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[1] register v: f32[]\n"
+         "store v[] <- x[l] for m in 0 .. 3 unroll { store v[] <- add(v[], shuffle_xor(v[], shl(1:index, index(m)))) }\n"
+         "if l == 0 { store y[0] <- v[] } }", true},
     };
     for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
         arena *a = arena_new();
