@@ -45,11 +45,6 @@ static bool run_specialise(pipeline_state *s) {
 
 /* l: Tile IR to a launch plan of Kernel IR. */
 static bool run_lower(pipeline_state *s) {
-    const target_limits *limits = s->options->target->limits();
-    if (limits->has_lanes) {
-        diag_error(s->diags, "E0511", s->out->source->span, "lowering for target %s is not built yet", s->options->target->name);
-        return false;
-    }
     return lower_kernel(s->arena, s->out->tiles, s->options->target->machine(), &s->out->lowered, s->diags);
 }
 
@@ -59,6 +54,25 @@ static bool run_simplify(pipeline_state *s) {
     for (int i = 0; i < plan->variants.count; i++)
         kernel_simplify(plan->variants.at[i].kernel);
     return true;
+}
+
+/* g: what the target lacks is rewritten; what is proved afterwards is what runs. */
+static bool run_legalize(pipeline_state *s) {
+    const legal_table *table = s->options->target->legal;
+    launch_plan *plan = s->out->lowered.plan;
+    bool good = true;
+    for (int i = 0; table && i < plan->variants.count; i++) {
+        legal_routes routes = {0};
+        good = kernel_legalize(plan->variants.at[i].kernel, table, &routes, s->diags) && good;
+        for (int j = 0; j < routes.count; j++) {
+            bool known = false;
+            for (int r = 0; r < s->out->lowered.routes.count; r++)
+                known = known || strcmp(s->out->lowered.routes.at[r], routes.at[j]) == 0;
+            if (!known)
+                VEC_PUSH(s->arena, s->out->lowered.routes, routes.at[j]);
+        }
+    }
+    return good;
 }
 
 /* v: the one door: only a proved plan goes on. */
@@ -84,6 +98,7 @@ const pass pipeline[] = {
     {'s', "specialise", "statics and tile sizes become constants", run_specialise, check_tiles, print_tiles},
     {'l', "lower", "Tile IR to a launch plan of Kernel IR", run_lower, check_plan, print_plan},
     {'z', "simplify", "dead code and trivial loops go", run_simplify, check_plan, print_plan},
+    {'g', "legalize", "what the target lacks becomes what it has", run_legalize, check_plan, print_plan},
     {'v', "prove", "every property of the plan is judged", run_prove, NULL, print_proof},
     {'e', "emit", "the proved plan as the target's text", run_emit, NULL, print_text},
 };

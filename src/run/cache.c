@@ -109,14 +109,9 @@ static bool write_all(int fd, const void *bytes, size_t length) {
     return true;
 }
 
-/* Puts the object into the cache under its final name. False, with errno, when the folder can't take it. */
-static bool publish(const char *directory, const char *final, const char *object, const char *description) {
-    size_t object_bytes, description_bytes = strlen(description);
-    char *bytes = read_all(object, &object_bytes);
-    if (!bytes) {
-        errno = EIO;
-        return false;
-    }
+/* Puts an object (heap memory, taken) into the cache under its final name. False, with errno, when the folder can't take it. */
+static bool publish_bytes(const char *directory, const char *final, char *bytes, size_t object_bytes, const char *description) {
+    size_t description_bytes = strlen(description);
     size_t rest = object_bytes + description_bytes, length = rest + sizeof(footer);
     char *entry = realloc(bytes, length);
     if (!entry) {
@@ -151,6 +146,72 @@ static bool publish(const char *directory, const char *final, const char *object
     free(entry);
     errno = error;
     return ok;
+}
+
+static bool publish(const char *directory, const char *final, const char *object, const char *description) {
+    size_t object_bytes;
+    char *bytes = read_all(object, &object_bytes);
+    if (!bytes) {
+        errno = EIO;
+        return false;
+    }
+    return publish_bytes(directory, final, bytes, object_bytes, description);
+}
+
+/* A folder without room costs a warning, nothing else. */
+static void warn_unkept(const char *directory, diag_list *diags) {
+    const char *why = !directory ? "no folder" : strerror(errno);
+    diag *g = diag_warning(diags, "E0844", (source_span){0}, "compiled code cannot be kept in the cache%s%s: %s", directory ? " " : "",
+                           directory ? directory : "", why);
+    diag_note(diags, g, "it will be compiled again next time; set TILEC_CACHE to a folder that can be written");
+}
+
+/* DIRECTORY/KEY.bin; NULL without a folder. */
+static char *binary_path(const char *identity, const char *text) {
+    char *directory = cache_directory(), key[HASH_DIGITS + 1];
+    text_buffer all = {0}, path = {0};
+    if (!directory)
+        return NULL;
+    text_add(&all, "%s\n", identity);
+    text_add_bytes(&all, text, strlen(text));
+    hash_bytes(text_get(&all), all.length, key);
+    text_add(&path, "%s/%s.bin", directory, key);
+    text_free(&all);
+    free(directory);
+    return path.text;
+}
+
+unsigned char *cache_find_binary(const char *identity, const char *text, size_t *length) {
+    char *path = binary_path(identity, text);
+    footer f;
+    char *bytes = path ? read_all(path, length) : NULL;
+    if (bytes && entry_valid(bytes, *length, &f)) {
+        utimensat(AT_FDCWD, path, NULL, 0);
+        *length = f.object_bytes;
+    } else {
+        free(bytes);
+        bytes = NULL;
+    }
+    free(path);
+    return (unsigned char *)bytes;
+}
+
+void cache_keep_binary(const char *identity, const char *text, const char *description, const void *bytes, size_t length, diag_list *diags) {
+    char *path = binary_path(identity, text), *directory = cache_directory(), *copy = malloc(length + 1);
+    text_buffer full = {0};
+    text_add(&full, "%s\n%s", description, identity);
+    bool kept = path && directory && copy;
+    if (kept) {
+        memcpy(copy, bytes, length);
+        kept = publish_bytes(directory, path, copy, length, text_get(&full));
+        copy = NULL;
+    }
+    if (!kept)
+        warn_unkept(directory, diags);
+    text_free(&full);
+    free(copy);
+    free(path);
+    free(directory);
 }
 
 char *cache_compile(const char *text, const char *description, bool *was_hit, diag_list *diags) {
@@ -189,10 +250,7 @@ char *cache_compile(const char *text, const char *description, bool *was_hit, di
         final = NULL;
         compiler_remove_folder(work);
     } else if (object) {
-        const char *why = !directory ? "no folder" : strerror(errno);
-        diag *g = diag_warning(diags, "E0844", (source_span){0}, "compiled code cannot be kept in the cache%s%s: %s",
-                               directory ? " " : "", directory ? directory : "", why);
-        diag_note(diags, g, "it will be compiled again next time; set TILEC_CACHE to a folder that can be written");
+        warn_unkept(directory, diags);
         result = object;
         object = NULL;
         compiler_remove_at_exit(work);
@@ -208,8 +266,7 @@ char *cache_compile(const char *text, const char *description, bool *was_hit, di
 }
 
 static bool is_entry_name(const char *name) {
-    return strlen(name) == HASH_DIGITS + 3 && strspn(name, "0123456789abcdef") == HASH_DIGITS &&
-           !strcmp(name + HASH_DIGITS, ".so");
+    return strspn(name, "0123456789abcdef") == HASH_DIGITS && (!strcmp(name + HASH_DIGITS, ".so") || !strcmp(name + HASH_DIGITS, ".bin"));
 }
 
 static int by_use(const void *x, const void *y) {
@@ -241,6 +298,7 @@ int cache_list(cache_entry **out) {
             cache_entry *entry = &(*out)[count++];
             *entry = (cache_entry){.bytes = s.st_size, .used_at = s.st_mtime};
             memcpy(entry->key, e->d_name, HASH_DIGITS);
+            entry->is_binary = !strcmp(e->d_name + HASH_DIGITS, ".bin");
             size_t length;
             footer f;
             char *bytes = read_all(path, &length);
@@ -284,7 +342,7 @@ int cache_prune(int64_t keep_bytes) {
     for (int i = 0; i < count && directory; i++) {
         if (total > keep_bytes) {
             text_buffer path = {0};
-            text_add(&path, "%s/%s.so", directory, entries[i].key);
+            text_add(&path, "%s/%s.%s", directory, entries[i].key, entries[i].is_binary ? "bin" : "so");
             if (!unlink(path.text)) {
                 total -= entries[i].bytes;
                 gone++;

@@ -193,25 +193,6 @@ static void run_tasks(void *context, int worker, int64_t first, int64_t last) {
     j->entry(j->arrays, j->integers, j->floats, first, last, j->scratch[worker]);
 }
 
-static bool count_tasks(const launch_plan *plan, const kernel_ir *k, const int64_t *integers, int64_t *tasks, diag_list *diags) {
-    const kernel_level *level = k->levels.count ? &k->levels.at[0] : NULL;
-    *tasks = 1;
-    bool none = false, fits = true;
-    for (int i = 0; level && i < level->rank; i++) {
-        int64_t extent;
-        fits = fits && launch_evaluate(k, level->extents[i], integers, &extent);
-        if (!fits)
-            break;
-        none = none || extent <= 0;
-        fits = none || !__builtin_mul_overflow(*tasks, extent, tasks);
-    }
-    if (none)
-        *tasks = 0;
-    if (!fits && !none)
-        diag_error(diags, "E0609", k->span, "%s: more tasks than can be counted", plan->name);
-    return fits || none;
-}
-
 static bool grow_scratch(device *d, int64_t bytes, diag_list *diags) {
     if (bytes <= d->scratch_bytes)
         return true;
@@ -234,7 +215,7 @@ bool cpu_launch(device *d, device_kernel *k, void *const *arrays, const int64_t 
         return false;
     const kernel_ir *ir = k->plan->variants.at[variant].kernel;
     int64_t tasks, bytes = kernel_private_bytes(ir);
-    if (!count_tasks(k->plan, ir, integers, &tasks, diags))
+    if (!launch_task_count(k->plan, variant, integers, &tasks, diags))
         return false;
     pthread_mutex_lock(&d->lock);
     bool ok = grow_scratch(d, bytes > 0 ? bytes : 64, diags);

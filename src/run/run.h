@@ -35,18 +35,29 @@ const runtime *runtime_find(const char *device_name, int *index, diag_list *diag
 
 /* The plan's launch checks, on host-visible memory (runtimes share it). */
 bool launch_checks(const launch_plan *p, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags);
+/* The same for arrays in a device's memory: `handles` name them (equal handles overlap), `data` holds host copies of those that launch_data_bytes
+ * asks for; the others may be NULL. */
+bool launch_checks_elsewhere(const launch_plan *p, void *const *handles, void *const *data, const int64_t *integers, const float *floats,
+                             diag_list *diags);
+/* Bytes of the array at `position` that some check looks at; 0 when none does. */
+int64_t launch_data_bytes(const launch_plan *p, int position, const int64_t *integers);
+/* How many tasks a launch has; false with E0609. */
+bool launch_task_count(const launch_plan *p, int variant, const int64_t *integers, int64_t *tasks, diag_list *diags);
 /* Which variant holds; -1 with a diagnostic when none. */
 int launch_variant(const launch_plan *p, const int64_t *integers, diag_list *diags);
 /* Evaluates an expression over a kernel's launch values (integers as target.h orders them). */
 bool launch_evaluate(const kernel_ir *k, const index_expr *x, const int64_t *integers, int64_t *value);
 
 /* --- the cache of compiled code (cache.c): key = hash of everything that could change it; entries appear by atomic rename --- */
-typedef struct cache_entry { char key[33]; char *description; int64_t bytes; int64_t used_at; } cache_entry;
+typedef struct cache_entry { char key[33]; char *description; int64_t bytes; int64_t used_at; bool is_binary; /* a driver's; not the C compiler's */ } cache_entry;
 /* The directory: $TILEC_CACHE, else $XDG_CACHE_HOME/tilec, else ~/.cache/tilec; made when missing. NULL (heap text otherwise) when it can't be used. */
 char *cache_directory(void);
 /* Path of the shared object for `text` compiled with `command`; compiles when missing or corrupt. Heap text; NULL with a diagnostic.
  * Without a usable cache directory the object is made in a temporary directory and a warning is added. */
 char *cache_compile(const char *text, const char *description, bool *was_hit, diag_list *diags);
+/* Binaries that a driver made of `text`; `identity`: everything else that can change them. NULL when there is none; heap memory. */
+unsigned char *cache_find_binary(const char *identity, const char *text, size_t *length);
+void cache_keep_binary(const char *identity, const char *text, const char *description, const void *bytes, size_t length, diag_list *diags);
 int cache_list(cache_entry **out); /* heap array */
 int cache_prune(int64_t keep_bytes); /* oldest first; how many went */
 int64_t compiler_calls(void);      /* how often this process ran the compiler (tests count it) */

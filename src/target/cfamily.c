@@ -188,7 +188,7 @@ void cfamily_begin(cfamily *p, const kernel_ir *k) {
         known->in_registers = a->space == SPACE_REGISTER && !a->view_of && cells >= 0 && cells <= REGISTER_CELLS_LIMIT;
         if (a->view_of)
             p->arrays[root_array(a)->id].in_registers = false;
-        if (a->space == SPACE_SHARED)
+        if (a->space == SPACE_SHARED && !p->dialect->has_lanes)
             cfamily_refuse(p, a->span, "shared memory (array `%s`)", a->name);
         if (a->space != SPACE_PRIVATE || a->view_of)
             continue;
@@ -351,7 +351,10 @@ void cfamily_block(cfamily *p, const kernel_block *b) {
             if (block_prints(p, b))
                 print_comment(p, s->name);
             break;
-        default: cfamily_refuse(p, s->span, "`%s`", kernel_stmt_names[s->kind]); break;
+        default:
+            if (!p->dialect->statement || !p->dialect->statement(p, s))
+                cfamily_refuse(p, s->span, "`%s`", kernel_stmt_names[s->kind]);
+            break;
         }
     }
 }

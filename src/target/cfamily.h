@@ -76,6 +76,18 @@ typedef struct cfamily_dialect {
     const char *(*helper)(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes); /* its name */
     text_expr (*constant)(cfamily *p, element_type t, double number);                                  /* a scalar literal */
     text_expr (*value)(cfamily *p, const kernel_value *v); /* ops with operands; refuses what it lacks */
+    const char *nan, *infinity, *least_i32;                /* literals */
+    const char *vector_open, *vector_close; /* around the lanes of a written-out vector, behind its type in parentheses: "{", "}" */
+    const char *function_head;              /* in front of a function of the prelude: "INLINE " */
+    bool cast_keeps_bits;                   /* a cast between vector types of one size keeps the bits */
+    /* The rest may be NULL. */
+    const char *(*lane)(cfamily *p, const char *vector, int lane);         /* one lane of a named vector; NULL: v[2] */
+    bool (*statement)(cfamily *p, const kernel_stmt *s);                   /* barriers and the like; false: it has no form */
+    /* A vector access that is not to a register: whole text of the load, and of the store without `;`. `stride` NULL: contiguous; `active`
+     * NULL: every lane. NULL: by helpers. */
+    const char *(*load)(cfamily *p, const kernel_access *access, const char *stride, const char *active);
+    const char *(*store)(cfamily *p, const kernel_access *access, const char *stride, const char *active, const char *value);
+    bool has_lanes;                                                        /* levels below the task, and shared memory */
 } cfamily_dialect;
 
 /* What is known of an array while a kernel is printed. */
@@ -122,6 +134,7 @@ struct cfamily {
     const char *suffix;      /* of names made inside unrolled loops: "_2_0" */
     const char *break_label; /* where BREAK goes: past an unrolled loop; NULL: a plain break */
     bool label_used;
+    const kernel_array *accessed; /* while a block format is read: of which array */
 };
 
 /* ---- cfamily.c ---- */
@@ -151,6 +164,7 @@ text_expr cfamily_cond(cfamily *p, const cond *c);
 const char *cfamily_index_text(cfamily *p, index_expr *x);
 int64_t cfamily_multiple(cfamily *p, const index_expr *x);                     /* a divisor of x; 0 when x is 0 */
 const char *cfamily_offset(cfamily *p, const kernel_access *access, int lane); /* element offset of that lane, as text */
+int64_t cfamily_offset_multiple(cfamily *p, const kernel_access *access);      /* a divisor of lane 0's offset, before a swizzle; 0 when it is 0 */
 /* How the lanes of an access lie in memory: 1 contiguous, another constant or a text stride, or 0 when neither. */
 bool cfamily_contiguous(cfamily *p, const kernel_access *access);
 const char *cfamily_stride(cfamily *p, const kernel_access *access);    /* NULL when lanes do not lie at equal distances */
@@ -163,14 +177,21 @@ text_expr cfamily_statement_value(cfamily *p, const kernel_value *v);
 void cfamily_store(cfamily *p, const kernel_access *access, const kernel_value *v);
 const char *cfamily_call(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes, const char *format, ...)
     PRINTF_LIKE(6, 7);
+const char *cfamily_zero(cfamily *p, element_type t, int lanes);
 bool cfamily_is_number(const kernel_value *v);                     /* known not to be NaN */
 const char *cfamily_cell(cfamily *p, const kernel_access *access); /* the variable of a cell kept in registers */
+
+/* ---- cfamily_operation.c ---- */
+text_expr cfamily_operation(cfamily *p, const kernel_value *v); /* the usual `value` of a dialect */
+text_expr cfamily_constant(cfamily *p, element_type t, double number); /* the usual `constant` */
+
+/* ---- cfamily_math.c ---- */
+const char *cfamily_math(cfamily *p, kernel_op op, int lanes); /* exp, log, ...: printed from kernel/math.c; the function's name */
 
 /* ---- c_helpers.c ---- */
 const char *c_register_type(cfamily *p, element_type t, int lanes);
 const char *c_storage_type(element_type t);
 const char *c_helper(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes);
-const char *c_math(cfamily *p, kernel_op op, int lanes); /* exp, log, ...: printed from kernel/math.c */
 const char *c_type_tag(element_type t);                  /* "f32": how types stand in names */
 
 /* ---- c.c ---- */

@@ -18,12 +18,31 @@ static const char *const reserved[] = {
     "using",     "vector",    "vertex",      "virtual",  "void",      "volatile",  "wchar_t",   "while",     "xor",
     "arrays",    "integers",  "floats",      "first",    "last",      "scratch",   "task",      "index_min", "index_max",
     "floor_div", "floor_mod", "swizzle",     "signbit",  "isnan",     "exp",       "log",       "tanh",      "erf",
-    "sin",       "cos",       "sqrt",        "abs",      "malloc",    "free",      "memcpy"};
+    "sin",       "cos",       "sqrt",        "abs",      "malloc",    "free",      "memcpy",    "min",       "max",
+    "select",    "fma",       "all",         "any",      "fabs",      "floor",     "rint",      "fmin",      "fmax",
+    "barrier",   "isnan",     "NAN",         "INFINITY", "INT_MIN",   "uchar",     "ushort",    "ulong",     "image2d_t",
+    "sampler_t", "event_t",   "pipe",        "uniform",  "half",      "ptr_t",     "thread_number", "task_number",
+    "first_task", "threadIdx", "blockIdx",   "blockDim", "gridDim",   "warpSize",  "metal",     "simd",      "asm"};
+
+/* float4, uint8, ..: vector types of OpenCL C, CUDA and Metal; vload4, as_int, convert_float: functions of theirs. */
+static bool is_vector_word(const char *name) {
+    static const char *const stems[] = {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double", "half", "bool"};
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+        size_t n = strlen(stems[i]);
+        if (!strncmp(name, stems[i], n) && (!strcmp(name + n, "2") || !strcmp(name + n, "3") || !strcmp(name + n, "4") ||
+                                            !strcmp(name + n, "8") || !strcmp(name + n, "16")))
+            return true;
+    }
+    return !strncmp(name, "as_", 3) || !strncmp(name, "convert_", 8) || !strncmp(name, "vload", 5) || !strncmp(name, "vstore", 6) ||
+           !strncmp(name, "get_", 4);
+}
 
 static bool is_reserved(const char *name) {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (!strcmp(name, reserved[i]))
             return true;
+    if (is_vector_word(name))
+        return true;
     /* f32_.., i8x16_..: types and helpers of ours. */
     const char *s = name;
     if (!strncmp(s, "bf", 2) || !strncmp(s, "q4_0", 4) || !strncmp(s, "q8_0", 4) || !strncmp(s, "e4m3", 4) ||

@@ -26,10 +26,10 @@ bool cfamily_is_number(const kernel_value *v) {
     return v->op == KERNEL_CONST && !isnan(v->number);
 }
 
-static const char *zero(cfamily *p, element_type t, int lanes) {
+const char *cfamily_zero(cfamily *p, element_type t, int lanes) {
     if (lanes == 1)
         return t == ELEMENT_BOOL ? "false" : p->dialect->constant(p, t, 0).text;
-    return arena_printf(p->arena, "(%s){0}", p->dialect->register_type(p, t, lanes));
+    return arena_printf(p->arena, "(%s)%s0%s", p->dialect->register_type(p, t, lanes), p->dialect->vector_open, p->dialect->vector_close);
 }
 
 static bool is_block_format(element_type t) {
@@ -80,7 +80,7 @@ static text_expr scalar_place(cfamily *p, const kernel_access *access, int lane)
 static text_expr lane_list(cfamily *p, const kernel_access *access) {
     text_buffer b = {0};
     element_type t = access->array->element;
-    text_add(&b, "(%s){", p->dialect->register_type(p, t, access->lanes));
+    text_add(&b, "(%s)%s", p->dialect->register_type(p, t, access->lanes), p->dialect->vector_open);
     for (int l = 0; l < access->lanes; l++) {
         const char *place = cfamily_wrap(p, scalar_place(p, access, l), PRECEDENCE_UNARY);
         text_add(&b, "%s", l ? ", " : "");
@@ -90,7 +90,7 @@ static text_expr lane_list(cfamily *p, const kernel_access *access) {
         if (access->active)
             text_add(&b, " : 0");
     }
-    text_add(&b, "}");
+    text_add(&b, "%s", p->dialect->vector_close);
     text_expr e = primary(arena_strdup(p->arena, text_get(&b)));
     text_free(&b);
     return e;
@@ -103,13 +103,14 @@ static text_expr load(cfamily *p, const kernel_access *access) {
     int lanes = access->lanes;
     const char *active = access->active ? cfamily_index_text(p, access->active) : NULL;
     known->used = true;
+    p->accessed = a;
     if (a->space == SPACE_REGISTER && (known->in_registers || access->vector_dim < 0)) {
         const char *cell = known->in_registers ? cfamily_cell(p, access)
                                                : arena_printf(p->arena, "%s[%s]", known->name, cfamily_offset(p, access, 0));
         if (!active)
             return primary(cell);
         if (lanes > 1)
-            return primary(cfamily_call(p, HELPER_PREFIX_SELECT, t, t, lanes, "%s, %s, %s", active, cell, zero(p, t, lanes)));
+            return primary(cfamily_call(p, HELPER_PREFIX_SELECT, t, t, lanes, "%s, %s, %s", active, cell, cfamily_zero(p, t, lanes)));
     }
     if (lanes == 1) {
         text_expr e = known->in_registers ? primary(cfamily_cell(p, access)) : scalar_place(p, access, 0);
@@ -117,7 +118,7 @@ static text_expr load(cfamily *p, const kernel_access *access) {
             return e;
         return (text_expr){arena_printf(p->arena, "%s > 0 ? %s : %s",
                                         cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD),
-                                        cfamily_wrap(p, e, PRECEDENCE_UNARY), zero(p, t, 1)),
+                                        cfamily_wrap(p, e, PRECEDENCE_UNARY), cfamily_zero(p, t, 1)),
                            PRECEDENCE_CONDITIONAL};
     }
     if (is_block_format(t)) {
@@ -130,10 +131,14 @@ static text_expr load(cfamily *p, const kernel_access *access) {
         if (!active)
             return primary(whole);
         return primary(cfamily_call(p, HELPER_PREFIX_SELECT, t, t, lanes, "%s, %s > 0 ? %s : %s, %s", active,
-                                    cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), whole, zero(p, t, lanes),
-                                    zero(p, t, lanes)));
+                                    cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), whole, cfamily_zero(p, t, lanes),
+                                    cfamily_zero(p, t, lanes)));
     }
     const char *place = arena_printf(p->arena, "&%s[%s]", known->name, cfamily_offset(p, access, 0));
+    if (p->dialect->load) {
+        const char *stride = cfamily_contiguous(p, access) ? NULL : cfamily_stride(p, access);
+        return !stride && !cfamily_contiguous(p, access) ? lane_list(p, access) : primary(p->dialect->load(p, access, stride, active));
+    }
     if (cfamily_contiguous(p, access))
         return primary(active ? cfamily_call(p, HELPER_LOAD_FIRST, t, t, lanes, "%s, %s", place, active)
                               : cfamily_call(p, HELPER_LOAD, t, t, lanes, "%s", place));
@@ -174,7 +179,9 @@ void cfamily_store(cfamily *p, const kernel_access *access, const kernel_value *
     }
     const char *place = arena_printf(p->arena, "&%s[%s]", known->name, cfamily_offset(p, access, 0));
     const char *stride = cfamily_contiguous(p, access) ? NULL : cfamily_stride(p, access);
-    if (cfamily_contiguous(p, access)) {
+    if (p->dialect->store && (stride || cfamily_contiguous(p, access))) {
+        cfamily_line(p, "%s;", p->dialect->store(p, access, stride, active, value));
+    } else if (cfamily_contiguous(p, access)) {
         cfamily_line(p, "%s;",
                      active ? cfamily_call(p, HELPER_STORE_FIRST, t, t, lanes, "%s, %s, %s", place, value, active)
                             : cfamily_call(p, HELPER_STORE, t, t, lanes, "%s, %s", place, value));
@@ -189,7 +196,8 @@ void cfamily_store(cfamily *p, const kernel_access *access, const kernel_value *
         for (int l = 0; l < lanes; l++) {
             if (active)
                 cfamily_line(p, "if (%s > %d)", cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), l);
-            cfamily_line(p, "%s%s[%s] = %s[%d]%s;", active ? "    " : "", known->name, cfamily_offset(p, access, l), name, l,
+            const char *one = p->dialect->lane ? p->dialect->lane(p, name, l) : arena_printf(p->arena, "%s[%d]", name, l);
+            cfamily_line(p, "%s%s[%s] = %s%s;", active ? "    " : "", known->name, cfamily_offset(p, access, l), one,
                          t == ELEMENT_BOOL ? " & 1" : "");
         }
     }

@@ -1,9 +1,10 @@
 #include "target/target.h"
 #include "target/c_plan.h"
+#include "target/gpu_plan.h"
 #include <string.h>
 
 const target target_table[] = {
-#define TARGET(name, title, machine, limits, emit, build) {name, title, machine, limits, emit, build},
+#define TARGET(name, title, machine, limits, legal, emit, build) {name, title, machine, limits, legal, emit, build},
 #include "target/target.def"
 #undef TARGET
 };

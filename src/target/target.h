@@ -1,6 +1,7 @@
 /* Targets: a row each in target.def; text comes only from a proved plan. */
 #ifndef TILEC_TARGET_TARGET_H
 #define TILEC_TARGET_TARGET_H
+#include "kernel/legalize.h"
 #include "prove/prove.h"
 #include "schedule/schedule.h"
 
@@ -8,6 +9,7 @@ typedef struct target {
     const char *name, *title;
     const machine_model *(*machine)(void); /* of this computer where it can be probed, else a generic one */
     const target_limits *(*limits)(void);
+    const legal_table *legal; /* what kernels are rewritten to before they are proved; NULL: they are lowered to what the target has */
     /* The device code that the runtime compiles and loads. */
     bool (*emit)(const proved_plan *p, text_buffer *out, diag_list *diags);
     /* `tilec build`: writes self-contained files into `directory` (each written whole or not at all). */

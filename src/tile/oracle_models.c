@@ -16,6 +16,21 @@ static const arithmetic_model models[] = {
      .flushes_subnormals = false,
      .smallest = 0x1p-149,
      .fused_products = false},
+    /* As emitted C: the same functions by the same operations, each rounding by itself. Division and square root are correctly rounded where the
+     * device can (-cl-fp32-correctly-rounded-divide-sqrt; run/opencl.c refuses kernels that divide where it cannot). */
+    {.target = "opencl",
+     .unit = 0x1p-24,
+     .divide = 0x1p-24,
+     .exp_ulp = 0.71,
+     .log_ulp = 0.69,
+     .tanh_ulp = 1.2,
+     .erf_ulp = 0.62,
+     .sin_ulp = 1.38,
+     .cos_ulp = 1.41,
+     .rsqrt_ulp = 0.76,
+     .flushes_subnormals = false,
+     .smallest = 0x1p-149,
+     .fused_products = false},
 };
 
 const arithmetic_model *arithmetic_model_find(const char *target) {

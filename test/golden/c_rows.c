@@ -141,8 +141,8 @@ INLINE f32x16 f32x16_sin(f32x16 x)
     const f32x16 r1 = f32x16_fma(n, f32x16_splat(-1.57079637f), a);
     const f32x16 near = f32x16_fma(n, f32x16_splat(1.71512451e-15f), f32x16_fma(n, f32x16_splat(4.37113883e-08f), r1));
     const i32x16 is_near = a < 65536.0f;
-    u32x16 far_turns = {0};
-    f32x16 far = {0};
+    u32x16 far_turns = (u32x16){0};
+    f32x16 far = (f32x16){0};
     if (!i32x16_all(is_near)) {
         const u32x16 w = (u32x16)a;
         const u32x16 m = (w & 0x7fffffu) | 0x800000u;

@@ -1,0 +1,29 @@
+/* What the files of legalisation share. Private to kernel/. */
+#ifndef TILEC_KERNEL_LEGALIZE_PARTS_H
+#define TILEC_KERNEL_LEGALIZE_PARTS_H
+#include "kernel/legalize.h"
+
+typedef struct legalizer {
+    kernel_ir *kernel;
+    const legal_table *table;
+    legal_routes *routes;
+    diag_list *diags;
+    bool failed;
+    bool divergent;                 /* not every thread of the block reaches this place */
+    int shuffles;                   /* emitted so far */
+    int turn;                       /* which cells the next group of shuffles uses: two groups in a row need one barrier each, not two */
+    kernel_stmt *group;             /* the barrier of the last group while another shuffle may still join it */
+    VEC(const index_var *) varying; /* integers that may differ between threads of a block */
+    VEC(const kernel_value *) done; /* values of the current statement */
+    kernel_array *cells[2][ELEMENT_COUNT];            /* [turn]: what shuffles exchange, one cell a lane */
+    kernel_array *parts[ELEMENT_COUNT], *few[ELEMENT_COUNT]; /* of reductions: one cell a lane, and what a few lanes made of them */
+} legalizer;
+
+bool legalize_refuse(legalizer *l, source_span span, const char *what, ...) PRINTF_LIKE(3, 4); /* E0552; returns false */
+void legalize_route(legalizer *l, const char *format, ...) PRINTF_LIKE(2, 3);                  /* each text once */
+
+/* ---- legalize_subgroup.c ---- */
+/* Turns the exchange v (operands rewritten) into a load; the statements that fill and order shared memory are appended to `before`. */
+void legalize_exchange(legalizer *l, kernel_value *v, kernel_block *before);
+void legalize_barrier(legalizer *l, kernel_block *b, source_span span); /* of the block, for shared memory */
+#endif

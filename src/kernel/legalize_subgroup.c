@@ -1,0 +1,250 @@
+/* Exchanges between the lanes of a subgroup on targets without subgroups: through shared memory, behind barriers of the block. */
+#include "kernel/legalize_parts.h"
+#include <string.h>
+
+static const kernel_level *level_of(const kernel_ir *k, level_kind kind) {
+    for (int i = 0; i < k->levels.count; i++)
+        if (k->levels.at[i].kind == kind)
+            return &k->levels.at[i];
+    return NULL;
+}
+
+static int64_t extent_of(const kernel_level *level, int d) {
+    int64_t extent = 1;
+    ix_is_const(level->extents[d], &extent);
+    return extent;
+}
+
+static int64_t lane_count(const kernel_ir *k) {
+    const kernel_level *lanes = level_of(k, LEVEL_LANE);
+    int64_t count = 1;
+    for (int d = 0; lanes && d < lanes->rank; d++)
+        count *= extent_of(lanes, d);
+    return count;
+}
+
+/* The number of this lane within its subgroup: row-major over the lane ids. */
+static index_expr *flat_lane(const kernel_ir *k) {
+    arena *a = k->arena;
+    const kernel_level *lanes = level_of(k, LEVEL_LANE);
+    index_expr *flat = ix_const(a, 0);
+    for (int d = 0; lanes && d < lanes->rank; d++)
+        flat = ix_add(a, ix_mul(a, flat, ix_const(a, extent_of(lanes, d))), ix_var(a, lanes->ids[d]));
+    return flat;
+}
+
+/* One index for each id of the levels between the task and the lane, then `last` (NULL: none): which subgroup of the block. */
+static void subgroup_place(const kernel_ir *k, index_expr *last, index_expr **at) {
+    int rank = 0;
+    for (int i = 0; i < k->levels.count; i++) {
+        const kernel_level *level = &k->levels.at[i];
+        for (int d = 0; level->kind != LEVEL_TASK && level->kind != LEVEL_LANE && d < level->rank; d++)
+            at[rank++] = ix_var(k->arena, level->ids[d]);
+    }
+    if (last)
+        at[rank++] = last;
+}
+
+static kernel_array *exchange_array(legalizer *l, const char *name, element_type t, int64_t lanes) {
+    kernel_ir *k = l->kernel;
+    index_expr *dims[64];
+    int rank = 0;
+    for (int i = 0; i < k->levels.count; i++) {
+        const kernel_level *level = &k->levels.at[i];
+        for (int d = 0; level->kind != LEVEL_TASK && level->kind != LEVEL_LANE && d < level->rank; d++)
+            dims[rank++] = level->extents[d];
+    }
+    dims[rank++] = ix_const(k->arena, lanes);
+    const char *unique = name;
+    for (int i = 2, taken = 1; taken; i++) {
+        taken = 0;
+        for (int j = 0; j < k->arrays.count && !taken; j++)
+            taken = !strcmp(k->arrays.at[j]->name, unique);
+        if (taken)
+            unique = arena_printf(k->arena, "%s_%d", name, i);
+    }
+    kernel_array *array = kernel_add_array(k, unique, SPACE_SHARED, USE_LOCAL, t, rank, dims);
+    array->span = k->span;
+    return array;
+}
+
+static kernel_access lane_cell(legalizer *l, kernel_array *array, index_expr *lane) {
+    index_expr *at[64];
+    subgroup_place(l->kernel, lane, at);
+    return kernel_at(l->kernel, array, at);
+}
+
+void legalize_barrier(legalizer *l, kernel_block *b, source_span span) {
+    kernel_stmt *s = kernel_append(l->kernel, b, KSTMT_BARRIER, span);
+    s->scope = LEVEL_BLOCK;
+    s->spaces = 1u << SPACE_SHARED;
+}
+
+/* cells[lane], cells[lane + step], ... (count of them, a power of two) combined pairwise, halves first. */
+static kernel_value *combined(legalizer *l, kernel_op op, kernel_array *cells, index_expr *lane, int64_t step, int64_t count) {
+    arena *a = l->kernel->arena;
+    if (count == 1)
+        return kernel_load(l->kernel, lane_cell(l, cells, lane));
+    kernel_value *low[64];
+    int n = 0;
+    for (int64_t i = 0; i < count; i++)
+        low[n++] = kernel_load(l->kernel, lane_cell(l, cells, ix_add(a, lane, ix_const(a, i * step))));
+    for (n /= 2; n >= 1; n /= 2)
+        for (int i = 0; i < n; i++)
+            low[i] = kernel_op2(l->kernel, op, cells->element, low[i], low[i + n]);
+    return low[0];
+}
+
+/* Each lane leaves its value; a few lanes combine what some of them left; every lane combines those few. Pairwise all along, so that sums are as
+ * deep as a tree. The second barrier keeps the next reduction's values from those still being read, the first one its parts. */
+static kernel_value *reduce(legalizer *l, kernel_op op, kernel_value *x, kernel_block *before, source_span span) {
+    kernel_ir *k = l->kernel;
+    arena *a = k->arena;
+    element_type t = x->type;
+    int64_t lanes = lane_count(k), few = 1;
+    while (4 * few * few <= lanes)
+        few *= 2;
+    if (!l->parts[t]) {
+        l->parts[t] = exchange_array(l, "lane_parts", t, lanes);
+        l->few[t] = exchange_array(l, "few_parts", t, few);
+    }
+    index_expr *own = flat_lane(k);
+    kernel_store(k, before, lane_cell(l, l->parts[t], own), x, span);
+    legalize_barrier(l, before, span);
+    kernel_stmt *first = kernel_append(k, before, KSTMT_IF, span);
+    first->condition = cond_compare(a, COND_LT, own, ix_const(a, few));
+    kernel_store(k, &first->body, lane_cell(l, l->few[t], own), combined(l, op, l->parts[t], own, few, lanes / few), span);
+    legalize_barrier(l, before, span);
+    return combined(l, op, l->few[t], ix_const(a, 0), 1, few);
+}
+
+/* own xor mask, mask a constant: each bit of it turns one bit of the lane's number over. */
+static index_expr *flipped(const kernel_ir *k, int64_t mask) {
+    arena *a = k->arena;
+    index_expr *own = flat_lane(k), *x = own;
+    for (int64_t bit = 1; bit <= mask; bit *= 2)
+        if (mask & bit) {
+            index_expr *digit = ix_mod(a, ix_floordiv(a, own, ix_const(a, bit)), ix_const(a, 2));
+            x = ix_add(a, x, ix_sub(a, ix_const(a, bit), ix_mul(a, ix_const(a, 2 * bit), digit)));
+        }
+    return x;
+}
+
+/* The lane that v's second operand names, as an integer expression; NULL when that cannot be said. */
+static index_expr *other_lane(legalizer *l, const kernel_value *v) {
+    arena *a = l->kernel->arena;
+    int64_t lanes = lane_count(l->kernel);
+    const kernel_value *which = v->operands[1];
+    index_expr *x = which->op == KERNEL_CONST                    ? ix_const(a, (int64_t)which->number)
+                    : which->op == KERNEL_INDEX                  ? which->index
+                    : which->op == KERNEL_CONVERT && which->operands[0]->op == KERNEL_INDEX ? which->operands[0]->index
+                    : which->op == KERNEL_REF && which->let->var ? ix_var(a, which->let->var)
+                                                                 : NULL;
+    int64_t constant;
+    if (!x)
+        return NULL;
+    if (v->op == KERNEL_SHUFFLE_XOR) {
+        if (!ix_is_const(x, &constant) || constant < 0 || constant >= lanes || (lanes & (lanes - 1)))
+            return NULL;
+        return flipped(l->kernel, constant);
+    }
+    if (v->op == KERNEL_SHUFFLE_DOWN) /* past the last lane anything may come: the last one's value does */
+        return ix_min(a, ix_add(a, flat_lane(l->kernel), x), ix_const(a, lanes - 1));
+    return x;
+}
+
+static bool lives_in_registers(const kernel_value *v) {
+    if (v->op == KERNEL_LOAD && v->access.array->space != SPACE_REGISTER)
+        return false;
+    for (int i = 0; i < v->operand_count; i++)
+        if (!lives_in_registers(v->operands[i]))
+            return false;
+    return true;
+}
+
+static bool refers_to(const kernel_value *v, const kernel_stmt *let) {
+    if ((v->op == KERNEL_REF && v->let == let) || (v->index && let->var && ix_mentions(v->index, let->var)))
+        return true;
+    for (int i = 0; i < v->operand_count; i++)
+        if (refers_to(v->operands[i], let))
+            return true;
+    return false;
+}
+
+/* Where in `b` a store of x may stand so that the last group's barrier serves it too; -1: nowhere. Only lets lie behind that barrier. */
+static int joins_group(const legalizer *l, const kernel_block *b, const kernel_value *x, const kernel_array *cells) {
+    int at = b->items.count - 1;
+    if (!l->group || !lives_in_registers(x))
+        return -1;
+    for (; at >= 0 && b->items.at[at] != l->group; at--)
+        if (b->items.at[at]->kind != KSTMT_LET || refers_to(x, b->items.at[at]))
+            return -1;
+    for (int i = at - 1; i >= 0 && b->items.at[i]->kind == KSTMT_STORE; i--)
+        if (b->items.at[i]->access.array == cells)
+            return -1;
+    return at;
+}
+
+/* One cell a lane, a barrier, and the other lane's cell. Shuffles that follow each other share the barrier. */
+static kernel_value *shuffle(legalizer *l, const kernel_value *v, index_expr *from, kernel_block *before) {
+    kernel_ir *k = l->kernel;
+    element_type t = v->type;
+    int turn = !l->turn;
+    int at = l->cells[turn][t] || l->group ? joins_group(l, before, v->operands[0], l->cells[turn][t]) : -1;
+    if (at < 0)
+        turn = !turn;
+    if (!l->cells[turn][t])
+        l->cells[turn][t] = exchange_array(l, "lane_values", t, lane_count(k));
+    kernel_access own = lane_cell(l, l->cells[turn][t], flat_lane(k)), other = lane_cell(l, l->cells[turn][t], from);
+    kernel_stmt *s = kernel_store(k, before, own, v->operands[0], v->span);
+    l->shuffles++;
+    if (at >= 0) {
+        for (int i = before->items.count - 1; i > at; i--)
+            before->items.at[i] = before->items.at[i - 1];
+        before->items.at[at] = s;
+    } else {
+        legalize_barrier(l, before, v->span);
+        l->group = before->items.at[before->items.count - 1];
+        l->turn = !turn;
+    }
+    return kernel_load(k, other);
+}
+
+void legalize_exchange(legalizer *l, kernel_value *v, kernel_block *before) {
+    const char *name = kernel_op_table[v->op].name;
+    int64_t lanes = lane_count(l->kernel);
+    kernel_value *result;
+    if (l->divergent) {
+        legalize_refuse(l, v->span, "`%s` where not every thread of the block comes by: the barrier that replaces it would wait for ever", name);
+        return;
+    }
+    if (v->lanes != 1 || v->type == ELEMENT_BOOL) {
+        legalize_refuse(l, v->span, "`%s` of %s", name, v->lanes != 1 ? "a vector" : "booleans");
+        return;
+    }
+    if (v->op == KERNEL_SUBGROUP_SUM || v->op == KERNEL_SUBGROUP_MAX || v->op == KERNEL_SUBGROUP_MIN) {
+        if (lanes & (lanes - 1) || lanes > 1024) {
+            legalize_refuse(l, v->span, "`%s` over %lld lanes, which is no power of two", name, (long long)lanes);
+            return;
+        }
+        if (lanes == 1) {
+            *v = *v->operands[0];
+            return;
+        }
+        kernel_op op = v->op == KERNEL_SUBGROUP_SUM ? KERNEL_ADD : v->op == KERNEL_SUBGROUP_MAX ? KERNEL_MAX : KERNEL_MIN;
+        result = reduce(l, op, v->operands[0], before, v->span);
+        legalize_route(l, "%s: %lld lanes through shared memory, in two steps (refused: subgroup operations, which %s lacks)", name, (long long)lanes,
+                       l->table->target);
+    } else {
+        index_expr *from = other_lane(l, v);
+        if (!from) {
+            legalize_refuse(l, v->span, "`%s` from a lane that data decide", name);
+            return;
+        }
+        result = shuffle(l, v, from, before);
+        legalize_route(l, "%s: through shared memory (refused: subgroup operations, which %s lacks)", name, l->table->target);
+    }
+    /* The value becomes what was loaded here and now: the cell may be overwritten before a later use. */
+    kernel_stmt *let = kernel_let(l->kernel, before, "exchanged", result, v->span);
+    *v = *kernel_ref(l->kernel, let);
+}

@@ -1,0 +1,424 @@
+/* The OpenCL runtime: emitted OpenCL C built by the device's driver, a block of work-items a task. Works with any driver behind the loader. */
+#include "run/opencl_api.h"
+#include "run/opencl.h"
+#include "run/runtime.h"
+#include "target/gpu_plan.h"
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No option relaxes arithmetic; the pragma in the text turns contraction off. */
+#define OPTIONS "-cl-std=CL1.2"
+#define ROUNDED " -cl-fp32-correctly-rounded-divide-sqrt"
+enum { ITEMS_PER_LAUNCH = 1 << 30 };
+
+struct device {
+    const opencl_system *system;
+    cl_handle device, context, queue;
+    pthread_mutex_t lock; /* kernels' arguments are set, then used */
+    size_t work_group_limit;
+    uint64_t local_bytes, float_config;
+    char *identity; /* driver, device, versions, options: all besides the text that can change the binary */
+    double last_milliseconds;
+};
+
+typedef struct memory {
+    cl_handle buffer;
+} memory;
+
+struct device_kernel {
+    arena *arena; /* of the program's description */
+    const launch_plan *plan;
+    gpu_program program;
+    cl_handle built;
+    cl_handle *kernels; /* by variant */
+};
+
+int opencl_count(void) {
+    return opencl_open_system()->count;
+}
+
+bool opencl_describe(int index, char *out, size_t size) {
+    const opencl_system *s = opencl_open_system();
+    bool there = index >= 0 && index < s->count;
+    snprintf(out, size, "%s", there ? s->devices[index].text : s->why);
+    return there;
+}
+
+static bool fail(diag_list *diags, const char *code, const char *what, cl_status status) {
+    diag_error(diags, code, (source_span){0}, "OpenCL: %s: %s", what, opencl_status_name(status));
+    return false;
+}
+
+static void add_info(const device *d, text_buffer *b, cl_handle platform) {
+    char text[512] = "";
+    static const uint32_t wanted[] = {CL_DEVICE_NAME, CL_DEVICE_VERSION, CL_DRIVER_VERSION};
+    d->system->api.GetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof text - 1, text, NULL);
+    text_add(b, "%s", text);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        memset(text, 0, sizeof text);
+        d->system->api.GetDeviceInfo(d->device, wanted[i], sizeof text - 1, text, NULL);
+        text_add(b, " | %s", text);
+    }
+}
+
+static const char *build_options(const device *d) {
+    return d->float_config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT ? OPTIONS ROUNDED : OPTIONS;
+}
+
+/* What a device must offer at all. */
+static bool usable(const device *d, const char *text, diag_list *diags) {
+    uint32_t compiler = 0, little = 1;
+    d->system->api.GetDeviceInfo(d->device, CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler, NULL);
+    d->system->api.GetDeviceInfo(d->device, CL_DEVICE_ENDIAN_LITTLE, sizeof little, &little, NULL);
+    const char *lacks = !compiler ? "has no compiler" : !little ? "is big-endian" : NULL;
+    if (lacks)
+        diag_error(diags, "E0850", (source_span){0}, "%s %s", text, lacks);
+    return !lacks;
+}
+
+device *opencl_open(int index, diag_list *diags) {
+    const opencl_system *s = opencl_open_system();
+    cl_status status = 0;
+    device *d = calloc(1, sizeof *d);
+    if (!d || index < 0 || index >= s->count) {
+        diag_error(diags, "E0802", (source_span){0}, "there is no OpenCL device %d", index);
+        free(d);
+        return NULL;
+    }
+    d->system = s;
+    d->device = s->devices[index].device;
+    pthread_mutex_init(&d->lock, NULL);
+    s->api.GetDeviceInfo(d->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof d->work_group_limit, &d->work_group_limit, NULL);
+    s->api.GetDeviceInfo(d->device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof d->local_bytes, &d->local_bytes, NULL);
+    s->api.GetDeviceInfo(d->device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof d->float_config, &d->float_config, NULL);
+    if (usable(d, s->devices[index].text, diags)) {
+        d->context = s->api.CreateContext(NULL, 1, &d->device, NULL, NULL, &status);
+        if (d->context && !status)
+            d->queue = s->api.CreateCommandQueue(d->context, d->device, CL_QUEUE_PROFILING_ENABLE, &status);
+        if (!d->queue || status)
+            fail(diags, "E0850", "the device cannot be opened", status);
+    }
+    if (!d->queue) {
+        opencl_close(d);
+        return NULL;
+    }
+    text_buffer b = {0};
+    add_info(d, &b, s->devices[index].platform);
+    text_add(&b, " | %s", build_options(d));
+    d->identity = b.text;
+    return d;
+}
+
+void opencl_close(device *d) {
+    if (!d)
+        return;
+    if (d->queue)
+        d->system->api.ReleaseCommandQueue(d->queue);
+    if (d->context)
+        d->system->api.ReleaseContext(d->context);
+    pthread_mutex_destroy(&d->lock);
+    free(d->identity);
+    free(d);
+}
+
+/* ---- memory ---- */
+
+void *opencl_allocate(device *d, int64_t bytes, diag_list *diags) {
+    cl_status status = 0;
+    memory *m = calloc(1, sizeof *m);
+    if (m && bytes >= 0)
+        m->buffer = d->system->api.CreateBuffer(d->context, CL_MEM_READ_WRITE, bytes ? (size_t)bytes : 1, NULL, &status);
+    if (!m || !m->buffer || status) {
+        diag_error(diags, "E0803", (source_span){0}, "no device memory for %" PRId64 " bytes (%s)", bytes, opencl_status_name(status));
+        free(m);
+        return NULL;
+    }
+    return m;
+}
+
+void opencl_release(device *d, void *p) {
+    if (p)
+        d->system->api.ReleaseMemObject(((memory *)p)->buffer);
+    free(p);
+}
+
+bool opencl_copy_in(device *d, void *to, const void *from, int64_t bytes, diag_list *diags) {
+    cl_status status = bytes <= 0 ? 0 : d->system->api.EnqueueWriteBuffer(d->queue, ((memory *)to)->buffer, 1, 0, (size_t)bytes, from, 0, NULL, NULL);
+    return !status || fail(diags, "E0852", "copying to the device", status);
+}
+
+bool opencl_copy_out(device *d, void *to, const void *from, int64_t bytes, diag_list *diags) {
+    cl_status status =
+        bytes <= 0 ? 0 : d->system->api.EnqueueReadBuffer(d->queue, ((const memory *)from)->buffer, 1, 0, (size_t)bytes, to, 0, NULL, NULL);
+    return !status || fail(diags, "E0852", "copying from the device", status);
+}
+
+/* ---- programs ---- */
+
+static void note_log(const device *d, cl_handle program, diag_list *diags, diag *g) {
+    enum { LINES = 12 };
+    size_t size = 0;
+    if (d->system->api.GetProgramBuildInfo(program, d->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) || !size)
+        return;
+    char *log = calloc(size + 1, 1);
+    if (log && !d->system->api.GetProgramBuildInfo(program, d->device, CL_PROGRAM_BUILD_LOG, size, log, NULL)) {
+        int lines = 0;
+        for (const char *at = log; *at && lines < LINES; lines++) {
+            int length = (int)strcspn(at, "\n");
+            diag_note(diags, g, "%.*s", length, at);
+            at += length + (at[length] == '\n');
+        }
+    }
+    free(log);
+}
+
+static cl_handle from_cache(device *d, const char *text) {
+    size_t length;
+    cl_status status = 0, binary = 0;
+    unsigned char *bytes = cache_find_binary(d->identity, text, &length);
+    cl_handle program =
+        bytes ? d->system->api.CreateProgramWithBinary(d->context, 1, &d->device, &length, (const unsigned char **)&bytes, &binary, &status) : NULL;
+    free(bytes);
+    if (program && (status || binary || d->system->api.BuildProgram(program, 1, &d->device, build_options(d), NULL, NULL))) {
+        d->system->api.ReleaseProgram(program); /* of another driver, whatever the key says: built anew */
+        program = NULL;
+    }
+    return program;
+}
+
+static void keep_binary(device *d, cl_handle program, const char *text, const char *description, diag_list *diags) {
+    size_t length = 0;
+    if (d->system->api.GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof length, &length, NULL) || !length)
+        return;
+    unsigned char *bytes = malloc(length);
+    if (bytes && !d->system->api.GetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, NULL))
+        cache_keep_binary(d->identity, text, description, bytes, length, diags);
+    free(bytes);
+}
+
+static cl_handle build(device *d, const launch_plan *plan, const char *text, diag_list *diags) {
+    cl_handle program = from_cache(d, text);
+    if (program)
+        return program;
+    cl_status status = 0;
+    program = d->system->api.CreateProgramWithSource(d->context, 1, &text, NULL, &status);
+    if (!program || status) {
+        fail(diags, "E0851", plan->name, status);
+        return NULL;
+    }
+    status = d->system->api.BuildProgram(program, 1, &d->device, build_options(d), NULL, NULL);
+    if (status) {
+        diag *g = diag_error(diags, "E0851", (source_span){0}, "%s: the OpenCL driver refused the emitted code (%s)", plan->name,
+                             opencl_status_name(status));
+        note_log(d, program, diags, g);
+        d->system->api.ReleaseProgram(program);
+        return NULL;
+    }
+    const char *schedule = plan->variants.count ? plan->variants.at[0].kernel->schedule : NULL;
+    text_buffer description = {0};
+    text_add(&description, "%s, OpenCL\nvariant 0: %s", plan->name, schedule ? schedule : "");
+    keep_binary(d, program, text, text_get(&description), diags);
+    text_free(&description);
+    return program;
+}
+
+static bool divides(const kernel_value *v) {
+    if (v->op == KERNEL_DIV || v->op == KERNEL_SQRT || v->op == KERNEL_RSQRT || v->op == KERNEL_TANH || v->op == KERNEL_ERF)
+        return true;
+    for (int i = 0; i < v->operand_count; i++)
+        if (divides(v->operands[i]))
+            return true;
+    return false;
+}
+
+static bool block_divides(const kernel_block *b) {
+    for (int i = 0; i < b->items.count; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        if ((s->value && divides(s->value)) || block_divides(&s->body) || block_divides(&s->otherwise))
+            return true;
+    }
+    return false;
+}
+
+/* The plan was proved against what every device is counted on to have; this one may have less. */
+static bool fits(const device *d, const device_kernel *k, diag_list *diags) {
+    for (int i = 0; i < k->program.entries.count; i++) {
+        const gpu_entry *e = &k->program.entries.at[i];
+        const kernel_ir *ir = k->plan->variants.at[i].kernel;
+        const char *name = k->plan->name;
+        if ((uint64_t)e->threads > d->work_group_limit) {
+            diag_error(diags, "E0853", ir->span, "%s needs blocks of %" PRId64 " threads, and the device allows %zu", name, e->threads, d->work_group_limit);
+            return false;
+        }
+        if (e->shared_bytes > 0 && (uint64_t)e->shared_bytes > d->local_bytes) {
+            diag_error(diags, "E0853", ir->span, "%s needs %" PRId64 " bytes of local memory, and the device has %" PRIu64, name, e->shared_bytes,
+                       d->local_bytes);
+            return false;
+        }
+        if (!(d->float_config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) && block_divides(&ir->body)) {
+            diag_error(diags, "E0853", ir->span, "%s divides, and the device does not round quotients and square roots correctly", name);
+            return false;
+        }
+    }
+    if (!(d->float_config & CL_FP_DENORM))
+        diag_warning(diags, "E0853", (source_span){0}, "%s: the device takes numbers below 2^-126 for 0, which the stated error bounds leave out", k->plan->name);
+    return true;
+}
+
+device_kernel *opencl_load_plan(device *d, const launch_plan *plan, diag_list *diags) {
+    device_kernel *k = calloc(1, sizeof *k);
+    if (k)
+        k->kernels = calloc((size_t)plan->variants.count + 1, sizeof *k->kernels);
+    if (!k || !k->kernels) {
+        diag_error(diags, "E0803", (source_span){0}, "no memory to load %s", plan->name);
+        free(k);
+        return NULL;
+    }
+    k->arena = arena_new();
+    k->plan = plan;
+    bool ok = gpu_plan_print(k->arena, plan, &opencl_gpu, &k->program, diags) && fits(d, k, diags);
+    if (ok) {
+        k->built = build(d, plan, k->program.text, diags);
+        ok = k->built;
+    }
+    for (int i = 0; ok && i < plan->variants.count; i++) {
+        const gpu_entry *e = &k->program.entries.at[i];
+        cl_status status = 0;
+        size_t limit = 0;
+        k->kernels[i] = d->system->api.CreateKernel(k->built, e->name, &status);
+        ok = k->kernels[i] && !status;
+        if (!ok) {
+            fail(diags, "E0851", e->name, status);
+        } else if (!d->system->api.GetKernelWorkGroupInfo(k->kernels[i], d->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL) && limit &&
+                   limit < (size_t)e->threads) {
+            diag_error(diags, "E0853", plan->variants.at[i].kernel->span,
+                       "%s needs blocks of %" PRId64 " threads, and the device allows %zu for it (registers, local memory)", plan->name, e->threads, limit);
+            ok = false;
+        }
+    }
+    if (!ok) {
+        opencl_unload(d, k);
+        return NULL;
+    }
+    return k;
+}
+
+device_kernel *opencl_load(device *d, const proved_plan *p, diag_list *diags) {
+    return opencl_load_plan(d, proved_plan_get(p), diags);
+}
+
+void opencl_unload(device *d, device_kernel *k) {
+    if (!k)
+        return;
+    for (int i = 0; i < k->plan->variants.count; i++)
+        if (k->kernels[i])
+            d->system->api.ReleaseKernel(k->kernels[i]);
+    if (k->built)
+        d->system->api.ReleaseProgram(k->built);
+    arena_free(k->arena);
+    free(k->kernels);
+    free(k);
+}
+
+/* ---- launches ---- */
+
+/* Host copies of the arrays whose data the checks look at. */
+static bool check(device *d, const launch_plan *plan, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags) {
+    const kernel_ir *k = plan->variants.at[0].kernel;
+    arena *a = arena_new();
+    void **copies = NEW_ARRAY(a, void *, k->arrays.count + 1);
+    bool ok = true;
+    for (int i = 0, position = 0; i < k->arrays.count && ok; i++) {
+        const kernel_array *array = k->arrays.at[i];
+        if (array->space != SPACE_GLOBAL || array->view_of)
+            continue;
+        int64_t bytes = launch_data_bytes(plan, position, integers);
+        if (bytes > 0 && arrays[position]) {
+            copies[position] = malloc((size_t)bytes);
+            ok = copies[position] && opencl_copy_out(d, copies[position], arrays[position], bytes, diags);
+            if (!copies[position])
+                diag_error(diags, "E0803", array->span, "no memory to check `%s`", array->name);
+        }
+        position++;
+    }
+    ok = ok && launch_checks_elsewhere(plan, arrays, copies, integers, floats, diags);
+    for (int i = 0; i < k->arrays.count; i++)
+        free(copies[i]);
+    arena_free(a);
+    return ok;
+}
+
+static bool set_arguments(device *d, const gpu_entry *e, cl_handle kernel, void *const *arrays, const int64_t *integers, const float *floats,
+                          int64_t first_task, diag_list *diags) {
+    for (int i = 0; i < e->parameters.count; i++) {
+        const gpu_parameter *q = &e->parameters.at[i];
+        cl_handle buffer = NULL;
+        int32_t flag;
+        size_t size = sizeof(int64_t);
+        const void *value = &first_task;
+        switch (q->kind) {
+        case GPU_ARRAY:
+            buffer = arrays[q->position] ? ((const memory *)arrays[q->position])->buffer : NULL;
+            size = sizeof buffer;
+            value = &buffer;
+            break;
+        case GPU_INTEGER: value = &integers[q->position]; break;
+        case GPU_FLOAT:
+            size = sizeof(float);
+            value = &floats[q->position];
+            break;
+        case GPU_BOOL:
+            flag = floats[q->position] != 0;
+            size = sizeof flag;
+            value = &flag;
+            break;
+        case GPU_FIRST_TASK: break;
+        }
+        cl_status status = d->system->api.SetKernelArg(kernel, (uint32_t)i, size, value);
+        if (status)
+            return fail(diags, "E0852", q->name, status);
+    }
+    return true;
+}
+
+static bool run(device *d, const gpu_entry *e, cl_handle kernel, int64_t tasks, void *const *arrays, const int64_t *integers, const float *floats,
+                diag_list *diags) {
+    int64_t most = ITEMS_PER_LAUNCH / e->threads;
+    d->last_milliseconds = 0;
+    for (int64_t first = 0; first < tasks; first += most) {
+        int64_t count = tasks - first < most ? tasks - first : most;
+        size_t global = (size_t)(count * e->threads), local = (size_t)e->threads;
+        cl_handle event = NULL;
+        if (!set_arguments(d, e, kernel, arrays, integers, floats, first, diags))
+            return false;
+        cl_status status = d->system->api.EnqueueNDRangeKernel(d->queue, kernel, 1, NULL, &global, &local, 0, NULL, &event);
+        if (!status)
+            status = d->system->api.Finish(d->queue);
+        uint64_t begin = 0, end = 0;
+        if (event && !d->system->api.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL) &&
+            !d->system->api.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL))
+            d->last_milliseconds += (double)(end - begin) * 1e-6;
+        if (event)
+            d->system->api.ReleaseEvent(event);
+        if (status)
+            return fail(diags, "E0852", e->name, status);
+    }
+    return true;
+}
+
+bool opencl_launch(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags) {
+    int variant = check(d, k->plan, arrays, integers, floats, diags) ? launch_variant(k->plan, integers, diags) : -1;
+    int64_t tasks;
+    if (variant < 0 || !launch_task_count(k->plan, variant, integers, &tasks, diags))
+        return false;
+    pthread_mutex_lock(&d->lock);
+    bool ok = run(d, &k->program.entries.at[variant], k->kernels[variant], tasks, arrays, integers, floats, diags);
+    pthread_mutex_unlock(&d->lock);
+    return ok;
+}
+
+double opencl_last_milliseconds(const device *d) {
+    return d->last_milliseconds;
+}

@@ -1,0 +1,279 @@
+/* Kernels for blocks of threads: parameters, ids taken apart once at the top, shared arrays, the body. */
+#include "target/gpu_plan.h"
+#include "target/c_plan.h"
+#include <string.h>
+
+typedef struct printed {
+    cfamily *p;
+    const gpu_dialect *dialect;
+    const kernel_ir *kernel;
+    gpu_entry *entry;
+} printed;
+
+static const void *scalar_key(const kernel_scalar *s) {
+    return s->var ? (const void *)s->var : (const void *)s;
+}
+
+static bool used(const cfamily *p, const void *key) {
+    return cfamily_find(p, key)->used;
+}
+
+static const kernel_array *root_of(const kernel_array *a, int64_t *offset) {
+    for (*offset = 0; a->view_of; a = a->view_of)
+        *offset += a->view_offset;
+    return a;
+}
+
+static void bind_outside(cfamily *p, const kernel_ir *k) {
+    for (int i = 0; i < k->arrays.count; i++)
+        p->arrays[i].name = cfamily_unique(p, k->arrays.at[i]->name);
+    for (int i = 0; i < k->symbols.count; i++)
+        cfamily_bind(p, k->symbols.at[i], cfamily_unique(p, k->symbols.at[i]->name));
+    for (int i = 0; i < k->scalars.count; i++)
+        cfamily_bind(p, scalar_key(&k->scalars.at[i]), cfamily_unique(p, k->scalars.at[i].name));
+    for (int i = 0; i < k->levels.count; i++)
+        for (int d = 0; d < k->levels.at[i].rank; d++)
+            cfamily_bind(p, k->levels.at[i].ids[d], cfamily_unique(p, k->levels.at[i].ids[d]->name));
+}
+
+static void add_parameter(printed *t, gpu_parameter_kind kind, int position, const char *type, const char *name, bool read_only) {
+    gpu_parameter one = {kind, position, type, name, read_only};
+    VEC_PUSH(t->p->arena, t->entry->parameters, one);
+}
+
+static void parameters(printed *t) {
+    cfamily *p = t->p;
+    arena *a = p->arena;
+    const kernel_ir *k = t->kernel;
+    int position = 0, floats = 0;
+    bool views = false;
+    for (int i = 0; i < k->arrays.count; i++)
+        views = views || k->arrays.at[i]->view_of;
+    for (int i = 0; i < k->arrays.count; i++) {
+        const kernel_array *array = k->arrays.at[i];
+        if (array->space != SPACE_GLOBAL || array->view_of)
+            continue;
+        bool constant = array->use == USE_IN, wanted = p->arrays[i].used;
+        for (int j = 0; j < k->arrays.count; j++) {
+            int64_t offset;
+            wanted = wanted || (p->arrays[j].used && root_of(k->arrays.at[j], &offset) == array);
+        }
+        const char *qualifier = constant ? t->dialect->read_only : t->dialect->written;
+        if (wanted)
+            add_parameter(t, GPU_ARRAY, position,
+                          arena_printf(a, "%s%s *%s", qualifier, p->dialect->storage_type(array->element), views ? "" : t->dialect->limit),
+                          p->arrays[i].name, constant);
+        position++;
+    }
+    for (int i = 0; i < k->symbols.count; i++)
+        if (used(p, k->symbols.at[i]))
+            add_parameter(t, GPU_INTEGER, i, t->dialect->integer_type, cfamily_find(p, k->symbols.at[i])->text, true);
+    position = k->symbols.count;
+    for (int i = 0; i < k->scalars.count; i++) {
+        const kernel_scalar *s = &k->scalars.at[i];
+        int at = s->var ? position++ : floats++;
+        if (!used(p, scalar_key(s)))
+            continue;
+        bool is_bool = !s->var && s->type == ELEMENT_BOOL;
+        add_parameter(t, s->var ? GPU_INTEGER : is_bool ? GPU_BOOL : GPU_FLOAT, at,
+                      s->var ? t->dialect->integer_type : is_bool ? t->dialect->bool_type : t->dialect->float_type,
+                      cfamily_find(p, scalar_key(s))->text, true);
+    }
+    add_parameter(t, GPU_FIRST_TASK, 0, t->dialect->integer_type, "first_task", true);
+}
+
+/* Ids out of one flat number, the last one fastest; only those that are used. */
+static void take_apart(printed *t, text_buffer *out, const char *flat, const char *flat_text, index_var **ids, index_expr **extents, int rank) {
+    cfamily *p = t->p;
+    const char *type = p->dialect->index_type;
+    int wanted = 0, first = rank;
+    for (int i = rank - 1; i >= 0; i--)
+        if (used(p, ids[i])) {
+            wanted++;
+            first = i;
+        }
+    if (!wanted)
+        return;
+    if (rank == 1) {
+        text_add(out, "    const %s %s = %s;\n", type, cfamily_find(p, ids[0])->text, flat_text);
+        return;
+    }
+    text_add(out, "    const %s %s = %s;\n", type, flat, flat_text);
+    const char *counts[64];
+    for (int i = first > 0 ? first : 1; i < rank; i++) {
+        int64_t constant;
+        counts[i] = cfamily_wrap(p, cfamily_index(p, extents[i]), PRECEDENCE_PRIMARY);
+        if (!ix_is_const(extents[i], &constant) && extents[i]->op != IX_VAR) {
+            const char *name = cfamily_unique(p, arena_printf(p->arena, "%s_count", ids[i]->name));
+            text_add(out, "    const %s %s = %s;\n", type, name, cfamily_index_text(p, extents[i]));
+            counts[i] = name;
+        }
+    }
+    text_add(out, "    const %s ", type);
+    for (int i = first, printed_ids = 0; i < rank; i++) {
+        if (!used(p, ids[i]))
+            continue;
+        text_add(out, "%s%s = %s", printed_ids++ ? ", " : "", cfamily_find(p, ids[i])->text, flat);
+        for (int j = rank - 1; j > i; j--)
+            text_add(out, " / %s", counts[j]);
+        if (i > 0)
+            text_add(out, " %% %s", counts[i]);
+    }
+    text_add(out, ";\n");
+}
+
+static void ids(printed *t, text_buffer *out) {
+    const kernel_ir *k = t->kernel;
+    index_var *vars[64];
+    index_expr *extents[64];
+    int rank = 0;
+    for (int i = 0; i < k->levels.count; i++)
+        for (int d = 0; k->levels.at[i].kind != LEVEL_TASK && d < k->levels.at[i].rank && rank < 64; d++) {
+            extents[rank] = k->levels.at[i].extents[d];
+            vars[rank++] = k->levels.at[i].ids[d];
+        }
+    const char *task = arena_printf(t->p->arena, "first_task + %s", t->dialect->block_number);
+    if (k->levels.count && k->levels.at[0].kind == LEVEL_TASK)
+        take_apart(t, out, "task", task, k->levels.at[0].ids, k->levels.at[0].extents, k->levels.at[0].rank);
+    take_apart(t, out, "thread", t->dialect->thread_number, vars, extents, rank);
+}
+
+/* Shared arrays, private ones, register cells, and views of them. */
+static void declarations(printed *t, text_buffer *out) {
+    cfamily *p = t->p;
+    const kernel_ir *k = t->kernel;
+    for (int i = 0; i < k->arrays.count; i++) {
+        const kernel_array *array = k->arrays.at[i];
+        const cfamily_array *known = &p->arrays[i];
+        int64_t offset;
+        const kernel_array *root = root_of(array, &offset);
+        bool wanted = known->used;
+        for (int j = 0; !wanted && j < k->arrays.count; j++)
+            wanted = p->arrays[j].used && root_of(k->arrays.at[j], &offset) == array;
+        if (!wanted || array->space == SPACE_GHOST)
+            continue;
+        const char *storage = p->dialect->storage_type(array->element);
+        if (array->view_of) {
+            root_of(array, &offset);
+            const char *qualifier = root->space == SPACE_GLOBAL   ? (root->use == USE_IN ? t->dialect->read_only : t->dialect->written)
+                                    : root->space == SPACE_SHARED ? t->dialect->shared
+                                                                  : "";
+            text_add(out, "    %s%s *const %s = (%s%s *)((%schar *)%s + %lld);\n", qualifier, storage, known->name, qualifier, storage,
+                     qualifier, p->arrays[root->id].name, (long long)offset);
+            continue;
+        }
+        int64_t cells = kernel_array_cells(array);
+        int64_t elements = element_table[array->element].block_elements > 1 ? element_bytes(array->element, cells) : cells;
+        if (array->space == SPACE_SHARED) {
+            text_add(out, "    %s%s %s[%lld];\n", t->dialect->shared, storage, known->name, (long long)(elements > 0 ? elements : 1));
+        } else if (array->space == SPACE_PRIVATE || (array->space == SPACE_REGISTER && !known->in_registers)) {
+            text_add(out, "    %s %s[%lld];\n", array->lanes > 1 ? p->dialect->register_type(p, array->element, array->lanes) : storage,
+                     known->name, (long long)(elements > 0 ? elements : 1));
+        } else if (array->space == SPACE_REGISTER) {
+            int printed_cells = 0;
+            for (int64_t c = 0; c < known->cell_count; c++)
+                if (known->cells[c]) {
+                    if (printed_cells % 8 == 0)
+                        text_add(out, "%s    %s %s", printed_cells ? ";\n" : "", p->dialect->register_type(p, array->element, array->lanes),
+                                 known->cells[c]);
+                    else
+                        text_add(out, ", %s", known->cells[c]);
+                    printed_cells++;
+                }
+            if (printed_cells)
+                text_add(out, ";\n");
+        }
+    }
+}
+
+void gpu_parameter_list(text_buffer *out, const gpu_entry *e) {
+    for (int i = 0; i < e->parameters.count; i++)
+        text_add(out, "%s%s%s", i ? ", " : "", e->parameters.at[i].type, e->parameters.at[i].name);
+}
+
+static void comment(arena *a, text_buffer *out, const launch_plan *plan, int variant, const gpu_entry *e) {
+    const kernel_ir *k = plan->variants.at[variant].kernel;
+    text_add(out, "/* %s: a block of %lld threads does one task", c_comment_text(a, plan->name), (long long)e->threads);
+    if (plan->variants.at[variant].predicate) {
+        text_buffer predicate = {0};
+        cond_print(&predicate, plan->variants.at[variant].predicate);
+        text_add(out, ", when %s", c_comment_text(a, text_get(&predicate)));
+        text_free(&predicate);
+    }
+    text_add(out, ".");
+    if (k->schedule && *k->schedule)
+        text_add(out, "\n * Schedule: %s", c_comment_text(a, k->schedule));
+    text_add(out, " */\n");
+}
+
+/* What this form of kernel leaves out. */
+static bool printable(cfamily *p, const launch_plan *plan, int variant, int64_t *threads) {
+    const kernel_ir *k = plan->variants.at[variant].kernel;
+    *threads = 1;
+    if (plan->variants.at[variant].before.count || plan->workspaces.count)
+        return cfamily_refuse(p, k->span, "pre-passes and workspaces");
+    if (k->grid)
+        return cfamily_refuse(p, k->span, "a persistent kernel (`grid`)");
+    if (k->mbarriers.count || k->fragments.count)
+        return cfamily_refuse(p, k->span, "fragments and mbarriers");
+    for (int i = 0; i < k->levels.count; i++) {
+        const kernel_level *level = &k->levels.at[i];
+        if (level->kind == LEVEL_TASK)
+            continue;
+        for (int d = 0; d < level->rank; d++) {
+            int64_t extent;
+            if (!ix_is_const(level->extents[d], &extent) || extent < 1 || extent > 1024 || *threads * extent > 1024)
+                return cfamily_refuse(p, k->span, "a block of more than 1024 threads");
+            if ((level->kind == LEVEL_CLUSTER || level->kind == LEVEL_BLOCK) && extent > 1)
+                return cfamily_refuse(p, k->span, "several blocks for one task");
+            *threads *= extent;
+        }
+    }
+    return true;
+}
+
+static bool print_variant(cfamily *p, const gpu_dialect *dialect, const launch_plan *plan, int variant, gpu_entry *entry, text_buffer *out) {
+    const kernel_ir *k = plan->variants.at[variant].kernel;
+    arena *a = p->arena;
+    cfamily_begin(p, k);
+    if (p->failed || !printable(p, plan, variant, &entry->threads))
+        return false;
+    printed t = {p, dialect, k, entry};
+    names_add(p, &p->names, "task");
+    names_add(p, &p->names, "thread");
+    bind_outside(p, k);
+    text_buffer body = {0}, lines = {0}, kept = {0};
+    p->out = &body;
+    p->indent = 1;
+    cfamily_block(p, &k->body);
+    ids(&t, &lines);
+    declarations(&t, &kept);
+    parameters(&t);
+    entry->shared_bytes = kernel_shared_bytes(k);
+    comment(a, out, plan, variant, entry);
+    dialect->head(a, out, entry);
+    text_add(out, "%s%s%s}\n", text_get(&kept), text_get(&lines), text_get(&body));
+    text_free(&body);
+    text_free(&lines);
+    text_free(&kept);
+    return !p->failed;
+}
+
+bool gpu_plan_print(arena *a, const launch_plan *plan, const gpu_dialect *dialect, gpu_program *out, diag_list *diags) {
+    cfamily p = {.arena = a, .dialect = dialect->values, .diags = diags};
+    text_buffer functions = {0}, all = {0};
+    *out = (gpu_program){.name = cfamily_legal(a, plan->name)};
+    for (int i = 0; i < plan->variants.count && !p.failed; i++) {
+        gpu_entry entry = {.name = arena_printf(a, "%s_variant_%d", out->name, i)};
+        text_add(&functions, "%s", i ? "\n" : "");
+        print_variant(&p, dialect, plan, i, &entry, &functions);
+        VEC_PUSH(a, out->entries, entry);
+    }
+    text_add(&all, "%s%s%s%s", dialect->file_head, c_wrap_lines(a, text_get(&p.prelude)), p.prelude.length ? "\n" : "",
+             c_wrap_lines(a, text_get(&functions)));
+    out->text = arena_strdup(a, text_get(&all));
+    text_free(&p.prelude);
+    text_free(&functions);
+    text_free(&all);
+    return !p.failed;
+}

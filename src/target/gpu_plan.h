@@ -1,0 +1,55 @@
+/* A launch plan as kernels for blocks of threads: what OpenCL, CUDA and Metal share. Private to target/ and to their runtimes. */
+#ifndef TILEC_TARGET_GPU_PLAN_H
+#define TILEC_TARGET_GPU_PLAN_H
+#include "kernel/legalize.h"
+#include "target/cfamily.h"
+
+typedef enum gpu_parameter_kind { GPU_ARRAY, GPU_INTEGER, GPU_FLOAT, GPU_BOOL, GPU_FIRST_TASK } gpu_parameter_kind;
+/* What the runtime passes: the array, integer or float (see target.h) at `position`; FIRST_TASK: the number of the task that block 0 runs. */
+typedef struct gpu_parameter {
+    gpu_parameter_kind kind;
+    int position;
+    const char *type, *name; /* as printed */
+    bool read_only;          /* ARRAY */
+} gpu_parameter;
+
+typedef struct gpu_entry {
+    const char *name; /* of the kernel function */
+    VEC(gpu_parameter) parameters;
+    int64_t threads;      /* of a block */
+    int64_t shared_bytes; /* declared inside the kernel */
+} gpu_entry;
+
+/* A plan's text, and how each variant is called: one block of `threads` for each task. Arena memory. */
+typedef struct gpu_program {
+    const char *name; /* the plan's, made legal */
+    const char *text;
+    VEC(gpu_entry) entries; /* by variant */
+} gpu_program;
+
+typedef struct gpu_dialect {
+    const cfamily_dialect *values;
+    const char *file_head;                /* in front of everything */
+    const char *read_only, *written;      /* qualifiers of an array parameter: "__global const ", "__global " */
+    const char *limit;                    /* behind the star where arrays do not overlap: "restrict " */
+    const char *shared;                   /* qualifier of a shared array */
+    const char *block_number, *thread_number; /* of the block in the launch, of the thread in the block */
+    /* The kernel's head up to its opening brace. */
+    void (*head)(arena *a, text_buffer *out, const gpu_entry *e);
+    const char *integer_type, *float_type, *bool_type; /* of parameters */
+} gpu_dialect;
+
+/* Prints every variant. False with diagnostics. */
+bool gpu_plan_print(arena *a, const launch_plan *plan, const gpu_dialect *dialect, gpu_program *out, diag_list *diags);
+/* `, ` between parameters as "TYPE NAME". */
+void gpu_parameter_list(text_buffer *out, const gpu_entry *e);
+
+extern const gpu_dialect opencl_gpu; /* opencl.c */
+/* The door for the runtime: the text of a proved plan, with its entries. */
+bool opencl_program(arena *a, const proved_plan *p, gpu_program *out, diag_list *diags);
+bool opencl_emit(const proved_plan *p, text_buffer *out, diag_list *diags);
+bool opencl_build(const proved_plan *p, const char *directory, diag_list *diags);
+const machine_model *opencl_machine(void);
+const target_limits *opencl_limits(void);
+extern const legal_table opencl_legal;
+#endif

@@ -1,0 +1,162 @@
+/* OpenCL C: its types and builtins; helpers are written only where it has no builtin. Plain OpenCL C 1.2: no subgroups, f16 is storage. */
+#include "target/gpu_plan.h"
+#include "target/opencl_helpers.h"
+#include <string.h>
+
+/* ---- types: f16, bf16 and fp8 travel as their bits, vectors of booleans as masks of int ---- */
+
+const char *opencl_scalar_type(element_type t, bool in_vector) {
+    switch (t) {
+    case ELEMENT_F16:
+    case ELEMENT_BF16: return "ushort";
+    case ELEMENT_I8: return "char";
+    case ELEMENT_U8:
+    case ELEMENT_E4M3:
+    case ELEMENT_E5M2: return "uchar";
+    case ELEMENT_I32: return "int";
+    case ELEMENT_U32: return "uint";
+    case ELEMENT_BOOL: return in_vector ? "int" : "bool";
+    case ELEMENT_INDEX: return "long";
+    default: return "float";
+    }
+}
+
+static const char *register_type(cfamily *p, element_type t, int lanes) {
+    return lanes == 1 ? opencl_scalar_type(t, false) : arena_printf(p->arena, "%s%d", opencl_scalar_type(t, true), lanes);
+}
+
+static const char *storage_type(element_type t) {
+    return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "uchar" : t == ELEMENT_INDEX ? "int" : opencl_scalar_type(t, false);
+}
+
+const char *opencl_space(const kernel_array *a) {
+    while (a->view_of)
+        a = a->view_of;
+    return a->space == SPACE_GLOBAL ? "global" : a->space == SPACE_SHARED ? "local" : "private";
+}
+
+/* ---- memory ---- */
+
+/* The first lane stands at a multiple of the whole vector: buffers and local arrays begin at one. */
+static bool is_aligned(cfamily *p, const kernel_access *access) {
+    const kernel_array *a = access->array;
+    int bytes = element_table[a->element].block_bytes * access->lanes;
+    int64_t multiple = 1;
+    if (a->view_of || a->layout.kind == LAYOUT_SWIZZLE || a->element == ELEMENT_BOOL || a->element == ELEMENT_INDEX)
+        return false;
+    if (a->space == SPACE_GLOBAL && a->alignment < bytes)
+        return false;
+    if (a->space != SPACE_GLOBAL) /* a local array is only sure to have its element's alignment */
+        return false;
+    multiple = cfamily_offset_multiple(p, access);
+    return multiple % access->lanes == 0;
+}
+
+static const char *place_of(cfamily *p, const kernel_access *access) {
+    return arena_printf(p->arena, "&%s[%s]", p->arrays[access->array->id].name, cfamily_offset(p, access, 0));
+}
+
+static const char *load(cfamily *p, const kernel_access *access, const char *stride, const char *active) {
+    arena *a = p->arena;
+    element_type t = access->array->element;
+    const char *place = place_of(p, access), *v = register_type(p, t, access->lanes);
+    if (stride || active)
+        return arena_printf(a, "%s(%s%s%s%s%s)", opencl_memory_helper(p, access, false, stride, active), place, stride ? ", " : "",
+                            stride ? stride : "", active ? ", " : "", active ? active : "");
+    if (is_aligned(p, access))
+        return arena_printf(a, "*(__%s %s%s *)%s", opencl_space(access->array), access->array->use == USE_IN ? "const " : "", v, place);
+    const char *plain = arena_printf(a, "vload%d(0, %s)", access->lanes, place);
+    if (t == ELEMENT_INDEX)
+        return arena_printf(a, "convert_%s(%s)", v, plain);
+    return t == ELEMENT_BOOL ? arena_printf(a, "(convert_%s(%s) != 0)", v, plain) : plain;
+}
+
+static const char *store(cfamily *p, const kernel_access *access, const char *stride, const char *active, const char *value) {
+    arena *a = p->arena;
+    element_type t = access->array->element;
+    const char *place = place_of(p, access);
+    if (stride || active)
+        return arena_printf(a, "%s(%s, %s%s%s%s%s)", opencl_memory_helper(p, access, true, stride, active), place, value, stride ? ", " : "",
+                            stride ? stride : "", active ? ", " : "", active ? active : "");
+    if (is_aligned(p, access))
+        return arena_printf(a, "*(__%s %s *)%s = %s", opencl_space(access->array), register_type(p, t, access->lanes), place, value);
+    if (t == ELEMENT_INDEX)
+        value = arena_printf(a, "convert_int%d(%s)", access->lanes, value);
+    if (t == ELEMENT_BOOL)
+        value = arena_printf(a, "convert_uchar%d((%s) & 1)", access->lanes, value);
+    return arena_printf(a, "vstore%d(%s, 0, %s)", access->lanes, value, place);
+}
+
+static const char *lane(cfamily *p, const char *vector, int l) {
+    return arena_printf(p->arena, "%s.s%x", vector, (unsigned)l);
+}
+
+/* ---- barriers ---- */
+
+static bool statement(cfamily *p, const kernel_stmt *s) {
+    if (s->kind != KSTMT_BARRIER || s->scope != LEVEL_BLOCK || s->participants)
+        return false;
+    bool local = s->spaces & 1u << SPACE_SHARED, global = s->spaces & 1u << SPACE_GLOBAL;
+    cfamily_line(p, "barrier(%s%s%s);", local || !global ? "CLK_LOCAL_MEM_FENCE" : "", local && global ? " | " : "",
+                 global ? "CLK_GLOBAL_MEM_FENCE" : "");
+    return true;
+}
+
+static const cfamily_dialect opencl_dialect = {
+    .target = "opencl",
+    .index_type = "long",
+    .register_type = register_type,
+    .storage_type = storage_type,
+    .helper = opencl_helper,
+    .constant = cfamily_constant,
+    .nan = "NAN",
+    .infinity = "INFINITY",
+    .least_i32 = "INT_MIN",
+    .value = cfamily_operation,
+    .vector_open = "(",
+    .vector_close = ")",
+    .function_head = "static inline ",
+    .lane = lane,
+    .statement = statement,
+    .load = load,
+    .store = store,
+    .has_lanes = true,
+};
+
+/* ---- kernels ---- */
+
+static void head(arena *a, text_buffer *out, const gpu_entry *e) {
+    (void)a;
+    text_add(out, "__kernel __attribute__((reqd_work_group_size(%lld, 1, 1)))\nvoid %s(", (long long)e->threads, e->name);
+    gpu_parameter_list(out, e);
+    text_add(out, ")\n{\n");
+}
+
+const gpu_dialect opencl_gpu = {
+    .values = &opencl_dialect,
+    .file_head = "#pragma OPENCL FP_CONTRACT OFF\n\n",
+    .read_only = "__global const ",
+    .written = "__global ",
+    .limit = "restrict ",
+    .shared = "__local ",
+    .block_number = "get_group_id(0)",
+    .thread_number = "get_local_id(0)",
+    .head = head,
+    .integer_type = "const long ",
+    .float_type = "const float ",
+    .bool_type = "const int ",
+};
+
+bool opencl_program(arena *a, const proved_plan *proved, gpu_program *out, diag_list *diags) {
+    return gpu_plan_print(a, proved_plan_get(proved), &opencl_gpu, out, diags);
+}
+
+bool opencl_emit(const proved_plan *proved, text_buffer *out, diag_list *diags) {
+    arena *a = arena_new();
+    gpu_program program;
+    bool ok = opencl_program(a, proved, &program, diags);
+    if (ok)
+        text_add(out, "%s", program.text);
+    arena_free(a);
+    return ok;
+}

@@ -1,0 +1,364 @@
+/* Functions of emitted OpenCL C that it has no builtin for. Each is written once, when first used; scalars and vectors share one text, since
+ * comparisons, `?:` and conversions are spelt alike for both. */
+#include "target/opencl_helpers.h"
+#include <string.h>
+
+typedef struct writer {
+    cfamily *p;
+    element_type t, from;
+    int lanes;
+    const char *width;               /* "" or "4" */
+    const char *v, *x;               /* types of the result and of what is converted */
+    const char *name;
+} writer;
+
+static const char *sized(const writer *w, const char *scalar) {
+    return arena_printf(w->p->arena, "%s%s", scalar, w->width);
+}
+
+static const char *type_of(cfamily *p, element_type t, int lanes) {
+    return p->dialect->register_type(p, t, lanes);
+}
+
+static void begin(writer *w, const char *result, const char *parameters) {
+    text_add(&w->p->prelude, "static inline %s %s(%s)\n{\n", result, w->name, parameters);
+}
+
+static void line(writer *w, const char *format, ...) PRINTF_LIKE(2, 3);
+static void line(writer *w, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    text_add(&w->p->prelude, "    ");
+    text_add_va(&w->p->prelude, format, args);
+    text_add(&w->p->prelude, "\n");
+    va_end(args);
+}
+
+static void end(writer *w) {
+    text_add(&w->p->prelude, "}\n");
+}
+
+static const char *form(writer *w, const char *format, ...) PRINTF_LIKE(2, 3);
+static const char *form(writer *w, const char *format, ...) {
+    text_buffer b = {0};
+    va_list args;
+    va_start(args, format);
+    text_add_va(&b, format, args);
+    va_end(args);
+    const char *text = arena_strdup(w->p->arena, text_get(&b));
+    text_free(&b);
+    return text;
+}
+
+/* "0, 1, 2, 3", each through `each` ("p[%d * stride]") */
+static const char *listed(writer *w, const char *each) {
+    text_buffer b = {0};
+    const char *at = strchr(each, '%');
+    for (int l = 0; l < w->lanes; l++)
+        text_add(&b, "%s%.*s%d%s", l ? ", " : "", (int)(at - each), each, l, at + 1);
+    const char *text = arena_strdup(w->p->arena, text_get(&b));
+    text_free(&b);
+    return text;
+}
+
+/* ---- memory ---- */
+
+static const char *from_memory(writer *w, const char *text) {
+    return w->t == ELEMENT_BOOL ? form(w, "-(%s != 0)", text) : text;
+}
+
+const char *opencl_memory_helper(cfamily *p, const kernel_access *access, bool is_store, const char *stride, const char *active) {
+    const kernel_array *array = access->array, *root = array;
+    while (root->view_of)
+        root = root->view_of;
+    element_type t = array->element;
+    const char *space = opencl_space(array);
+    bool constant = root->space == SPACE_GLOBAL && root->use == USE_IN;
+    const char *name = arena_printf(p->arena, "%s%s_%s%s%s_%s%s", c_type_tag(t), arena_printf(p->arena, "x%d", access->lanes),
+                                    is_store ? "store" : "load", stride ? "_strided" : "", active ? "_first" : "", constant ? "const_" : "", space);
+    if (names_have(&p->helpers, name))
+        return name;
+    names_add(p, &p->helpers, name);
+    writer writer_of = {.p = p, .t = t, .lanes = access->lanes, .width = arena_printf(p->arena, "%d", access->lanes), .name = name}, *w = &writer_of;
+    w->v = type_of(p, t, w->lanes);
+    const char *pointer = form(w, "__%s %s%s *a%s%s%s", space, constant ? "const " : "", p->dialect->storage_type(t),
+                               is_store ? form(w, ", %s v", w->v) : "", stride ? ", long stride" : "", active ? ", long count" : "");
+    begin(w, is_store ? "void" : w->v, pointer);
+    text_buffer b = {0};
+    for (int l = 0; l < w->lanes; l++) {
+        const char *place = stride ? form(w, l ? "a[%d * stride]" : "a[0]", l) : form(w, "a[%d]", l);
+        if (is_store) {
+            const char *value = form(w, "v.s%x%s", (unsigned)l, t == ELEMENT_BOOL ? " & 1" : "");
+            if (active)
+                line(w, "if (count > %d)\n        %s = %s;", l, place, value);
+            else
+                line(w, "%s = %s;", place, value);
+            continue;
+        }
+        text_add(&b, "%s", l ? ", " : "");
+        if (active)
+            text_add(&b, "count > %d ? %s : 0", l, from_memory(w, place));
+        else
+            text_add(&b, "%s", from_memory(w, place));
+    }
+    if (!is_store)
+        line(w, "return (%s)(%s);", w->v, text_get(&b));
+    text_free(&b);
+    end(w);
+    return name;
+}
+
+/* One value, or lanes inside one block, of a block format: f16 scale, then 32 bytes (q8_0), or 16 with element i below element i + 16. */
+static void block_load(writer *w) {
+    bool q8 = w->t == ELEMENT_Q8_0;
+    begin(w, w->v, "__global const uchar *a, long element");
+    line(w, "__global const uchar *b = a + element / 32 * %d;", q8 ? 34 : 18);
+    line(w, "const long i = element %% 32;");
+    line(w, "const float d = vload_half(0, (__global const half *)b);");
+    const char *bytes = w->lanes == 1 ? "%s" : form(w, "vload%d(0, &%%s)", w->lanes);
+    if (q8) {
+        const char *place = "((__global const char *)b)[2 + i]";
+        line(w, "return d * convert_float%s(%s);", w->width, strchr(bytes, 'v') ? form(w, "vload%d(0, (__global const char *)b + 2 + i)", w->lanes) : place);
+    } else {
+        const char *u = sized(w, "uchar");
+        line(w, "const %s q = %s;", u, w->lanes == 1 ? "b[2 + i % 16]" : form(w, "vload%d(0, b + 2 + i %% 16)", w->lanes));
+        line(w, "return d * (convert_float%s(i < 16 ? q & (%s)15 : q >> (%s)4) - 8.0f);", w->width, u, u);
+    }
+    end(w);
+}
+
+/* ---- conversions, bit for bit as base/element.c has them ---- */
+
+static void bf16_convert(writer *w, bool to) {
+    const char *u = sized(w, "uint");
+    begin(w, w->v, form(w, "%s x", w->x));
+    if (to) {
+        line(w, "const %s w = as_%s(x), even = (w + 0x7fff + (w >> 16 & 1)) >> 16, quiet = w >> 16 | 0x40;", u, u);
+        line(w, "return convert_%s(isnan(x) ? quiet : even);", w->v);
+    } else
+        line(w, "return as_%s(convert_%s(x) << 16);", w->v, u);
+    end(w);
+}
+
+/* Subnormals are made from their digits, so that a device that flushes them gives the same. */
+static void fp8_from(writer *w) {
+    const char *u = sized(w, "uint");
+    bool e4m3 = w->from == ELEMENT_E4M3;
+    begin(w, w->v, form(w, "%s x", w->x));
+    line(w, "const %s b = convert_%s(x), m = b & 0x7f, sign = (b & 0x80) << 24;", u, u);
+    line(w, "const %s small = as_%s(convert_%s(m) * %s);", u, u, w->v, e4m3 ? "0x1p-9f" : "0x1p-16f");
+    line(w, "%s r = m < %d ? small : (m << %d) + 0x%xu;", u, e4m3 ? 8 : 4, e4m3 ? 20 : 21, e4m3 ? 120u << 23 : 112u << 23);
+    if (e4m3)
+        line(w, "r = m == 0x7f ? (%s)0x7fc00000 : r;", u);
+    else
+        line(w, "r = m == 0x7c ? (%s)0x7f800000 : m > 0x7c ? (%s)0x7fc00000 : r;", u, u);
+    line(w, "return as_%s(r | sign);", w->v);
+    end(w);
+}
+
+/* Rounds to nearest even. Normal results: the bits themselves are rounded; below, adding a constant lets f32's own rounding do it. */
+static void fp8_to(writer *w, bool saturate) {
+    const char *u = sized(w, "uint");
+    bool e4m3 = w->t == ELEMENT_E4M3;
+    int shift = e4m3 ? 20 : 21;
+    unsigned half = e4m3 ? 0x7ffff : 0xfffff, rebias = e4m3 ? 120u << 23 : 112u << 23, least_normal = e4m3 ? 0x3c800000 : 0x38800000;
+    unsigned lift_bits = e4m3 ? 0x46800000 : 0x43000000, over = e4m3 ? 0x43e80000 : 0x47700000;
+    unsigned beyond = saturate ? (e4m3 ? 0x7e : 0x7b) : e4m3 ? 0x7f : 0x7c, nan = e4m3 ? 0x7f : 0x7e;
+    begin(w, w->v, form(w, "%s x", w->x));
+    line(w, "const %s m = as_%s(x) & 0x7fffffff, sign = as_%s(x) >> 24 & 0x80;", u, u, u);
+    line(w, "const %s normal = (m + 0x%x + (m >> %d & 1) - 0x%xu) >> %d;", u, half, shift, rebias, shift);
+    line(w, "const %s small = as_%s(as_%s(m) + %s) - 0x%xu;", u, u, w->x, e4m3 ? "0x1p14f" : "0x1p7f", lift_bits);
+    line(w, "%s r = m < 0x%xu ? small : normal;", u, least_normal);
+    line(w, "r = m %s 0x%xu ? (%s)0x%x : r;", e4m3 ? ">" : ">=", over, u, beyond);
+    line(w, "r = m > 0x7f800000u ? (%s)0x%x : r;", u, nan);
+    line(w, "return convert_%s(r | sign);", w->v);
+    end(w);
+}
+
+static void convert(writer *w, bool saturate) {
+    element_type t = w->t, from = w->from;
+    bool narrow = t == ELEMENT_I8 || t == ELEMENT_U8;
+    if ((t == ELEMENT_BF16) != (from == ELEMENT_BF16)) {
+        bf16_convert(w, t == ELEMENT_BF16);
+    } else if (from == ELEMENT_E4M3 || from == ELEMENT_E5M2) {
+        fp8_from(w);
+    } else if (t == ELEMENT_E4M3 || t == ELEMENT_E5M2) {
+        fp8_to(w, saturate);
+    } else {
+        begin(w, w->v, form(w, "%s x", w->x));
+        if (from == ELEMENT_F16) /* needs no cl_khr_fp16 */
+            line(w, "return vload_half%s(0, (const half *)&x);", w->width);
+        else if (t == ELEMENT_F16)
+            line(w, "%s h;\n    vstore_half%s_rte(x, 0, (half *)&h);\n    return h;", w->v, w->width);
+        else if (from == ELEMENT_F32) /* toward zero, saturating, NaN gives 0 */
+            line(w, "x = isnan(x) ? (%s)0 : x;\n    return convert_%s_sat(%s);", w->x, w->v,
+                 narrow ? form(w, "convert_%s_sat(x)", sized(w, "int")) : "x");
+        else if (t == ELEMENT_BOOL)
+            line(w, "return convert_%s(x);", w->v);
+        else
+            line(w, "return convert_%s(x%s);", w->v, from == ELEMENT_BOOL ? " & 1" : "");
+        end(w);
+    }
+}
+
+/* ---- arithmetic ---- */
+
+static void lanes_reduce(writer *w, cfamily_helper h) {
+    bool real = w->t == ELEMENT_F32, sum = h == HELPER_LANES_SUM;
+    const char *scalar = opencl_scalar_type(w->t, true), *call = sum ? NULL : h == HELPER_LANES_MAX ? (real ? "fmax" : "max") : real ? "fmin" : "min";
+    const char *as_u = sum && w->t == ELEMENT_I32 ? "as_uint" : NULL; /* integers wrap */
+    begin(w, scalar, form(w, "%s v%d", w->v, w->lanes));
+    for (int n = w->lanes / 2; n >= 1; n /= 2) {
+        const char *half = n > 1 ? form(w, "%s%d", scalar, n) : scalar, *width = n > 1 ? form(w, "%d", n) : "";
+        const char *lo = form(w, "v%d.lo", 2 * n), *hi = form(w, "v%d.hi", 2 * n);
+        const char *value = call   ? form(w, "%s(%s, %s)", call, lo, hi)
+                            : as_u ? form(w, "as_int%s(as_uint%s(%s) + as_uint%s(%s))", width, width, lo, width, hi)
+                                   : form(w, "%s + %s", lo, hi);
+        if (n > 1)
+            line(w, "const %s v%d = %s;", half, n, value);
+        else
+            line(w, "return %s;", value);
+    }
+    end(w);
+}
+
+static void wrapping(writer *w, char op) {
+    const char *u = sized(w, w->t == ELEMENT_INDEX ? "ulong" : "uint");
+    begin(w, w->v, form(w, "%s a, %s b", w->v, w->v));
+    line(w, "return as_%s(as_%s(a) %c as_%s(b));", w->v, u, op, u);
+    end(w);
+}
+
+static void shift(writer *w, bool left) {
+    const char *u = sized(w, w->t == ELEMENT_INDEX ? "ulong" : "uint");
+    int mask = w->t == ELEMENT_INDEX ? 63 : 31;
+    begin(w, w->v, form(w, "%s a, %s b", w->v, w->v));
+    if (left)
+        line(w, "return as_%s(as_%s(a) << as_%s(b & %d));", w->v, u, u, mask);
+    else
+        line(w, "return a >> (b & %d);", mask);
+    end(w);
+}
+
+/* The mask as wide as the elements it chooses. */
+static const char *widened_mask(writer *w, const char *mask) {
+    const char *scalar = opencl_scalar_type(w->t, true);
+    const char *wanted = strstr(scalar, "char") ? "char" : strstr(scalar, "short") ? "short" : strstr(scalar, "long") ? "long" : NULL;
+    return wanted ? form(w, "convert_%s%s(%s)", wanted, w->width, mask) : mask;
+}
+
+static void select_lanes(writer *w) {
+    begin(w, w->v, form(w, "int%s mask, %s x, %s y", w->width, w->v, w->v));
+    line(w, "return %s ? x : y;", widened_mask(w, "mask"));
+    end(w);
+}
+
+static void prefix_select(writer *w) {
+    begin(w, w->v, form(w, "long count, %s x, %s y", w->v, w->v));
+    line(w, "const int n = count < 0 ? 0 : count > %d ? %d : (int)count;", w->lanes, w->lanes);
+    line(w, "return %s ? x : y;", widened_mask(w, form(w, "((int%s)(%s) < n)", w->width, listed(w, "%"))));
+    end(w);
+}
+
+static const char *index_helper(cfamily *p, cfamily_helper h) {
+    static const struct {
+        cfamily_helper h;
+        const char *name, *text;
+    } table[] = {
+        {HELPER_FLOOR_DIV, "floor_div", "long a, long b)\n{\n    return a / b - (a % b < 0);\n}\n"},
+        {HELPER_FLOOR_MOD, "floor_mod", "long a, long b)\n{\n    const long r = a % b;\n    return r < 0 ? r + b : r;\n}\n"},
+        {HELPER_INDEX_MIN, "index_min", "long a, long b)\n{\n    return a < b ? a : b;\n}\n"},
+        {HELPER_INDEX_MAX, "index_max", "long a, long b)\n{\n    return a > b ? a : b;\n}\n"},
+        {HELPER_SWIZZLE, "swizzle",
+         "long x, int bits, int base, int shift)\n{\n    return x ^ ((x >> shift) & (((long)1 << bits) - 1) << base);\n}\n"}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].h == h) {
+            if (!names_have(&p->helpers, table[i].name)) {
+                names_add(p, &p->helpers, table[i].name);
+                text_add(&p->prelude, "static inline long %s(%s", table[i].name, table[i].text);
+            }
+            return table[i].name;
+        }
+    return NULL;
+}
+
+/* What OpenCL C has itself; NULL otherwise. */
+static const char *builtin(cfamily *p, cfamily_helper h, element_type t, int lanes) {
+    bool real = t == ELEMENT_F32;
+    switch (h) {
+    case HELPER_SPLAT: return t == ELEMENT_BOOL ? NULL : arena_printf(p->arena, "(%s)", type_of(p, t, lanes));
+    case HELPER_ABS: return real ? "fabs" : NULL;
+    case HELPER_FLOOR: return "floor";
+    case HELPER_RINT: return "rint";
+    case HELPER_SQRT: return "sqrt";
+    case HELPER_FMA: return "fma";
+    case HELPER_MIN:
+    case HELPER_MIN_NUMBER: return real ? "fmin" : t == ELEMENT_INDEX && lanes == 1 ? index_helper(p, HELPER_INDEX_MIN) : "min";
+    case HELPER_MAX:
+    case HELPER_MAX_NUMBER: return real ? "fmax" : t == ELEMENT_INDEX && lanes == 1 ? index_helper(p, HELPER_INDEX_MAX) : "max";
+    case HELPER_BITCAST: return arena_printf(p->arena, "as_%s", type_of(p, t, lanes));
+    case HELPER_ALL: return "all";
+    default: return NULL;
+    }
+}
+
+const char *opencl_helper(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes) {
+    static const char *const names[] = {[HELPER_SPLAT] = "splat",       [HELPER_IOTA] = "iota",           [HELPER_BLOCK_LOAD] = "at",
+                                        [HELPER_NEG] = "neg",           [HELPER_ABS] = "abs",             [HELPER_WRAP_ADD] = "add",
+                                        [HELPER_WRAP_SUB] = "sub",      [HELPER_WRAP_MUL] = "mul",        [HELPER_SELECT] = "select",
+                                        [HELPER_PREFIX_SELECT] = "prefix_select",                         [HELPER_SHL] = "shl",
+                                        [HELPER_SHR] = "shr",           [HELPER_LANES_SUM] = "lanes_sum", [HELPER_LANES_MAX] = "lanes_max",
+                                        [HELPER_LANES_MIN] = "lanes_min"};
+    const char *known = index_helper(p, h);
+    if (!known)
+        known = builtin(p, h, t, lanes);
+    if (known)
+        return known;
+    bool converts = h == HELPER_CONVERT || h == HELPER_CONVERT_SATURATE;
+    const char *width = lanes > 1 ? arena_printf(p->arena, "x%d", lanes) : "";
+    const char *name = converts ? arena_printf(p->arena, "%s%s_from_%s%s", c_type_tag(t), width, c_type_tag(from),
+                                               h == HELPER_CONVERT_SATURATE ? "_saturate" : "")
+                                : arena_printf(p->arena, "%s%s_%s", c_type_tag(t), width, names[h]);
+    if (names_have(&p->helpers, name))
+        return name;
+    names_add(p, &p->helpers, name);
+    writer writer_of = {.p = p, .t = t, .from = from, .lanes = lanes, .name = name}, *w = &writer_of;
+    w->width = lanes > 1 ? arena_printf(p->arena, "%d", lanes) : "";
+    w->v = type_of(p, t, lanes);
+    w->x = type_of(p, from, lanes);
+    switch (h) {
+    case HELPER_SPLAT:
+        begin(w, w->v, "bool b");
+        line(w, "return (%s)(b ? -1 : 0);", w->v);
+        end(w);
+        break;
+    case HELPER_IOTA:
+        begin(w, w->v, "void");
+        line(w, "return (%s)(%s);", w->v, listed(w, "%"));
+        end(w);
+        break;
+    case HELPER_NEG:
+        begin(w, w->v, form(w, "%s x", w->v));
+        line(w, "return as_%s(0 - as_%s(x));", w->v, sized(w, "uint"));
+        end(w);
+        break;
+    case HELPER_ABS:
+        begin(w, w->v, form(w, "%s x", w->v));
+        line(w, "return as_%s(abs(x));", w->v);
+        end(w);
+        break;
+    case HELPER_BLOCK_LOAD: block_load(w); break;
+    case HELPER_WRAP_ADD: wrapping(w, '+'); break;
+    case HELPER_WRAP_SUB: wrapping(w, '-'); break;
+    case HELPER_WRAP_MUL: wrapping(w, '*'); break;
+    case HELPER_SHL: shift(w, true); break;
+    case HELPER_SHR: shift(w, false); break;
+    case HELPER_SELECT: select_lanes(w); break;
+    case HELPER_PREFIX_SELECT: prefix_select(w); break;
+    case HELPER_LANES_SUM:
+    case HELPER_LANES_MAX:
+    case HELPER_LANES_MIN: lanes_reduce(w, h); break;
+    default: convert(w, h == HELPER_CONVERT_SATURATE); break;
+    }
+    return name;
+}

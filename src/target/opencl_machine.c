@@ -1,0 +1,33 @@
+/* What every OpenCL device is counted on to have. A plan is made once and runs on any of them: a device that offers less refuses to load it, with
+ * the numbers (run/opencl.c). */
+#include "kernel/legalize.h"
+#include "target/gpu_plan.h"
+
+enum { PRIVATE_BYTES = 4096, SHARED_BYTES = 32 * 1024, THREADS = 128, LANES = 32 };
+
+/* 32 lanes, whatever the device's own width: without subgroup operations it is only how elements are dealt out. */
+const machine_model *opencl_machine(void) {
+    static const machine_model machine = {.target = "opencl",
+                                          .vector_lanes = 4,
+                                          .vector_registers = 32,
+                                          .private_bytes = PRIVATE_BYTES,
+                                          .cache_bytes = SHARED_BYTES,
+                                          .workers = 1,
+                                          .subgroup_lanes = LANES,
+                                          .subgroups = THREADS / LANES,
+                                          .shared_bytes = SHARED_BYTES};
+    return &machine;
+}
+
+const target_limits *opencl_limits(void) {
+    static const target_limits limits = {.target = "opencl",
+                                         .private_bytes = PRIVATE_BYTES,
+                                         .shared_bytes = SHARED_BYTES,
+                                         .threads_per_block = 256,
+                                         .index_bits = 64,
+                                         .largest_extent = INT32_MAX,
+                                         .has_lanes = true};
+    return &limits;
+}
+
+const legal_table opencl_legal = {.target = "opencl", .subgroups = false, .f16_arithmetic = false, .vector_lanes = 16};
