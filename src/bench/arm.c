@@ -28,7 +28,15 @@ bench_arm *arm_open(bench_work *w, const char *words, bool *unsupported, diag_li
                        .description = json_object()};
     const char *rest;
     bool good = false;
-    if (begins(words, "ours", &rest))
+    const char *device = strncmp(words, "ours@", 5) ? NULL : words + 5;
+    size_t device_length = device ? strcspn(device, ":") : 0;
+    if (device && !(device_length == 3 && !strncmp(device, "cpu", 3))) {
+        *unsupported = true;
+        diag_error(diags, "E1013", (source_span){0}, "%s: the lab times kernels on the CPU; a clock for `%.*s` is not built yet",
+                   words, (int)device_length, device);
+    } else if (device) {
+        good = arm_open_kernel(arm, w, device[device_length] ? device + device_length + 1 : "", diags);
+    } else if (begins(words, "ours", &rest))
         good = arm_open_kernel(arm, w, rest, diags);
     else if (begins(words, "file", &rest))
         good = arm_open_file(arm, w, rest, diags);

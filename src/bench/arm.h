@@ -28,7 +28,7 @@ struct bench_arm {
 };
 
 /* Opens an arm from its words:
- *   ours[:NAME=N,...]            our kernel, with tile sizes set
+ *   ours[@cpu][:NAME=N,...]      our kernel, with tile sizes set
  *   file:MANIFEST.json           a drop-in kernel beside its manifest
  *   openblas                     the library, where it can do this work
  *   python:FILE.py[:FUNCTION]    a callable behind an adapter process; the function is the kernel's name when not given

@@ -96,6 +96,10 @@ bool manifest_read(arena *a, const char *path, manifest *m, diag_list *diags) {
     const char *source = json_string_value(json_object_get(o, "source"));
     bool good = json_is_object(o) || wrong(m, diags, "a manifest is an object");
     good = good && (source || wrong(m, diags, "it does not say \"source\""));
+    const char *ending = source ? strrchr(source, '.') : NULL;
+    if (good && (!ending || strcmp(ending, ".c")))
+        good =
+            wrong(m, diags, arena_printf(a, "%s: drop-in kernels are C files; arms for other targets are not built yet", source));
     if (good) {
         m->source = source[0] == '/' ? arena_strdup(a, source) : arena_printf(a, "%s%s", folder, source);
         m->kernel = json_string_value(json_object_get(o, "kernel"))

@@ -40,13 +40,16 @@ static void mark(text_buffer *out, const view *v, const view_entry *e, const plo
     high = high > x->last ? x->last : high;
     text_add(out, "<line class=\"l\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>", low, high, y, y);
     text_add(out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%d\" r=\"4.5\"/></g>\n", open ? "e" : "d", plot_at(x, e->ratio), y);
-    text_add(out, "<text class=\"q\" text-anchor=\"end\" x=\"%d\" y=\"%d\">%.2f%s</text>\n", PLOT_WIDTH - 6, y + 4, e->ratio,
-             e->stale ? " stale" : "");
+    text_add(out, "<text class=\"q\" text-anchor=\"end\" x=\"%d\" y=\"%d\">", PLOT_WIDTH - 6, y + 4);
+    if (open)
+        text_add(out, "inconclusive</text>\n");
+    else
+        text_add(out, "%.2f%s</text>\n", e->ratio, e->stale ? " stale" : "");
 }
 
 static void one_picture(text_buffer *out, const view *v, const part *p, bool standalone) {
     enum { TOP = 24, HEADING = 18, ROW = 15, GAP = 7 };
-    plot_scale x = {.logarithmic = true, .from = 2, .to = 1, .first = 12, .last = PLOT_WIDTH - 60};
+    plot_scale x = {.logarithmic = true, .from = 2, .to = 1, .first = 12, .last = PLOT_WIDTH - 84};
     int rows = 0, groups = 0;
     unsigned series = 0;
     for (int i = 0; i < v->entries.count; i++)

@@ -71,11 +71,11 @@ static void add_row(text_buffer *out, const view *v, const view_entry *e, bool f
     text_add(out, "</td><td class=\"n\">");
     if (*row_text(ceiling, "binds"))
         text_add(out, "%.0f%% %s", row_number(ceiling, "percent"), row_text(ceiling, "binds"));
-    if (e->has_ratio)
-        text_add(out, "</td><td class=\"n\"><b>%.2f</b> [%.2f, %.2f]</td><td>%s</td><td>", e->ratio, e->low, e->high,
-                 !strcmp(e->verdict, "inconclusive") ? "INCONCLUSIVE"
-                 : !strcmp(e->verdict, "faster")     ? "ours is faster"
-                                                     : "ours is slower");
+    if (e->has_ratio && !strcmp(e->verdict, "inconclusive")) /* then the answer is no number */
+        text_add(out, "</td><td class=\"n\">[%.2f, %.2f]</td><td>INCONCLUSIVE</td><td>", e->low, e->high);
+    else if (e->has_ratio)
+        text_add(out, "</td><td class=\"n\"><b>%.2f</b> [%.2f, %.2f]</td><td>ours is %s</td><td>", e->ratio, e->low, e->high,
+                 e->verdict);
     else
         text_add(out, "</td><td></td><td class=\"quiet\">A/A: claims from %.1f%%</td><td>",
                  100 * row_number(control, "smallest_claim"));

@@ -138,12 +138,10 @@ void report_markdown(text_buffer *out, const view *v, const char *title) {
             text_add(out, " | ");
             if (*row_text(ceiling, "binds"))
                 text_add(out, "%.0f%% %s", row_number(ceiling, "percent"), row_text(ceiling, "binds"));
-            if (e->has_ratio)
-                text_add(out, " | %.2f | [%.2f, %.2f] | %s | %s |\n", e->ratio, e->low, e->high,
-                         !strcmp(e->verdict, "inconclusive") ? "INCONCLUSIVE"
-                         : !strcmp(e->verdict, "faster")     ? "ours is faster"
-                                                             : "ours is slower",
-                         marks(e));
+            if (e->has_ratio && !strcmp(e->verdict, "inconclusive")) /* then the answer is no number */
+                text_add(out, " | | [%.2f, %.2f] | INCONCLUSIVE | %s |\n", e->low, e->high, marks(e));
+            else if (e->has_ratio)
+                text_add(out, " | %.2f | [%.2f, %.2f] | ours is %s | %s |\n", e->ratio, e->low, e->high, e->verdict, marks(e));
             else
                 text_add(out, " | | A/A claims from %.1f%% | | %s |\n",
                          100 * row_number(json_object_get(e->row, "control"), "smallest_claim"), marks(e));

@@ -59,14 +59,14 @@ void bench_text_row(text_buffer *out, const json_t *row) {
         text_add(out, "%6.0f%% of %s", row_number(ceiling, "percent"), row_text(ceiling, "binds"));
     pad(out, start, 18);
     if (json_is_object(ratio)) {
-        double r = row_number(ratio, "median");
-        text_add(out, "%.3fx [%.3f, %.3f] ", r, row_number(ratio, "low"), row_number(ratio, "high"));
+        double low = row_number(ratio, "low"), high = row_number(ratio, "high");
         const char *verdict = row_text(row, "verdict");
-        if (!strcmp(verdict, "inconclusive"))
-            text_add(out, "INCONCLUSIVE (spread %.1f%%, smallest claim %.1f%%)", 100 * row_number(ratio, "spread"),
-                     100 * row_number(control, "smallest_claim"));
+        if (!strcmp(verdict, "inconclusive")) /* then the answer is no number */
+            text_add(out, "INCONCLUSIVE [%.3f, %.3f], spread %.1f%%, smallest claim %.1f%%", low, high,
+                     100 * row_number(ratio, "spread"), 100 * row_number(control, "smallest_claim"));
         else
-            text_add(out, "%s is %s", row_text(ratio, "first"), verdict);
+            text_add(out, "%.3fx [%.3f, %.3f] %s is %s", row_number(ratio, "median"), low, high, row_text(ratio, "first"),
+                     verdict);
         const json_t *threshold = json_object_get(row, "threshold");
         if (json_is_object(threshold))
             text_add(out, "; threshold %.2fx %s", row_number(threshold, "ratio"), row_text(threshold, "verdict"));

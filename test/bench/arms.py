@@ -128,6 +128,7 @@ for name, arm, code in [
     ("a manifest of another kernel", good_product, "E1021"),
     ("a source that does not compile", drop_in("broken", "this is no C"), "E0843"),
     ("no such Python file", "python:" + work.name + "/none.py", "E1030"),
+    ("a source of another target", "file:" + write("cuda.json", '{"source": "mine.cu", "entry": "mine"}'), "E1021"),
     ("a tile size that there is not", "ours:QQ=3", None),
 ]:
     status, answer, log = bench(*shape, "ours", arm)
@@ -194,6 +195,10 @@ else:
         check(f"OpenBLAS does {kernel}", status == 0 and row(answer, "openblas")["status"] == "pass", log, answer)
 status, answer, log = bench(*shape, "ours", "openblas")
 check("unsupported: OpenBLAS for a sum", status == 0 and row(answer, "openblas")["status"] == "unsupported" and row(answer, "openblas")["reason"], log)
+
+status, answer, log = bench(*shape, "ours@cpu:B=64", "ours@abacus")
+check("unsupported: a device without a clock", status == 0 and row(answer, "ours@cpu:B=64")["status"] == "pass"
+      and row(answer, "ours@abacus")["status"] == "unsupported", log, answer)
 
 # An update array, a program, cold data, threads.
 status, answer, log = bench("--kernel", "residual_add", "--shape", "N=1000", "ours",
