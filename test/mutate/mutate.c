@@ -235,6 +235,8 @@ static bool report_all(const mutation_run *r) {
            all.witnesses, all.confirmed, all.unconfirmed, all.not_run, all.by_witness);
     printf("proofs: %.1f ms on average, %.0f ms at most\n", all.all > all.refused ? all.prove_ms / (all.all - all.refused) : 0, all.worst_prove_ms);
     print_least_confirmed(r);
+    if (all.all < r->jobs.count)
+        printf("%d of those chosen were not reached in the time given\n", r->jobs.count - all.all);
     printf("one judge of harm only: oclgrind awaits an OpenCL printer\n\n");
     for (int i = 0; i < r->jobs.count; i++) {
         const mutant_result *m = &r->results[i];
