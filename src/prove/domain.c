@@ -172,9 +172,10 @@ static const index_expr *source_of(model *m, const index_expr *x, const kernel_a
     return NULL;
 }
 
-int scattered_dim(model *m, const kernel_array *a)
+unsigned scattered_dims(model *m, const kernel_array *a)
 {
-    for (int d = 0; d < a->rank; d++) {
+    unsigned found = 0;
+    for (int d = 0; d < a->rank && d < 32; d++) {
         const kernel_array *from = NULL, *same = NULL;
         bool all = true, any = false;
         for (int i = 0; i < m->places.count && all; i++) {
@@ -186,9 +187,9 @@ int scattered_dim(model *m, const kernel_array *a)
             any = true;
         }
         if (any && all)
-            return d;
+            found |= 1u << d;
     }
-    return -1;
+    return found;
 }
 
 /* cell dimension d of a place, in a space of `dims` + rank dimensions */
@@ -230,7 +231,7 @@ static int_set *by_first_lane(model *m, const place *p, int_set *x)
     return x;
 }
 
-static int_set *make_cells(model *m, place *p, int source_dim, bool spread)
+static int_set *make_cells(model *m, place *p, unsigned source_dims, bool spread)
 {
     int dims = p->scope->depth;
     int_set *x = sets_universe(m->sets, dims + p->array->rank); /* small constraints first: the domain is large */
@@ -246,7 +247,7 @@ static int_set *make_cells(model *m, place *p, int source_dim, bool spread)
             p->not_affine = p->not_affine ? p->not_affine : "a masked access of a whole vector";
             break;
         }
-        int_set *by = d < p->array->rank ? place_dimension(m, p, d, dims, d == source_dim) : active_lanes(m, p, dims);
+        int_set *by = d < p->array->rank ? place_dimension(m, p, d, dims, d < 32 && source_dims >> d & 1) : active_lanes(m, p, dims);
         if (by)
             x = sets_intersect(m->sets, x, by);
         else if (!p->not_affine)
@@ -259,7 +260,7 @@ static int_set *make_cells(model *m, place *p, int source_dim, bool spread)
 int_set *cells_of(model *m, place *p)
 {
     if (!p->tried)
-        p->cells = make_cells(m, p, -1, false);
+        p->cells = make_cells(m, p, 0, false);
     p->tried = true;
     return p->cells;
 }
@@ -267,7 +268,7 @@ int_set *cells_of(model *m, place *p)
 int_set *source_cells_of(model *m, place *p)
 {
     if (!p->source_tried)
-        p->source_cells = make_cells(m, p, scattered_dim(m, p->array), false);
+        p->source_cells = make_cells(m, p, scattered_dims(m, p->array), false);
     p->source_tried = true;
     return p->source_cells;
 }
@@ -277,7 +278,7 @@ int_set *spread_cells_of(model *m, place *p)
     if (!p->collective)
         return cells_of(m, p);
     if (!p->spread_tried)
-        p->spread_cells = make_cells(m, p, -1, true);
+        p->spread_cells = make_cells(m, p, 0, true);
     p->spread_tried = true;
     return p->spread_cells;
 }

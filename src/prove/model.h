@@ -172,9 +172,9 @@ const char *model_text(model *m, const char *format, ...) PRINTF_LIKE(2, 3);
 /* ---- domain.c ---- */
 int_set *domain_of(model *m, scope *s);
 int_set *cells_of(model *m, place *p);
-/* A dimension that every access indexes by an element of one array without repetition; -1: none. There, an element's place in that
- * array tells cells apart as well as the element does. */
-int scattered_dim(model *m, const kernel_array *a);
+/* The dimensions, as bits, that every access indexes by an element of one array without repetition (an array for each dimension). There,
+ * an element's place in that array tells cells apart as well as the element does. */
+unsigned scattered_dims(model *m, const kernel_array *a);
 int_set *source_cells_of(model *m, place *p);
 int_set *spread_cells_of(model *m, place *p);
 bool place_uses_data(model *m, const place *p); /* a value from memory decides where or whether it happens */

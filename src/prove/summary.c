@@ -206,7 +206,7 @@ static tri find(search *q, region *r)
 
 tri conflict_find(model *m, const kernel_array *a, int first, int second, conflict_scope in, conflict *out)
 {
-    if (scattered_dim(m, a) >= 0) {
+    if (scattered_dims(m, a)) {
         first = first == SUMMARY_MAY_WRITE ? SUMMARY_SOURCE_WRITE : first;
         second = second == SUMMARY_MAY_WRITE ? SUMMARY_SOURCE_WRITE : second == SUMMARY_MAY_READ ? SUMMARY_SOURCE_READ : second;
     }

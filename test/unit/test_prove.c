@@ -132,6 +132,19 @@ static const char *const gather =
     "    for d in 0 .. D { store y[t, d] <- table[v, d] }\n"
     "}\n";
 
+static const char *const scatter_both =
+    "kernel scatter_both {\n"
+    "    symbol T, H, V, W\n"
+    "    task (t < T, h < H)\n"
+    "    global in x: f32[T, H]\n"
+    "    global in rows: index[T] bound V injective\n"
+    "    global in columns: index[H] bound W injective\n"
+    "    global update y: f32[V, W]\n"
+    "    let v: index = rows[t]\n"
+    "    let w: index = columns[h]\n"
+    "    store y[v, w] <- x[t, h]\n"
+    "}\n";
+
 static const char *const scatter =
     "kernel scatter {\n"
     "    symbol T, V\n"
@@ -263,7 +276,7 @@ static char *changed(const char *text, const char *from, const char *to)
 static void test_right_kernels(void **state)
 {
     (void)state;
-    const char *const texts[] = {rows, sums, product, scan, append, gather, scatter, argmax, causal, branches};
+    const char *const texts[] = {rows, sums, product, scan, append, gather, scatter, scatter_both, argmax, causal, branches};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         result r = prove_text(texts[i], 64);
         if (!r.proved) {
@@ -442,6 +455,8 @@ static void test_not_proved(void **state)
         {branches, "else { store t[] <- v store y[i] <- t[] }", "else { store t[] <- v }", "coverage", "y", "depends on data"},
         {branches, "{ store t[] <- 0:f32 store y[i] <- v }", "{ store y[i] <- v }", "initialised", "t", "depends on data"},
         {scatter, " injective", "", "race", "y", "from data"},
+        {scatter_both, "bound V injective", "bound V", "race", "y", "from data"},
+        {scatter_both, "bound W injective", "bound W", "race", "y", "from data"},
         {scan, "store s[t] <- total[]", "store s[t] <- total[]\n if t == 5 { break }", "bounds", "s", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
