@@ -236,7 +236,7 @@ static void test_failures_prove_nothing(void **state)
         snprintf(name, sizeof name, "defects/%s", files[i]);
         char *text = read_text(name);
         bool reached = true;
-        for (unsigned long n = 1; reached; n += 1 + n / 25) {
+        for (unsigned long n = 1; reached; n += 1 + n / 12) {
             arena *a = arena_new();
             kernel_ir *k;
             proof p;
