@@ -219,7 +219,7 @@ expect("cache misspelt", run("cache", "purge"), 2, "E0860")
 
 # --- build ---
 expect("build", run("build", source, "--kernel", "product", "-o", "built"), 0, "product")
-report("build writes a source and a header", None if sorted(os.listdir(path("built"))) == ["product.c", "product.h"] else str(os.listdir(path("built"))))
+report("build writes a source and a header", None if sorted(os.listdir(path("built"))) == ["product.c", "product.h", "product.json"] else str(os.listdir(path("built"))))
 compiler = os.environ.get("CC", "cc")
 compiled = subprocess.run([compiler, "-std=c11", "-O1", "-Wall", "-Wextra", "-c", path("built/product.c"), "-o", path("built/product.o")], capture_output=True, text=True)
 report("what is built compiles without warnings", compiled.stderr if compiled.returncode or "warning" in compiled.stderr else None)
