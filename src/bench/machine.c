@@ -3,7 +3,6 @@
 #include "bench/machine.h"
 #include "base/hash.h"
 #include "bench/clock.h"
-#include "run/compiler.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>

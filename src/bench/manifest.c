@@ -77,7 +77,7 @@ static bool hash_files(arena *a, manifest *m, const char *folder, const json_t *
 }
 
 bool manifest_read(arena *a, const char *path, manifest *m, diag_list *diags) {
-    *m = (manifest){.path = arena_strdup(a, path)};
+    *m = (manifest){.path = arena_strdup(diags->arena, path)}; /* diagnostics outlive the work */
     size_t length;
     const char *text = file_read(a, path, FILE_SOURCE_LIMIT, &length, diags);
     if (!text)

@@ -1,4 +1,5 @@
-/* A persistent pool of threads that share a count of independent pieces of work. Private to run/. */
+/* A persistent pool of threads that share a count of independent pieces of work. For run/, and for the lab, whose probes and drop-in
+ * kernels run as kernels do. */
 #ifndef TILEC_RUN_POOL_H
 #define TILEC_RUN_POOL_H
 #include <stdint.h>
