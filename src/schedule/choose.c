@@ -11,9 +11,9 @@ typedef struct range_role {
     bool vector_rows;                   /* a result range of a matrix-vector product */
     bool contracted, contracted_twice_sided;
     bool reduced;
-    bool contiguous;                    /* the last index of some access */
-    bool strided;                       /* an index of some access, not the last */
-    bool joined;                        /* its loop joins a state */
+    bool contiguous; /* the last index of some access */
+    bool strided;    /* an index of some access, not the last */
+    bool joined;     /* its loop joins a state */
 } range_role;
 
 typedef struct survey {
@@ -23,24 +23,23 @@ typedef struct survey {
     unsigned char *seen;
 } survey;
 
-static bool only_in(const tile_value *x, const tile_value *y, const tile_range *r) { return tile_has_axis(x, r) && !tile_has_axis(y, r); }
+static bool only_in(const tile_value *x, const tile_value *y, const tile_range *r) {
+    return tile_has_axis(x, r) && !tile_has_axis(y, r);
+}
 
-static void last_index(survey *s, index_expr **indices, int rank)
-{
+static void last_index(survey *s, index_expr **indices, int rank) {
     for (int i = 0; rank > 0 && i < s->k->ranges.count; i++)
         for (int d = 0; d < rank; d++)
             if (ix_mentions(indices[d], s->k->ranges.at[i]->var))
                 *(d == rank - 1 ? &s->roles[i].contiguous : &s->roles[i].strided) = true;
 }
 
-static bool is_one(const tile_range *r)
-{
+static bool is_one(const tile_range *r) {
     int64_t size;
     return ix_is_const(r->size, &size) && size == 1;
 }
 
-static void survey_value(survey *s, const tile_value *v)
-{
+static void survey_value(survey *s, const tile_value *v) {
     if (s->seen[v->id]++)
         return;
     if (v->op == TILE_LOAD)
@@ -70,8 +69,7 @@ static void survey_value(survey *s, const tile_value *v)
         survey_value(s, v->operands[i]);
 }
 
-static void survey_block(survey *s, const tile_block *b, const tile_range *loop)
-{
+static void survey_block(survey *s, const tile_block *b, const tile_range *loop) {
     for (int i = 0; i < b->items.count; i++) {
         const tile_stmt *t = b->items.at[i];
         if (t->value)
@@ -90,8 +88,7 @@ static void survey_block(survey *s, const tile_block *b, const tile_range *loop)
 }
 
 /* The compiler's size for a range's tiles, before the budget is looked at. */
-static int64_t proposed(const survey *s, const tile_range *r, bool several_wide)
-{
+static int64_t proposed(const survey *s, const tile_range *r, bool several_wide) {
     const range_role *role = &s->roles[r->id];
     if (role->joined)
         return 64;
@@ -109,8 +106,7 @@ static int64_t proposed(const survey *s, const tile_range *r, bool several_wide)
 }
 
 /* The same for a block of threads: tiles hold a few elements for each of them. */
-static int64_t proposed_for_threads(const survey *s, const tile_range *r, const machine_model *machine)
-{
+static int64_t proposed_for_threads(const survey *s, const tile_range *r, const machine_model *machine) {
     const range_role *role = &s->roles[r->id];
     int64_t threads = (int64_t)machine->subgroup_lanes * machine->subgroups;
     if (role->joined)
@@ -126,8 +122,7 @@ static int64_t proposed_for_threads(const survey *s, const tile_range *r, const 
     return role->contiguous && !role->strided ? 8 * threads : 1;
 }
 
-static tile_range *range_of(const tile_kernel *k, const index_var *symbol, int *count)
-{
+static tile_range *range_of(const tile_kernel *k, const index_var *symbol, int *count) {
     tile_range *found = NULL;
     *count = 0;
     for (int i = 0; i < k->ranges.count; i++) {
@@ -140,8 +135,7 @@ static tile_range *range_of(const tile_kernel *k, const index_var *symbol, int *
     return found;
 }
 
-static bool legal_size(const char *name, int64_t value, source_span span, diag_list *diags)
-{
+static bool legal_size(const char *name, int64_t value, source_span span, diag_list *diags) {
     if (value >= 1 && value <= LARGEST_TILE)
         return true;
     diag *g = diag_error(diags, "E0501", span, "tile size %s = %lld is outside 1 .. %d", name, (long long)value, LARGEST_TILE);
@@ -149,23 +143,20 @@ static bool legal_size(const char *name, int64_t value, source_span span, diag_l
     return false;
 }
 
-static index_var *find_tile(const tile_kernel *k, const char *name)
-{
+static index_var *find_tile(const tile_kernel *k, const char *name) {
     for (int i = 0; i < k->symbols.count; i++)
         if (k->symbols.at[i]->kind == INDEX_TILE && !strcmp(k->symbols.at[i]->name, name))
             return k->symbols.at[i];
     return NULL;
 }
 
-static void list_tiles(const tile_kernel *k, text_buffer *out)
-{
+static void list_tiles(const tile_kernel *k, text_buffer *out) {
     for (int i = 0; i < k->symbols.count; i++)
         if (k->symbols.at[i]->kind == INDEX_TILE)
             text_add(out, "%s%s", out->length ? ", " : "", k->symbols.at[i]->name);
 }
 
-static void unknown_key(const tile_kernel *k, const char *key, source_span span, const char *target, diag_list *diags)
-{
+static void unknown_key(const tile_kernel *k, const char *key, source_span span, const char *target, diag_list *diags) {
     static const char *const elsewhere[] = {"subgroups", "operands", "roles", "stages", "swizzle", "cluster", "vector"};
     text_buffer names = {0};
     list_tiles(k, &names);
@@ -182,8 +173,7 @@ static void unknown_key(const tile_kernel *k, const char *key, source_span span,
 }
 
 /* Which of the module's schedules applies: one for this very target before one for any. */
-static const tile_schedule *module_schedule(const tile_module *m, const tile_kernel *k, const char *target)
-{
+static const tile_schedule *module_schedule(const tile_module *m, const tile_kernel *k, const char *target) {
     const tile_schedule *found = NULL;
     for (int i = 0; m && i < m->schedules.count; i++) {
         const tile_schedule *s = m->schedules.at[i];
@@ -204,8 +194,8 @@ typedef struct choice {
 } choice;
 
 /* Bytes of private memory (for a block of threads: of shared memory) that the kernel needs with these sizes; -1 when it can't be lowered (then `diags` says why). */
-static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, const choice *choices, int count, diag_list *diags)
-{
+static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, const choice *choices, int count,
+                            diag_list *diags) {
     arena *a = arena_new();
     tile_binding *bindings = NEW_ARRAY(a, tile_binding, count);
     for (int i = 0; i < count; i++)
@@ -216,7 +206,8 @@ static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, 
     int64_t bytes = -1;
     const tile_kernel *bound = tile_specialise(a, k, bindings, count);
     if (lower_kernel(a, bound, machine, &low, &quiet))
-        bytes = machine->subgroup_lanes ? kernel_shared_bytes(low.plan->variants.at[0].kernel) : kernel_private_bytes(low.plan->variants.at[0].kernel);
+        bytes = machine->subgroup_lanes ? kernel_shared_bytes(low.plan->variants.at[0].kernel)
+                                        : kernel_private_bytes(low.plan->variants.at[0].kernel);
     for (int i = 0; bytes < 0 && i < quiet.items.count && diags; i++) {
         const diag *g = quiet.items.at[i];
         diag_error(diags, g->code, g->span, "%s", g->message);
@@ -225,10 +216,12 @@ static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, 
     return bytes;
 }
 
-static int64_t bytes_there(const machine_model *m) { return m->subgroup_lanes ? m->shared_bytes : m->private_bytes; }
+static int64_t bytes_there(const machine_model *m) {
+    return m->subgroup_lanes ? m->shared_bytes : m->private_bytes;
+}
 
-static bool fit(const tile_kernel *k, const machine_model *machine, choice *choices, int count, source_span span, diag_list *diags)
-{
+static bool fit(const tile_kernel *k, const machine_model *machine, choice *choices, int count, source_span span,
+                diag_list *diags) {
     for (int round = 0; round < 200; round++) {
         int64_t bytes = bytes_needed(k, machine, choices, count, diags);
         if (bytes < 0)
@@ -243,28 +236,29 @@ static bool fit(const tile_kernel *k, const machine_model *machine, choice *choi
             choices[largest].value = (choices[largest].value + 1) / 2;
             continue;
         }
-        diag *g = diag_error(diags, "E0505", span, "schedule for %s needs %lld bytes of %s memory for each task, the device has %lld", machine->target,
+        diag *g = diag_error(diags, "E0505", span,
+                             "schedule for %s needs %lld bytes of %s memory for each task, the device has %lld", machine->target,
                              (long long)bytes, machine->subgroup_lanes ? "shared" : "private", (long long)bytes_there(machine));
         for (int i = 0; i < count; i++) {
             choice smaller[64];
             if (count > 64 || choices[i].value < 2)
                 continue;
             memcpy(smaller, choices, sizeof *choices * (size_t)count);
-            for (smaller[i].value /= 2; smaller[i].value > 1 && bytes_needed(k, machine, smaller, count, NULL) > bytes_there(machine);)
+            for (smaller[i].value /= 2;
+                 smaller[i].value > 1 && bytes_needed(k, machine, smaller, count, NULL) > bytes_there(machine);)
                 smaller[i].value /= 2;
             int64_t saved = bytes - bytes_needed(k, machine, smaller, count, NULL);
             if (saved > 0)
-                diag_note(diags, g, "%s = %lld -> %lld saves %lld bytes", choices[i].symbol->name, (long long)choices[i].value, (long long)smaller[i].value,
-                          (long long)saved);
+                diag_note(diags, g, "%s = %lld -> %lld saves %lld bytes", choices[i].symbol->name, (long long)choices[i].value,
+                          (long long)smaller[i].value, (long long)saved);
         }
         return false;
     }
     return false;
 }
 
-bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *machine, const tile_binding *overrides,
-                     int override_count, schedule_choice *out, diag_list *diags)
-{
+bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *machine,
+                     const tile_binding *overrides, int override_count, schedule_choice *out, diag_list *diags) {
     int errors = diags->errors, count = 0;
     *out = (schedule_choice){0};
     survey s = {a, k, NEW_ARRAY(a, range_role, k->ranges.count), NEW_ARRAY(a, unsigned char, k->value_count)};
@@ -280,7 +274,11 @@ bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const
             continue;
         int users;
         const tile_range *r = range_of(k, symbol, &users);
-        choices[count++] = (choice){symbol, !r ? 1 : machine->subgroup_lanes ? proposed_for_threads(&s, r, machine) : proposed(&s, r, wide > 1), true};
+        choices[count++] = (choice){symbol,
+                                    !r                        ? 1
+                                    : machine->subgroup_lanes ? proposed_for_threads(&s, r, machine)
+                                                              : proposed(&s, r, wide > 1),
+                                    true};
     }
     const tile_schedule *given = module_schedule(m, k, machine->target);
     for (int e = 0; given && e < given->entries.count; e++) {

@@ -3,19 +3,19 @@
 #include <limits.h>
 #include <string.h>
 
-static index_expr *id_or_zero(arena *a, index_var *v) { return v ? ix_var(a, v) : ix_const(a, 0); }
+static index_expr *id_or_zero(arena *a, index_var *v) {
+    return v ? ix_var(a, v) : ix_const(a, 0);
+}
 
 /* Local index of the first element of this thread's slot: ((slot * subgroups + subgroup) * lanes + lane) * vector */
-static index_expr *share_position(lower *l, const spread *x, index_expr *slot)
-{
+static index_expr *share_position(lower *l, const spread *x, index_expr *slot) {
     arena *a = l->arena;
     index_expr *at = ix_mul(a, slot, ix_const(a, (int64_t)x->subgroups * x->lanes * x->vector));
     at = ix_add(a, at, ix_mul(a, id_or_zero(a, x->subgroup), ix_const(a, (int64_t)x->lanes * x->vector)));
     return ix_add(a, at, ix_mul(a, id_or_zero(a, x->lane), ix_const(a, x->vector)));
 }
 
-static void place_range(point *p, tile_range *r, index_expr *position, index_expr *slot, index_expr *end)
-{
+static void place_range(point *p, tile_range *r, index_expr *position, index_expr *slot, index_expr *end) {
     lower *l = p->l;
     const spread *x = &l->spreads[r->id];
     p->position[r->id] = position;
@@ -29,8 +29,7 @@ static void place_range(point *p, tile_range *r, index_expr *position, index_exp
     }
 }
 
-void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *context, source_span span)
-{
+void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *context, source_span span) {
     lower *l = p->l;
     arena *a = l->arena;
     if (range_open(p, r)) {
@@ -46,7 +45,8 @@ void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *co
     point inner = point_copy(p);
     index_expr *position;
     if (slots < 0) { /* nothing is held over it: a plain strided loop */
-        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), ix_add(a, lo, share_position(l, x, ix_const(a, 0))), hi, step, span);
+        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), ix_add(a, lo, share_position(l, x, ix_const(a, 0))),
+                                    hi, step, span);
         inner.block = &s->body;
         place_range(&inner, r, ix_var(a, s->var), NULL, hi);
         body(&inner, context);
@@ -54,7 +54,8 @@ void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *co
     }
     index_expr *slot = ix_const(a, 0);
     if (slots > 1) {
-        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, arena_printf(a, "%s_slot", r->name)), ix_const(a, 0), ix_const(a, slots), 1, span);
+        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, arena_printf(a, "%s_slot", r->name)), ix_const(a, 0),
+                                    ix_const(a, slots), 1, span);
         s->unroll = true;
         inner.block = &s->body;
         slot = ix_var(a, s->var);
@@ -78,8 +79,7 @@ void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *co
     body(&inner, context);
 }
 
-cond *lanes_first_copy(lower *l, tile_range **axes, int axis_count)
-{
+cond *lanes_first_copy(lower *l, tile_range **axes, int axis_count) {
     arena *a = l->arena;
     cond *first = NULL;
     for (int level = 1; level < l->ir->levels.count; level++)
@@ -94,15 +94,13 @@ cond *lanes_first_copy(lower *l, tile_range **axes, int axis_count)
     return first;
 }
 
-void lanes_barrier(lower *l, unsigned spaces, source_span span)
-{
+void lanes_barrier(lower *l, unsigned spaces, source_span span) {
     kernel_stmt *s = kernel_append(l->ir, l->block, KSTMT_BARRIER, span);
     s->scope = LEVEL_BLOCK;
     s->spaces = spaces;
 }
 
-void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, kernel_value *v)
-{
+void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, kernel_value *v) {
     lower *l = p->l;
     point q = *p;
     cond *first = s->array ? lanes_first_copy(l, axes, axis_count) : NULL;
@@ -122,8 +120,7 @@ typedef struct nest {
     source_span span;
 } nest;
 
-static void nest_level(point *p, void *context)
-{
+static void nest_level(point *p, void *context) {
     nest n = *(nest *)context;
     emit_hoisted(p, n.value);
     while (n.depth < n.axis_count && range_open(p, n.axes[n.depth]))
@@ -136,8 +133,7 @@ static void nest_level(point *p, void *context)
     lanes_share(p, r, true, nest_level, &n, n.span);
 }
 
-void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span)
-{
+void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span) {
     nest n = {axes, axis_count, 0, value, s, span};
     point p = point_new(l);
     nest_level(&p, &n);

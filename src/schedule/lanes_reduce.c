@@ -18,9 +18,9 @@ typedef struct reduction {
     source_span span;
     tile_range **reduced;
     int reduced_count;
-    bool extreme;          /* argmax, argmin: parts are the best value and where it stands */
-    int lanes;             /* of the accumulators */
-    bool reduced_vector;   /* lanes of an accumulator are partial results */
+    bool extreme;        /* argmax, argmin: parts are the best value and where it stands */
+    int lanes;           /* of the accumulators */
+    bool reduced_vector; /* lanes of an accumulator are partial results */
     part parts[2];
     int part_count;
     kernel_array *shared[2];
@@ -28,8 +28,7 @@ typedef struct reduction {
 } reduction;
 
 /* The register cells of a block of results: one for each slot of each result range. */
-static kernel_array *result_array(reduction *c, const char *name, element_type type)
-{
+static kernel_array *result_array(reduction *c, const char *name, element_type type) {
     lower *l = c->l;
     index_expr *dims[32];
     int rank = 0;
@@ -42,8 +41,7 @@ static kernel_array *result_array(reduction *c, const char *name, element_type t
     return array;
 }
 
-static kernel_access result_cell(point *p, reduction *c, kernel_array *array)
-{
+static kernel_access result_cell(point *p, reduction *c, kernel_array *array) {
     index_expr *at[32];
     int rank = 0;
     for (int i = 0; i < c->axis_count; i++)
@@ -52,14 +50,15 @@ static kernel_access result_cell(point *p, reduction *c, kernel_array *array)
     return kernel_at(c->l->ir, array, at);
 }
 
-static void set(point *p, reduction *c, kernel_access to, kernel_value *v)
-{
+static void set(point *p, reduction *c, kernel_access to, kernel_value *v) {
     kernel_stmt *s = kernel_append(c->l->ir, p->block, KSTMT_STORE, c->span);
     s->access = to;
     s->value = kernel_broadcast(c->l->ir, v, to.lanes);
 }
 
-static kernel_value *get(reduction *c, kernel_access from) { return kernel_load(c->l->ir, from); }
+static kernel_value *get(reduction *c, kernel_access from) {
+    return kernel_load(c->l->ir, from);
+}
 
 typedef struct over {
     reduction *c;
@@ -69,8 +68,7 @@ typedef struct over {
     void (*body)(point *p, reduction *c);
 } over;
 
-static void over_level(point *p, void *context)
-{
+static void over_level(point *p, void *context) {
     over o = *(over *)context;
     while (o.depth < o.count && range_open(p, o.ranges[o.depth]))
         o.depth++;
@@ -82,21 +80,19 @@ static void over_level(point *p, void *context)
     lanes_share(p, r, o.guarded, over_level, &o, o.c->span);
 }
 
-static void over_ranges(point *p, reduction *c, tile_range **ranges, int count, bool guarded, void (*body)(point *, reduction *))
-{
+static void over_ranges(point *p, reduction *c, tile_range **ranges, int count, bool guarded,
+                        void (*body)(point *, reduction *)) {
     over o = {c, ranges, count, 0, guarded, body};
     over_level(p, &o);
 }
 
-static void start_parts(point *p, reduction *c)
-{
+static void start_parts(point *p, reduction *c) {
     for (int i = 0; i < c->part_count; i++)
         set(p, c, result_cell(p, c, c->parts[i].array), c->parts[i].start);
 }
 
 /* (best, where) against (value, at): the better value, of equals the lower index, -1 standing for none. */
-static void keep_better(point *p, reduction *c, kernel_value *value, kernel_value *at)
-{
+static void keep_better(point *p, reduction *c, kernel_value *value, kernel_value *at) {
     kernel_ir *ir = c->l->ir;
     kernel_access to_best = result_cell(p, c, c->parts[0].array), to_where = result_cell(p, c, c->parts[1].array);
     kernel_value *best = emit_named(p, "best", get(c, to_best)), *where = emit_named(p, "where", get(c, to_where));
@@ -107,22 +103,21 @@ static void keep_better(point *p, reduction *c, kernel_value *value, kernel_valu
     kernel_value *none = kernel_op2(ir, KERNEL_LT, ELEMENT_BOOL, where, zero);
     kernel_value *lower_index = kernel_op2(ir, KERNEL_LT, ELEMENT_BOOL, at, where);
     kernel_value *some = kernel_op2(ir, KERNEL_LE, ELEMENT_BOOL, zero, at);
-    kernel_value *first = kernel_op2(ir, KERNEL_AND, ELEMENT_BOOL, some, kernel_op2(ir, KERNEL_OR, ELEMENT_BOOL, none, lower_index));
+    kernel_value *first =
+        kernel_op2(ir, KERNEL_AND, ELEMENT_BOOL, some, kernel_op2(ir, KERNEL_OR, ELEMENT_BOOL, none, lower_index));
     kernel_value *ties = kernel_op2(ir, KERNEL_AND, ELEMENT_BOOL, kernel_op2(ir, KERNEL_EQ, ELEMENT_BOOL, value, best), first);
     kernel_value *take = emit_named(p, "take", kernel_op2(ir, KERNEL_OR, ELEMENT_BOOL, beats, ties));
     set(p, c, to_best, kernel_op3(ir, KERNEL_SELECT, value->type, take, value, best));
     set(p, c, to_where, kernel_op3(ir, KERNEL_SELECT, index, take, at, where));
 }
 
-static kernel_value *operand(point *p, reduction *c, int i)
-{
+static kernel_value *operand(point *p, reduction *c, int i) {
     kernel_value *v = emit_value(p, c->heavy->operands[i]);
     element_type type = c->parts[0].array->element;
     return v->type == type ? v : kernel_op1(c->l->ir, KERNEL_CONVERT, type, v);
 }
 
-static void step(point *p, reduction *c)
-{
+static void step(point *p, reduction *c) {
     kernel_ir *ir = c->l->ir;
     if (c->extreme) {
         kernel_value *x = emit_named(p, "x", operand(p, c, 0));
@@ -146,15 +141,18 @@ static void step(point *p, reduction *c)
     ghost_consume(p, &c->ghost, c->span);
 }
 
-static void reduced_share(point *p, reduction *c) { over_ranges(p, c, c->reduced, c->reduced_count, true, step); }
+static void reduced_share(point *p, reduction *c) {
+    over_ranges(p, c, c->reduced, c->reduced_count, true, step);
+}
 
 /* ---- exchange ---- */
 
-static const spread *spread_of(const reduction *c, int i) { return &c->l->spreads[c->reduced[i]->id]; }
+static const spread *spread_of(const reduction *c, int i) {
+    return &c->l->spreads[c->reduced[i]->id];
+}
 
 /* The lane id's place in the flat number of a lane within its subgroup. */
-static int64_t lane_stride(const lower *l, const index_var *id)
-{
+static int64_t lane_stride(const lower *l, const index_var *id) {
     const kernel_level *lanes = &l->ir->levels.at[2];
     int64_t stride = 1, extent;
     for (int d = lanes->rank - 1; d >= 0 && lanes->ids[d] != id; d--) {
@@ -164,18 +162,17 @@ static int64_t lane_stride(const lower *l, const index_var *id)
     return stride;
 }
 
-static kernel_value *shuffled(reduction *c, kernel_value *x, int64_t mask)
-{
+static kernel_value *shuffled(reduction *c, kernel_value *x, int64_t mask) {
     kernel_ir *ir = c->l->ir;
     element_type type = x->type == ELEMENT_INDEX ? ELEMENT_I32 : x->type; /* indices fit: extents do */
     if (type != x->type)
         x = kernel_op1(ir, KERNEL_CONVERT, type, x);
     kernel_value *other = kernel_op2(ir, KERNEL_SHUFFLE_XOR, type, x, kernel_const(ir, ELEMENT_I32, 1, (double)mask));
-    return type == ELEMENT_I32 && c->extreme && x->op == KERNEL_CONVERT ? kernel_op1(ir, KERNEL_CONVERT, ELEMENT_INDEX, other) : other;
+    return type == ELEMENT_I32 && c->extreme && x->op == KERNEL_CONVERT ? kernel_op1(ir, KERNEL_CONVERT, ELEMENT_INDEX, other)
+                                                                        : other;
 }
 
-static void exchange_lanes(point *p, reduction *c)
-{
+static void exchange_lanes(point *p, reduction *c) {
     lower *l = c->l;
     kernel_ir *ir = l->ir;
     if (c->reduced_vector) {
@@ -200,7 +197,8 @@ static void exchange_lanes(point *p, reduction *c)
         for (int64_t half = x->lanes / 2; half >= 1; half /= 2) {
             if (c->extreme) {
                 kernel_value *v = emit_named(p, "other", shuffled(c, get(c, to), half * stride));
-                kernel_value *at = emit_named(p, "other_at", shuffled(c, get(c, result_cell(p, c, c->parts[1].array)), half * stride));
+                kernel_value *at =
+                    emit_named(p, "other_at", shuffled(c, get(c, result_cell(p, c, c->parts[1].array)), half * stride));
                 keep_better(p, c, v, at);
             } else {
                 kernel_value *v = get(c, to);
@@ -212,8 +210,7 @@ static void exchange_lanes(point *p, reduction *c)
 
 /* ---- subgroups: through shared memory, [subgroup][cell of the tile] ---- */
 
-static kernel_access shared_cell(point *p, reduction *c, int i, index_expr *subgroup)
-{
+static kernel_access shared_cell(point *p, reduction *c, int i, index_expr *subgroup) {
     index_expr *at[33];
     int rank = 0, vector = -1;
     at[rank++] = subgroup;
@@ -233,18 +230,18 @@ static kernel_access shared_cell(point *p, reduction *c, int i, index_expr *subg
     return access;
 }
 
-static const spread *crossing(const reduction *c)
-{
+static const spread *crossing(const reduction *c) {
     for (int i = 0; i < c->reduced_count; i++)
         if (spread_of(c, i)->subgroups > 1)
             return spread_of(c, i);
     return NULL;
 }
 
-static int first_result_part(const reduction *c) { return c->reduced_vector ? 1 : 0; }
+static int first_result_part(const reduction *c) {
+    return c->reduced_vector ? 1 : 0;
+}
 
-static void leave_part(point *p, reduction *c)
-{
+static void leave_part(point *p, reduction *c) {
     lower *l = c->l;
     arena *a = l->arena;
     const spread *x = crossing(c);
@@ -273,8 +270,7 @@ static void leave_part(point *p, reduction *c)
         set(&q, c, shared_cell(p, c, i, ix_var(a, x->subgroup)), get(c, result_cell(p, c, c->parts[i].array)));
 }
 
-static void gather_parts(point *p, reduction *c)
-{
+static void gather_parts(point *p, reduction *c) {
     lower *l = c->l;
     arena *a = l->arena;
     const spread *x = crossing(c);
@@ -294,8 +290,7 @@ static void gather_parts(point *p, reduction *c)
     }
 }
 
-static bool exchange_subgroups(reduction *c)
-{
+static bool exchange_subgroups(reduction *c) {
     lower *l = c->l;
     arena *a = l->arena;
     const spread *x = crossing(c);
@@ -307,7 +302,10 @@ static bool exchange_subgroups(reduction *c)
     for (int d = 0; d < c->axis_count; d++) {
         int64_t capacity = range_capacity(c->axes[d]);
         if (capacity < 0) {
-            lower_error(l, "E0593", c->span, "a reduction across subgroups would have to be held over all of `%s`, whose extent is not a compile-time constant", c->axes[d]->name);
+            lower_error(l, "E0593", c->span,
+                        "a reduction across subgroups would have to be held over all of `%s`, whose extent is not a compile-time "
+                        "constant",
+                        c->axes[d]->name);
             return false;
         }
         if (capacity != 1)
@@ -316,7 +314,8 @@ static bool exchange_subgroups(reduction *c)
     for (int i = first_result_part(c); i < c->part_count; i++) {
         kernel_array **made = &l->across[2 * c->heavy->id + i];
         if (!*made) { /* the same reduction for the tiles at the edge uses it again */
-            *made = kernel_add_array(l->ir, lower_name(l, "across"), SPACE_SHARED, USE_LOCAL, c->parts[i].array->element, rank, dims);
+            *made =
+                kernel_add_array(l->ir, lower_name(l, "across"), SPACE_SHARED, USE_LOCAL, c->parts[i].array->element, rank, dims);
             (*made)->span = c->span;
         }
         c->shared[i] = *made;
@@ -333,12 +332,12 @@ static bool exchange_subgroups(reduction *c)
 
 /* ---- the end ---- */
 
-static void finish(point *p, reduction *c)
-{
+static void finish(point *p, reduction *c) {
     lower *l = c->l;
     kernel_value *v;
     if (c->extreme)
-        v = kernel_op2(l->ir, KERNEL_MAX, ELEMENT_INDEX, get(c, result_cell(p, c, c->parts[1].array)), kernel_index(l->ir, ix_const(l->arena, 0)));
+        v = kernel_op2(l->ir, KERNEL_MAX, ELEMENT_INDEX, get(c, result_cell(p, c, c->parts[1].array)),
+                       kernel_index(l->ir, ix_const(l->arena, 0)));
     else
         v = get(c, result_cell(p, c, c->parts[first_result_part(c)].array));
     if (v->type != c->heavy->type)
@@ -347,16 +346,19 @@ static void finish(point *p, reduction *c)
     lanes_store(p, c->axes, c->axis_count, c->s, emit_value(p, c->value));
 }
 
-void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s, source_span span)
-{
-    reduction c = {.l = l, .axes = axes, .axis_count = axis_count, .value = value, .heavy = heavy, .s = s, .span = span, .lanes = 1};
+void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
+                     source_span span) {
+    reduction c = {
+        .l = l, .axes = axes, .axis_count = axis_count, .value = value, .heavy = heavy, .s = s, .span = span, .lanes = 1};
     c.reduced = heavy->op == TILE_DOT ? heavy->contract : &heavy->range;
     c.reduced_count = heavy->op == TILE_DOT ? heavy->contract_count : 1;
     c.extreme = heavy->op == TILE_ARGMAX || heavy->op == TILE_ARGMIN;
     int64_t chunk = 1, threads = 1;
     for (int i = 0; i < axis_count; i++) {
         if (spread_slots(l, axes[i]) < 0) {
-            lower_error(l, "E0593", span, "a result would have to be held over all of `%s`, whose extent is not a compile-time constant", axes[i]->name);
+            lower_error(l, "E0593", span,
+                        "a result would have to be held over all of `%s`, whose extent is not a compile-time constant",
+                        axes[i]->name);
             return;
         }
         if (l->spreads[axes[i]->id].vector > 1)
@@ -388,8 +390,10 @@ void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *va
         c.part_count = 2;
     }
     VEC_PUSH(l->arena, l->out->routes,
-             arena_printf(l->arena, "line %d: %s: each thread %s, then %s%s", heavy->span.line, tile_op_table[heavy->op].name, c.reduced_vector ? "its vectors" : "its elements",
-                          threads > 1 ? "shuffles within the subgroup" : "nothing to exchange", crossing(&c) ? " and shared memory across subgroups" : ""));
+             arena_printf(l->arena, "line %d: %s: each thread %s, then %s%s", heavy->span.line, tile_op_table[heavy->op].name,
+                          c.reduced_vector ? "its vectors" : "its elements",
+                          threads > 1 ? "shuffles within the subgroup" : "nothing to exchange",
+                          crossing(&c) ? " and shared memory across subgroups" : ""));
     point p = point_new(l);
     over_ranges(&p, &c, axes, axis_count, false, start_parts);
     p = point_new(l);

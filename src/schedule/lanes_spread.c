@@ -8,7 +8,7 @@ enum { VECTOR_BYTES = 16 };
 
 typedef struct survey {
     lower *l;
-    bool *together; /* ranges * ranges: some expression varies along (or reduces) both */
+    bool *together;   /* ranges * ranges: some expression varies along (or reduces) both */
     int *wants_lanes; /* 2: a reduction would like it along lanes; 1: a store or load would */
     bool *strided;
     int *narrowest; /* by range id: bytes of the widest element that is read along it, contiguously */
@@ -17,11 +17,14 @@ typedef struct survey {
     unsigned char *seen;
 } survey;
 
-static int ranges(const survey *s) { return s->l->k->ranges.count; }
-static bool *pair(survey *s, const tile_range *a, const tile_range *b) { return &s->together[a->id * ranges(s) + b->id]; }
+static int ranges(const survey *s) {
+    return s->l->k->ranges.count;
+}
+static bool *pair(survey *s, const tile_range *a, const tile_range *b) {
+    return &s->together[a->id * ranges(s) + b->id];
+}
 
-static void join_ranges(survey *s, const tile_value *v)
-{
+static void join_ranges(survey *s, const tile_value *v) {
     tile_range *all[64];
     int n = 0;
     for (int i = 0; i < v->axis_count && n < 60; i++)
@@ -35,14 +38,12 @@ static void join_ranges(survey *s, const tile_value *v)
             *pair(s, all[i], all[j]) = true;
 }
 
-static int storage_bytes(element_type t)
-{
+static int storage_bytes(element_type t) {
     const element_info *e = &element_table[t];
     return e->block_elements > 1 ? 0 : e->block_bytes;
 }
 
-static void contiguous(survey *s, const tile_range *r, element_type t)
-{
+static void contiguous(survey *s, const tile_range *r, element_type t) {
     int bytes = storage_bytes(t);
     if (!bytes)
         s->may_vectorise[r->id] = false;
@@ -50,8 +51,7 @@ static void contiguous(survey *s, const tile_range *r, element_type t)
         s->narrowest[r->id] = bytes;
 }
 
-static void survey_value(survey *s, tile_value *v)
-{
+static void survey_value(survey *s, tile_value *v) {
     lower *l = s->l;
     if (s->seen[v->id]++)
         return;
@@ -76,12 +76,13 @@ static void survey_value(survey *s, tile_value *v)
         reduction_shape shape = choose_reduction_shape(l, v->axes, v->axis_count, v);
         if (shape.vector)
             s->wants_lanes[shape.vector->id] = 2;
-        if (v->op == TILE_DOT && shape.vector && !shape.vector_reduced && shape.unrolled[0] && range_capacity(shape.unrolled[0]) >= 16 && !s->columns) {
+        if (v->op == TILE_DOT && shape.vector && !shape.vector_reduced && shape.unrolled[0] &&
+            range_capacity(shape.unrolled[0]) >= 16 && !s->columns) {
             s->columns = shape.vector;
             s->rows = shape.unrolled[0];
         }
-        if (v->op == TILE_DOT && shape.vector_reduced && shape.unrolled[0] && shape.unrolled[1] && range_capacity(shape.unrolled[0]) >= 16 &&
-            range_capacity(shape.unrolled[1]) >= 16 && !s->columns) {
+        if (v->op == TILE_DOT && shape.vector_reduced && shape.unrolled[0] && shape.unrolled[1] &&
+            range_capacity(shape.unrolled[0]) >= 16 && range_capacity(shape.unrolled[1]) >= 16 && !s->columns) {
             s->columns = shape.unrolled[0];
             s->rows = shape.unrolled[1];
         }
@@ -94,8 +95,7 @@ static void survey_value(survey *s, tile_value *v)
         survey_value(s, v->operands[i]);
 }
 
-static void survey_block(survey *s, const tile_block *b)
-{
+static void survey_block(survey *s, const tile_block *b) {
     lower *l = s->l;
     for (int i = 0; i < b->items.count; i++) {
         const tile_stmt *t = b->items.at[i];
@@ -128,8 +128,7 @@ static void survey_block(survey *s, const tile_block *b)
     }
 }
 
-static int vector_of(const survey *s, const tile_range *r, int lanes)
-{
+static int vector_of(const survey *s, const tile_range *r, int lanes) {
     int bytes = s->narrowest[r->id];
     if (!s->may_vectorise[r->id] || !bytes)
         return 1;
@@ -139,24 +138,28 @@ static int vector_of(const survey *s, const tile_range *r, int lanes)
     return (int)vector;
 }
 
-static bool free_of(survey *s, const tile_range *r, bool (*taken)(const spread *))
-{
+static bool free_of(survey *s, const tile_range *r, bool (*taken)(const spread *)) {
     for (int i = 0; i < ranges(s); i++)
         if (i != r->id && taken(&s->l->spreads[i]) && *pair(s, r, s->l->k->ranges.at[i]))
             return false;
     return true;
 }
 
-static bool has_lanes(const spread *s) { return s->lanes > 1; }
-static bool has_vector(const spread *s) { return s->vector > 1; }
-static bool has_subgroups(const spread *s) { return s->subgroups > 1; }
+static bool has_lanes(const spread *s) {
+    return s->lanes > 1;
+}
+static bool has_vector(const spread *s) {
+    return s->vector > 1;
+}
+static bool has_subgroups(const spread *s) {
+    return s->subgroups > 1;
+}
 
-bool choose_spreads(lower *l)
-{
+bool choose_spreads(lower *l) {
     arena *a = l->arena;
     int n = l->k->ranges.count;
     survey s = {.l = l};
-    s.together = NEW_ARRAY(a, bool, n * n);
+    s.together = NEW_ARRAY(a, bool, n *n);
     s.wants_lanes = NEW_ARRAY(a, int, n);
     s.strided = NEW_ARRAY(a, bool, n);
     s.narrowest = NEW_ARRAY(a, int, n);
@@ -170,7 +173,8 @@ bool choose_spreads(lower *l)
     int lanes = l->machine->subgroup_lanes, subgroups = l->machine->subgroups;
     index_expr *extent[2];
     if (s.columns) { /* a product: threads stand as rows and columns on both levels */
-        static const char *const subgroup_names[] = {"subgroup_row", "subgroup_column"}, *const lane_names[] = {"lane_row", "lane_column"};
+        static const char *const subgroup_names[] = {"subgroup_row", "subgroup_column"}, *const lane_names[] = {"lane_row",
+                                                                                                                "lane_column"};
         extent[0] = ix_const(a, subgroups / 2), extent[1] = ix_const(a, 2);
         kernel_add_level(l->ir, LEVEL_SUBGROUP, 2, subgroup_names, extent);
         extent[0] = ix_const(a, lanes / 8), extent[1] = ix_const(a, 8);
@@ -192,7 +196,9 @@ bool choose_spreads(lower *l)
         for (int i = 0; i < n; i++) {
             tile_range *r = l->k->ranges.at[i];
             int64_t capacity = range_capacity(r);
-            bool turn = round == 0 ? s.wants_lanes[i] == 2 : round == 1 ? s.wants_lanes[i] == 1 && !s.strided[i] : s.wants_lanes[i] == 1;
+            bool turn = round == 0   ? s.wants_lanes[i] == 2
+                        : round == 1 ? s.wants_lanes[i] == 1 && !s.strided[i]
+                                     : s.wants_lanes[i] == 1;
             if (!turn || l->spreads[i].lanes > 1 || capacity == 1 || !free_of(&s, r, has_lanes))
                 continue;
             l->spreads[i].lanes = lanes;
@@ -215,8 +221,7 @@ bool choose_spreads(lower *l)
     return true;
 }
 
-int64_t spread_slots(const lower *l, const tile_range *r)
-{
+int64_t spread_slots(const lower *l, const tile_range *r) {
     const spread *x = &l->spreads[r->id];
     int64_t capacity = range_capacity(r), step = (int64_t)x->subgroups * x->lanes * x->vector;
     return capacity < 0 ? -1 : (capacity + step - 1) / step;

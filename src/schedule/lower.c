@@ -2,8 +2,7 @@
 #include "schedule/lower.h"
 #include <string.h>
 
-void lower_error(lower *l, const char *code, source_span span, const char *format, ...)
-{
+void lower_error(lower *l, const char *code, source_span span, const char *format, ...) {
     va_list args;
     va_start(args, format);
     text_buffer text = {0};
@@ -14,8 +13,7 @@ void lower_error(lower *l, const char *code, source_span span, const char *forma
     l->failed = true;
 }
 
-const char *lower_name(lower *l, const char *base)
-{
+const char *lower_name(lower *l, const char *base) {
     for (int n = 1;; n++) {
         const char *name = n == 1 ? base : arena_printf(l->arena, "%s_%d", base, n);
         bool taken = false;
@@ -29,8 +27,7 @@ const char *lower_name(lower *l, const char *base)
     }
 }
 
-index_expr *name_index(lower *l, kernel_block *b, const char *name, index_expr *x)
-{
+index_expr *name_index(lower *l, kernel_block *b, const char *name, index_expr *x) {
     if (x->op == IX_CONST || x->op == IX_VAR)
         return x;
     kernel_stmt *s = kernel_let(l->ir, b, lower_name(l, name), kernel_index(l->ir, x), l->k->span);
@@ -39,8 +36,7 @@ index_expr *name_index(lower *l, kernel_block *b, const char *name, index_expr *
 
 /* ---- launch values ---- */
 
-index_expr *lower_expression(lower *l, index_expr *x)
-{
+index_expr *lower_expression(lower *l, index_expr *x) {
     x = ix_bind_constants(l->arena, x);
     const tile_kernel *k = l->k;
     for (int i = 0; i < k->symbols.count; i++)
@@ -52,8 +48,7 @@ index_expr *lower_expression(lower *l, index_expr *x)
     return x;
 }
 
-cond *lower_condition(lower *l, const cond *c)
-{
+cond *lower_condition(lower *l, const cond *c) {
     arena *a = l->arena;
     if (!c)
         return NULL;
@@ -66,8 +61,7 @@ cond *lower_condition(lower *l, const cond *c)
     }
 }
 
-static void lower_arguments(lower *l)
-{
+static void lower_arguments(lower *l) {
     const tile_kernel *k = l->k;
     arena *a = l->arena;
     l->mapped = NEW_ARRAY(a, index_var *, k->symbols.count + k->scalars.count);
@@ -93,7 +87,11 @@ static void lower_arguments(lower *l)
         index_expr **dims = NEW_ARRAY(a, index_expr *, t->rank);
         for (int d = 0; d < t->rank; d++)
             dims[d] = lower_expression(l, t->dims[d]);
-        kernel_array *array = kernel_add_array(l->ir, lower_name(l, t->name), SPACE_GLOBAL, t->role == ARRAY_IN ? USE_IN : t->role == ARRAY_OUT ? USE_OUT : USE_UPDATE, t->type, t->rank, dims);
+        kernel_array *array = kernel_add_array(l->ir, lower_name(l, t->name), SPACE_GLOBAL,
+                                               t->role == ARRAY_IN    ? USE_IN
+                                               : t->role == ARRAY_OUT ? USE_OUT
+                                                                      : USE_UPDATE,
+                                               t->type, t->rank, dims);
         array->source_array = t->id;
         array->span = t->span;
         array->element_injective = t->injective;
@@ -108,14 +106,14 @@ static void lower_arguments(lower *l)
     }
 }
 
-static void lower_checks(lower *l)
-{
+static void lower_checks(lower *l) {
     arena *a = l->arena;
     launch_plan *plan = l->out->plan;
     for (int i = 0; i < l->ir->assumptions.count; i++) {
         text_buffer text = {0};
         cond_print(&text, l->ir->assumptions.at[i]);
-        launch_check c = {.kind = CHECK_WHERE, .condition = l->ir->assumptions.at[i], .text = arena_printf(a, "where %s", text_get(&text))};
+        launch_check c = {
+            .kind = CHECK_WHERE, .condition = l->ir->assumptions.at[i], .text = arena_printf(a, "where %s", text_get(&text))};
         VEC_PUSH(a, plan->checks, c);
         text_free(&text);
     }
@@ -142,12 +140,15 @@ static void lower_checks(lower *l)
         if (array->element_bound) {
             text_buffer text = {0};
             ix_print(&text, array->element_bound);
-            launch_check c = {.kind = CHECK_INDEX_RANGE, .array = array, .text = arena_printf(a, "every element of %s is in 0 .. %s - 1", array->name, text_get(&text))};
+            launch_check c = {.kind = CHECK_INDEX_RANGE,
+                              .array = array,
+                              .text = arena_printf(a, "every element of %s is in 0 .. %s - 1", array->name, text_get(&text))};
             VEC_PUSH(a, plan->checks, c);
             text_free(&text);
         }
         if (array->element_injective) {
-            launch_check c = {.kind = CHECK_INJECTIVE, .array = array, .text = arena_printf(a, "no two elements of %s are equal", array->name)};
+            launch_check c = {
+                .kind = CHECK_INJECTIVE, .array = array, .text = arena_printf(a, "no two elements of %s are equal", array->name)};
             VEC_PUSH(a, plan->checks, c);
         }
     }
@@ -155,8 +156,7 @@ static void lower_checks(lower *l)
 
 /* ---- the task grid ---- */
 
-static void lower_tasks(lower *l)
-{
+static void lower_tasks(lower *l) {
     const tile_kernel *k = l->k;
     arena *a = l->arena;
     int count = k->task.count, rank = 0;
@@ -169,7 +169,8 @@ static void lower_tasks(lower *l)
         index_expr *extent = lower_expression(l, r->extent), *tile = lower_expression(l, r->size);
         int64_t whole, constant;
         *place = (range_place){.start = ix_const(a, 0), .count = extent, .capacity = range_capacity(r), .entered = true};
-        bool one_tile = r->whole || ix_equal(extent, tile) || (ix_is_const(extent, &whole) && ix_is_const(tile, &constant) && constant >= whole);
+        bool one_tile = r->whole || ix_equal(extent, tile) ||
+                        (ix_is_const(extent, &whole) && ix_is_const(tile, &constant) && constant >= whole);
         if (one_tile)
             continue;
         if (!ix_is_const(tile, &constant) || constant < 1) {
@@ -189,13 +190,15 @@ static void lower_tasks(lower *l)
         int64_t constant;
         ix_is_const(size[d], &constant);
         l->task_ids[r->id] = id;
-        place->start = name_index(l, l->block, arena_printf(a, "%s_start", r->name), ix_mul(a, ix_const(a, constant), ix_var(a, id)));
-        place->count = constant == 1 ? ix_const(a, 1) : name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_min(a, size[d], ix_sub(a, lower_expression(l, r->extent), place->start)));
+        place->start =
+            name_index(l, l->block, arena_printf(a, "%s_start", r->name), ix_mul(a, ix_const(a, constant), ix_var(a, id)));
+        place->count = constant == 1 ? ix_const(a, 1)
+                                     : name_index(l, l->block, arena_printf(a, "%s_count", r->name),
+                                                  ix_min(a, size[d], ix_sub(a, lower_expression(l, r->extent), place->start)));
     }
 }
 
-static void lower_promises(lower *l)
-{
+static void lower_promises(lower *l) {
     arena *a = l->arena;
     for (int i = 0; i < l->k->owned.count; i++) {
         const tile_owned *o = l->k->owned.at[i];
@@ -212,7 +215,8 @@ static void lower_promises(lower *l)
         for (int d = 0; d < array->rank; d++) {
             array->cell_vars[d] = kernel_new_var(l->ir, arena_printf(a, "%s_%d", array->name, d), INDEX_LOOP);
             if (o->fixed[d])
-                array->cells = cond_and(a, array->cells, cond_compare(a, COND_EQ, ix_var(a, array->cell_vars[d]), lower_expression(l, o->fixed[d])));
+                array->cells = cond_and(
+                    a, array->cells, cond_compare(a, COND_EQ, ix_var(a, array->cell_vars[d]), lower_expression(l, o->fixed[d])));
         }
         if (!array->cells) {
             array->cells = NEW(a, cond);
@@ -221,8 +225,7 @@ static void lower_promises(lower *l)
     }
 }
 
-static const char *schedule_line(arena *a, const tile_kernel *k)
-{
+static const char *schedule_line(arena *a, const tile_kernel *k) {
     text_buffer text = {0};
     for (int i = 0; i < k->symbols.count; i++)
         if (k->symbols.at[i]->has_value)
@@ -233,8 +236,7 @@ static const char *schedule_line(arena *a, const tile_kernel *k)
 }
 
 /* A block of threads: tasks whose tiles are all whole take a path without guards. */
-static void lower_for_threads(lower *l)
-{
+static void lower_for_threads(lower *l) {
     arena *a = l->arena;
     choose_spreads(l);
     cond *whole = NULL;
@@ -246,7 +248,9 @@ static void lower_for_threads(lower *l)
         ragged[i] = place->count;
         if (!l->task_ids[r->id] || place->capacity == 1)
             continue;
-        whole = cond_and(a, whole, cond_compare(a, COND_LE, ix_add(a, place->start, ix_const(a, place->capacity)), lower_expression(l, r->extent)));
+        whole = cond_and(
+            a, whole,
+            cond_compare(a, COND_LE, ix_add(a, place->start, ix_const(a, place->capacity)), lower_expression(l, r->extent)));
         place->count = ix_const(a, place->capacity);
     }
     if (!whole) {
@@ -268,8 +272,7 @@ static void lower_for_threads(lower *l)
     lower_block(l, &l->k->body);
 }
 
-bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, lowering *out, diag_list *diags)
-{
+bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, lowering *out, diag_list *diags) {
     lower l = {.arena = a, .k = k, .machine = machine, .diags = diags, .out = out, .value_count = k->value_count};
     make_updates(&l, &k->body);
     int values = l.value_count, ranges = k->ranges.count, variables = k->variables.count;

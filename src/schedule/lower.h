@@ -21,11 +21,11 @@ typedef struct update {
 
 /* Where a range's current tile lies. */
 typedef struct range_place {
-    index_expr *start;  /* index in its dimension of the tile's first element */
-    index_expr *count;  /* elements in this tile */
-    index_expr *limit;  /* the same before predicates that relate ranges made it smaller; NULL: no different */
-    int64_t capacity;   /* most elements a tile can have; -1 when not a compile-time constant */
-    bool entered;       /* its task or loop encloses the current statement */
+    index_expr *start; /* index in its dimension of the tile's first element */
+    index_expr *count; /* elements in this tile */
+    index_expr *limit; /* the same before predicates that relate ranges made it smaller; NULL: no different */
+    int64_t capacity;  /* most elements a tile can have; -1 when not a compile-time constant */
+    bool entered;      /* its task or loop encloses the current statement */
 } range_place;
 
 typedef VEC(atom) atom_list;
@@ -47,33 +47,34 @@ typedef struct spread {
 typedef struct lower {
     arena *arena;
     const tile_kernel *k;
-    int value_count;              /* ids of tile values: the kernel's and those made for updates */
+    int value_count; /* ids of tile values: the kernel's and those made for updates */
     VEC(update) updates;
     const machine_model *machine;
     diag_list *diags;
     lowering *out;
     kernel_ir *ir;
-    kernel_block *block;          /* where statements go now */
-    range_place *place;           /* by range id */
-    kernel_array **arrays;        /* by Tile IR array id */
-    kernel_array ***fields;       /* by variable id, then field: the private arrays of a variable */
-    tile_range ****field_axes;    /* and the ranges of their dimensions, in the arrays' order */
-    kernel_array **held;          /* by value id: the private array that keeps a materialised value; NULL when computed in place */
-    tile_range ***held_axes;      /* by value id: the ranges of that array's dimensions */
-    kernel_stmt **held_scalar;    /* by value id: the LET of a value without axes */
-    int *uses;                    /* by value id: statements that read a LET's value */
-    int *references;              /* by value id: readers within the root being lowered */
-    atom_list atoms;              /* of the loops entered */
-    VEC(tile_range *) loops;      /* the loops entered, outermost first */
-    tile_value **join_right;      /* while a join is lowered: the right part's values, by field */
+    kernel_block *block;       /* where statements go now */
+    range_place *place;        /* by range id */
+    kernel_array **arrays;     /* by Tile IR array id */
+    kernel_array ***fields;    /* by variable id, then field: the private arrays of a variable */
+    tile_range ****field_axes; /* and the ranges of their dimensions, in the arrays' order */
+    kernel_array **held;       /* by value id: the private array that keeps a materialised value; NULL when computed in place */
+    tile_range ***held_axes;   /* by value id: the ranges of that array's dimensions */
+    kernel_stmt **held_scalar; /* by value id: the LET of a value without axes */
+    int *uses;                 /* by value id: statements that read a LET's value */
+    int *references;           /* by value id: readers within the root being lowered */
+    atom_list atoms;           /* of the loops entered */
+    VEC(tile_range *) loops;   /* the loops entered, outermost first */
+    tile_value **join_right;   /* while a join is lowered: the right part's values, by field */
     tile_variable *join_state;
-    index_var **mapped;           /* by position in k->symbols, then integer scalars: the Kernel IR variable */
-    index_var **task_ids;         /* by range id: the task id that counts its tiles; NULL when there is one tile */
-    cond **predicates;            /* by range id: of the loop that binds it; NULL for none */
-    char **names; int name_count, name_capacity; /* names given, to keep them unique */
-    ghost_record *ghosts;         /* by value id: made so far */
-    kernel_array **across;        /* by twice the value id: the shared arrays through which its parts go */
-    spread *spreads;              /* by range id; NULL when a task is one thread */
+    index_var **mapped;   /* by position in k->symbols, then integer scalars: the Kernel IR variable */
+    index_var **task_ids; /* by range id: the task id that counts its tiles; NULL when there is one tile */
+    cond **predicates;    /* by range id: of the loop that binds it; NULL for none */
+    char **names;
+    int name_count, name_capacity; /* names given, to keep them unique */
+    ghost_record *ghosts;          /* by value id: made so far */
+    kernel_array **across;         /* by twice the value id: the shared arrays through which its parts go */
+    spread *spreads;               /* by range id; NULL when a task is one thread */
     bool failed;
 } lower;
 
@@ -81,13 +82,13 @@ typedef struct lower {
 typedef struct point {
     lower *l;
     kernel_block *block;
-    index_expr **position;  /* by range id: local index of the current element (of lane 0); NULL when not open */
-    index_expr **slot;      /* by range id: which of the thread's own elements that is; NULL without spreads */
-    tile_range *vector;     /* the range that runs along lanes; NULL for none */
+    index_expr **position; /* by range id: local index of the current element (of lane 0); NULL when not open */
+    index_expr **slot;     /* by range id: which of the thread's own elements that is; NULL without spreads */
+    tile_range *vector;    /* the range that runs along lanes; NULL for none */
     int lanes;
-    index_expr *active;     /* prefix mask; NULL: all lanes */
-    bool inside;            /* accesses with an outside value are in bounds along the vector range */
-    kernel_value **known;   /* by value id: already computed here; REFs, leaves or register reads */
+    index_expr *active;      /* prefix mask; NULL: all lanes */
+    bool inside;             /* accesses with an outside value are in bounds along the vector range */
+    kernel_value **known;    /* by value id: already computed here; REFs, leaves or register reads */
     index_var **known_index; /* by value id: the name under which index expressions use it */
 } point;
 
@@ -126,13 +127,16 @@ void count_uses(lower *l);
 bool atom_mentions(const atom *a, const tile_range *r);
 bool atom_settled(const point *p, const atom *a); /* every range that it mentions is open */
 bool value_reads_updated(const tile_value *v);    /* reads an array that the kernel updates */
-bool value_mentions_state(const tile_value *v); /* reads a variable, or an array that the kernel updates */
+bool value_mentions_state(const tile_value *v);   /* reads a variable, or an array that the kernel updates */
 
 /* ---- lower_nest.c ---- */
 /* Where a root's result goes. */
 typedef struct sink {
-    kernel_array *private_array; tile_range **axes; int axis_count; /* private memory over those ranges, or */
-    tile_array *array; index_expr **indices;                        /* an output */
+    kernel_array *private_array;
+    tile_range **axes;
+    int axis_count; /* private memory over those ranges, or */
+    tile_array *array;
+    index_expr **indices; /* an output */
     element_type type;
 } sink;
 void emit_store(point *p, const sink *s, kernel_value *v);
@@ -155,19 +159,22 @@ void open_blocked(point *p, tile_range *r, int block, block_body body, void *con
 /* The same along vector lanes, `vectors` of them at a time; what is left over is done a vector at a time behind a prefix mask
  * (`whole_edge`: the whole block at a time, every vector behind its own mask). */
 typedef void (*vector_body)(point *p, index_expr *base, int vectors, index_expr *end, void *context);
-void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int vectors, bool whole_edge, vector_body body, void *context, source_span span);
+void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int vectors, bool whole_edge, vector_body body,
+                  void *context, source_span span);
 /* ---- lower_ghost.c: what all reductions share ---- */
-bool is_whole_number(element_type t);                  /* of the types that arithmetic is on */
-element_type arithmetic_type(element_type t);          /* in which elements of a storage type are computed with */
-element_type accumulator_type(const tile_value *v);    /* of a reduction's accumulator */
+bool is_whole_number(element_type t);               /* of the types that arithmetic is on */
+element_type arithmetic_type(element_type t);       /* in which elements of a storage type are computed with */
+element_type accumulator_type(const tile_value *v); /* of a reduction's accumulator */
 kernel_op combining_op(const tile_value *heavy);
 kernel_value *reduction_identity(lower *l, const tile_value *heavy, element_type type);
-void ghost_make(lower *l, ghost_record *g, tile_range **axes, int axis_count, tile_range **reduced, int reduced_count, const tile_value *heavy);
+void ghost_make(lower *l, ghost_record *g, tile_range **axes, int axis_count, tile_range **reduced, int reduced_count,
+                const tile_value *heavy);
 void ghost_consume(point *p, const ghost_record *g, source_span span);
 /* ---- lower_reduce.c ---- */
 /* Decides which operands of a product to keep as f32 copies, and makes them. */
 void prepare_reduction(lower *l, tile_value *heavy);
-void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s, source_span span);
+void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
+                     source_span span);
 
 /* A root whose value holds one reduction over its own axes: keeps the accumulators of a block of elements in registers. */
 typedef struct reduction_shape {
@@ -189,7 +196,8 @@ bool choose_spreads(lower *l);
 int64_t spread_slots(const lower *l, const tile_range *r); /* elements (vectors) of r that one thread holds; -1: not constant */
 void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span);
 void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *context, source_span span);
-void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s, source_span span);
+void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
+                     source_span span);
 void lanes_barrier(lower *l, unsigned spaces, source_span span); /* of the block, in the current block of statements */
 void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, kernel_value *v);
 /* One thread among those that hold copies of a value over `axes` (NULL entries are skipped): the ids that none of them uses are 0; NULL: each is the only one. */

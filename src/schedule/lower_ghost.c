@@ -2,22 +2,21 @@
 #include "schedule/lower.h"
 #include <math.h>
 
-bool is_whole_number(element_type t) { return t == ELEMENT_I32 || t == ELEMENT_U32 || t == ELEMENT_INDEX; }
+bool is_whole_number(element_type t) {
+    return t == ELEMENT_I32 || t == ELEMENT_U32 || t == ELEMENT_INDEX;
+}
 
-element_type arithmetic_type(element_type t)
-{
+element_type arithmetic_type(element_type t) {
     return t == ELEMENT_I8 ? ELEMENT_I32 : t == ELEMENT_U8 ? ELEMENT_U32 : is_whole_number(t) ? t : ELEMENT_F32;
 }
 
-element_type accumulator_type(const tile_value *v)
-{
+element_type accumulator_type(const tile_value *v) {
     if (v->op == TILE_DOT)
         return is_whole_number(v->type) ? v->type : ELEMENT_F32;
     return arithmetic_type(v->type);
 }
 
-kernel_op combining_op(const tile_value *heavy)
-{
+kernel_op combining_op(const tile_value *heavy) {
     switch (heavy->op) {
     case TILE_REDUCE_MAX: return KERNEL_MAX;
     case TILE_REDUCE_MIN: return KERNEL_MIN;
@@ -25,8 +24,7 @@ kernel_op combining_op(const tile_value *heavy)
     }
 }
 
-kernel_value *reduction_identity(lower *l, const tile_value *heavy, element_type type)
-{
+kernel_value *reduction_identity(lower *l, const tile_value *heavy, element_type type) {
     double x = 0;
     if (heavy->op == TILE_REDUCE_MAX || heavy->op == TILE_ARGMAX)
         x = type == ELEMENT_U32 ? 0 : is_whole_number(type) ? (double)INT32_MIN : -(double)INFINITY;
@@ -35,16 +33,15 @@ kernel_value *reduction_identity(lower *l, const tile_value *heavy, element_type
     return kernel_const(l->ir, type, 1, x);
 }
 
-static bool in_list(tile_range **list, int count, const tile_range *r)
-{
+static bool in_list(tile_range **list, int count, const tile_range *r) {
     for (int i = 0; i < count; i++)
         if (list[i] == r)
             return true;
     return false;
 }
 
-void ghost_make(lower *l, ghost_record *g, tile_range **axes, int axis_count, tile_range **reduced, int reduced_count, const tile_value *heavy)
-{
+void ghost_make(lower *l, ghost_record *g, tile_range **axes, int axis_count, tile_range **reduced, int reduced_count,
+                const tile_value *heavy) {
     if (l->ghosts[heavy->id].array) { /* the same reduction, lowered once more for the tiles at the edge */
         *g = l->ghosts[heavy->id];
         return;
@@ -96,8 +93,9 @@ void ghost_make(lower *l, ghost_record *g, tile_range **axes, int axis_count, ti
                     mapped = cond_substitute(a, mapped, range->var, global[q]);
             }
             if (!all) { /* how much of it is visited depends on the tile of a range that the reduction does not have */
-                VEC_PUSH(a, l->out->routes, arena_printf(a, "line %d: %s is not counted: its predicate ties it to ranges it does not have",
-                                                         heavy->span.line, tile_op_table[heavy->op].name));
+                VEC_PUSH(a, l->out->routes,
+                         arena_printf(a, "line %d: %s is not counted: its predicate ties it to ranges it does not have",
+                                      heavy->span.line, tile_op_table[heavy->op].name));
                 return;
             }
             where = cond_and(a, where, mapped);
@@ -110,8 +108,7 @@ void ghost_make(lower *l, ghost_record *g, tile_range **axes, int axis_count, ti
     l->ghosts[heavy->id] = *g;
 }
 
-void ghost_consume(point *p, const ghost_record *g, source_span span)
-{
+void ghost_consume(point *p, const ghost_record *g, source_span span) {
     if (!g->array)
         return;
     lower *l = p->l;

@@ -5,8 +5,7 @@
 
 /* ---- bounds ---- */
 
-static bool others_open(const point *p, const atom *a, const tile_range *r)
-{
+static bool others_open(const point *p, const atom *a, const tile_range *r) {
     const tile_kernel *k = p->l->k;
     for (int i = 0; i < k->ranges.count; i++) {
         const tile_range *q = k->ranges.at[i];
@@ -17,8 +16,7 @@ static bool others_open(const point *p, const atom *a, const tile_range *r)
     return true;
 }
 
-void loop_bounds(point *p, const tile_range *r, bool steps, index_expr **lo, index_expr **hi, cond **guard)
-{
+void loop_bounds(point *p, const tile_range *r, bool steps, index_expr **lo, index_expr **hi, cond **guard) {
     lower *l = p->l;
     arena *a = l->arena;
     const range_place *place = &l->place[r->id];
@@ -56,8 +54,7 @@ void loop_bounds(point *p, const tile_range *r, bool steps, index_expr **lo, ind
     }
 }
 
-static void guarded(point *p, cond *guard, nest_body body, void *context, source_span span)
-{
+static void guarded(point *p, cond *guard, nest_body body, void *context, source_span span) {
     if (!guard) {
         body(p, context);
         return;
@@ -70,8 +67,7 @@ static void guarded(point *p, cond *guard, nest_body body, void *context, source
     body(&inner, context);
 }
 
-void open_loop(point *p, tile_range *r, nest_body body, void *context, source_span span)
-{
+void open_loop(point *p, tile_range *r, nest_body body, void *context, source_span span) {
     lower *l = p->l;
     if (range_open(p, r)) {
         body(p, context);
@@ -88,8 +84,7 @@ void open_loop(point *p, tile_range *r, nest_body body, void *context, source_sp
 }
 
 /* Whether lo..hi is known to hold a whole number of `step`s, or none. */
-static bool known_span(index_expr *lo, index_expr *hi, int64_t *span)
-{
+static bool known_span(index_expr *lo, index_expr *hi, int64_t *span) {
     int64_t x, y;
     if (!ix_is_const(lo, &x) || !ix_is_const(hi, &y))
         return false;
@@ -98,13 +93,11 @@ static bool known_span(index_expr *lo, index_expr *hi, int64_t *span)
 }
 
 /* lo + step * floor((hi - lo) / step): where whole steps end. */
-static index_expr *steps_end(arena *a, index_expr *lo, index_expr *hi, int64_t step)
-{
+static index_expr *steps_end(arena *a, index_expr *lo, index_expr *hi, int64_t step) {
     return ix_add(a, lo, ix_mul(a, ix_const(a, step), ix_floordiv(a, ix_sub(a, hi, lo), ix_const(a, step))));
 }
 
-void open_blocked(point *p, tile_range *r, int block, block_body body, void *context, source_span span)
-{
+void open_blocked(point *p, tile_range *r, int block, block_body body, void *context, source_span span) {
     lower *l = p->l;
     arena *a = l->arena;
     index_expr *lo, *hi;
@@ -115,7 +108,8 @@ void open_blocked(point *p, tile_range *r, int block, block_body body, void *con
     if (!ix_is_const(lo, NULL))
         block = 1;
     if (block > 1 && !(known && constant < block)) {
-        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), lo, ix_sub(a, hi, ix_const(a, block - 1)), block, span);
+        kernel_stmt *s =
+            kernel_for(l->ir, p->block, lower_name(l, r->name), lo, ix_sub(a, hi, ix_const(a, block - 1)), block, span);
         point inner = point_copy(p);
         inner.block = &s->body;
         body(&inner, ix_var(a, s->var), block, context);
@@ -130,13 +124,12 @@ void open_blocked(point *p, tile_range *r, int block, block_body body, void *con
 }
 
 /* Whether a range's bounds change from element to element of other ranges. */
-static bool bounds_move(lower *l, const tile_range *r, const index_expr *lo, const index_expr *hi)
-{
+static bool bounds_move(lower *l, const tile_range *r, const index_expr *lo, const index_expr *hi) {
     return !ix_is_const(lo, NULL) || !(ix_is_const(hi, NULL) || ix_equal(hi, l->place[r->id].count));
 }
 
-void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int vectors, bool whole_edge, vector_body body, void *context, source_span span)
-{
+void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int vectors, bool whole_edge, vector_body body,
+                  void *context, source_span span) {
     lower *l = p->l;
     arena *a = l->arena;
     int64_t lanes = l->machine->vector_lanes, step = lanes * vectors, constant = -1;
@@ -146,7 +139,8 @@ void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int v
     int64_t capacity = l->place[r->id].capacity; /* a tile that never holds a whole step needs the edge alone */
     bool never_whole = moving || (known && constant < step) || (capacity >= 0 && capacity < step);
     if (!never_whole) {
-        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), lo, ix_sub(a, hi, ix_const(a, step - 1)), step, span);
+        kernel_stmt *s =
+            kernel_for(l->ir, p->block, lower_name(l, r->name), lo, ix_sub(a, hi, ix_const(a, step - 1)), step, span);
         point inner = point_copy(p);
         inner.block = &s->body;
         inner.vector = r;
@@ -156,7 +150,8 @@ void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int v
     }
     if (known && constant % step == 0)
         return;
-    index_expr *from = never_whole ? lo : name_index(l, p->block, arena_printf(a, "%s_edge", r->name), steps_end(a, lo, hi, step));
+    index_expr *from =
+        never_whole ? lo : name_index(l, p->block, arena_printf(a, "%s_edge", r->name), steps_end(a, lo, hi, step));
     int edge = whole_edge ? vectors : 1;
     kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), from, hi, lanes * edge, span);
     point inner = point_copy(p);
@@ -169,10 +164,10 @@ void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int v
 
 /* ---- where results go ---- */
 
-void emit_store(point *p, const sink *s, kernel_value *v)
-{
+void emit_store(point *p, const sink *s, kernel_value *v) {
     lower *l = p->l;
-    kernel_access access = s->array ? emit_global_access(p, s->array, s->indices) : emit_private_access(p, s->private_array, s->axes, s->axis_count);
+    kernel_access access =
+        s->array ? emit_global_access(p, s->array, s->indices) : emit_private_access(p, s->private_array, s->axes, s->axis_count);
     if (v->type != access.array->element)
         v = kernel_op1(l->ir, KERNEL_CONVERT, access.array->element, v);
     kernel_stmt *store = kernel_append(l->ir, p->block, KSTMT_STORE, s->array ? s->array->span : s->private_array->span);
@@ -193,8 +188,7 @@ typedef struct elementwise {
 
 static void elementwise_level(point *p, void *context);
 
-static void elementwise_vector(point *p, index_expr *base, int vectors, index_expr *end, void *context)
-{
+static void elementwise_vector(point *p, index_expr *base, int vectors, index_expr *end, void *context) {
     (void)vectors;
     (void)end;
     elementwise *e = context;
@@ -203,8 +197,7 @@ static void elementwise_vector(point *p, index_expr *base, int vectors, index_ex
 }
 
 /* The condition under which every load with an outside value is inside along r, for lanes base .. base + lanes - 1; NULL when there are none. */
-static cond *inside_along(point *p, tile_value *v, tile_range *r, index_expr *base, unsigned char *seen)
-{
+static cond *inside_along(point *p, tile_value *v, tile_range *r, index_expr *base, unsigned char *seen) {
     lower *l = p->l;
     arena *a = l->arena;
     if (seen[v->id]++ || l->held[v->id] || l->held_scalar[v->id])
@@ -227,8 +220,7 @@ static cond *inside_along(point *p, tile_value *v, tile_range *r, index_expr *ba
     return all;
 }
 
-static void scalar_stretch(point *p, elementwise *e, index_expr *lo, index_expr *hi)
-{
+static void scalar_stretch(point *p, elementwise *e, index_expr *lo, index_expr *hi) {
     lower *l = p->l;
     kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, e->vector->name), lo, hi, 1, e->span);
     point inner = point_copy(p);
@@ -237,8 +229,7 @@ static void scalar_stretch(point *p, elementwise *e, index_expr *lo, index_expr 
     emit_store(&inner, e->s, emit_value(&inner, e->value));
 }
 
-static bool has_outside(lower *l, const tile_value *v, unsigned char *seen)
-{
+static bool has_outside(lower *l, const tile_value *v, unsigned char *seen) {
     if (seen[v->id]++ || l->held[v->id] || l->held_scalar[v->id])
         return false;
     bool found = v->has_outside || (v->op == TILE_PARAM && v->side == 1 && has_outside(l, l->join_right[v->field], seen));
@@ -247,8 +238,7 @@ static bool has_outside(lower *l, const tile_value *v, unsigned char *seen)
     return found;
 }
 
-static void elementwise_innermost(point *p, elementwise *e)
-{
+static void elementwise_innermost(point *p, elementwise *e) {
     lower *l = p->l;
     arena *a = l->arena;
     tile_range *r = e->vector;
@@ -265,7 +255,8 @@ static void elementwise_innermost(point *p, elementwise *e)
         return;
     }
     /* Whole vectors inside their arrays go unguarded; the others, and what is left over, one guarded element at a time. */
-    kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), lo, ix_sub(a, hi, ix_const(a, lanes - 1)), lanes, e->span);
+    kernel_stmt *s =
+        kernel_for(l->ir, p->block, lower_name(l, r->name), lo, ix_sub(a, hi, ix_const(a, lanes - 1)), lanes, e->span);
     point whole = point_copy(p);
     whole.block = &s->body;
     index_expr *base = ix_var(a, s->var);
@@ -286,8 +277,7 @@ static void elementwise_innermost(point *p, elementwise *e)
     scalar_stretch(p, e, name_index(l, p->block, arena_printf(a, "%s_edge", r->name), steps_end(a, lo, hi, lanes)), hi);
 }
 
-static void elementwise_level(point *p, void *context)
-{
+static void elementwise_level(point *p, void *context) {
     elementwise e = *(elementwise *)context;
     emit_hoisted(p, e.value);
     while (e.depth < e.axis_count && (e.axes[e.depth] == e.vector || range_open(p, e.axes[e.depth])))
@@ -302,8 +292,7 @@ static void elementwise_level(point *p, void *context)
     }
 }
 
-static tile_range *elementwise_vector_range(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s)
-{
+static tile_range *elementwise_vector_range(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s) {
     tile_range *best = NULL;
     int best_score = 0;
     for (int i = 0; i < axis_count; i++) {
@@ -327,8 +316,7 @@ static tile_range *elementwise_vector_range(lower *l, tile_range **axes, int axi
     return best;
 }
 
-static void count_references(lower *l, tile_value *v)
-{
+static void count_references(lower *l, tile_value *v) {
     if (l->references[v->id]++ || l->held[v->id] || l->held_scalar[v->id])
         return;
     if (v->op == TILE_PARAM && v->side == 1)
@@ -337,8 +325,7 @@ static void count_references(lower *l, tile_value *v)
         count_references(l, v->operands[i]);
 }
 
-static bool same_ranges(const tile_value *v, tile_range **axes, int count)
-{
+static bool same_ranges(const tile_value *v, tile_range **axes, int count) {
     if (v->axis_count != count)
         return false;
     for (int i = 0; i < count; i++)
@@ -347,8 +334,7 @@ static bool same_ranges(const tile_value *v, tile_range **axes, int count)
     return true;
 }
 
-void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span)
-{
+void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span) {
     value_list heavy = {0};
     find_heavy(l, value, &heavy);
     tile_value *fused = heavy.count == 1 && same_ranges(heavy.at[0], axes, axis_count) ? heavy.at[0] : NULL;
@@ -372,19 +358,22 @@ void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, 
     elementwise_level(&p, &e);
 }
 
-void hold_value(lower *l, tile_value *v)
-{
+void hold_value(lower *l, tile_value *v) {
     hold_value_as(l, v, v->type, NULL, 0);
 }
 
-void hold_value_as(lower *l, tile_value *v, element_type type, const tile_range *panel, int64_t panel_width)
-{
+void hold_value_as(lower *l, tile_value *v, element_type type, const tile_range *panel, int64_t panel_width) {
     tile_range **axes = NEW_ARRAY(l->arena, tile_range *, v->axis_count);
     for (int i = 0; i < v->axis_count; i++)
         axes[i] = v->axes[i];
     const tile_range *last = panel ? panel : preferred_last_axis(l, v);
     order_last(axes, v->axis_count, last);
-    kernel_array *array = private_array(l, v->name ? v->name : v->op == TILE_CONVERT && v->operands[0]->op == TILE_LOAD ? v->operands[0]->array->name : v->op == TILE_LOAD ? v->array->name : "part", type, axes, v->axis_count, v->span);
+    kernel_array *array = private_array(l,
+                                        v->name                                                    ? v->name
+                                        : v->op == TILE_CONVERT && v->operands[0]->op == TILE_LOAD ? v->operands[0]->array->name
+                                        : v->op == TILE_LOAD                                       ? v->array->name
+                                                                                                   : "part",
+                                        type, axes, v->axis_count, v->span);
     if (!array)
         return;
     if (panel) {

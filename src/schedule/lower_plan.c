@@ -3,20 +3,21 @@
 #include <limits.h>
 #include <string.h>
 
-bool is_heavy(const tile_value *v)
-{
-    return v->op == TILE_DOT || v->op == TILE_REDUCE_SUM || v->op == TILE_REDUCE_MAX || v->op == TILE_REDUCE_MIN || v->op == TILE_ARGMAX || v->op == TILE_ARGMIN;
+bool is_heavy(const tile_value *v) {
+    return v->op == TILE_DOT || v->op == TILE_REDUCE_SUM || v->op == TILE_REDUCE_MAX || v->op == TILE_REDUCE_MIN ||
+           v->op == TILE_ARGMAX || v->op == TILE_ARGMIN;
 }
 
-int64_t range_capacity(const tile_range *r)
-{
+int64_t range_capacity(const tile_range *r) {
     int64_t size, extent;
     if (ix_is_const(r->size, &size))
         return ix_is_const(r->extent, &extent) && extent < size ? extent : size;
     return -1;
 }
 
-static bool is_kept(lower *l, const tile_value *v) { return l->held[v->id] || l->held_scalar[v->id]; }
+static bool is_kept(lower *l, const tile_value *v) {
+    return l->held[v->id] || l->held_scalar[v->id];
+}
 
 /* Walks the expression once per node; what is held is a leaf. */
 typedef struct walk {
@@ -24,14 +25,12 @@ typedef struct walk {
     unsigned char *seen;
 } walk;
 
-static tile_value *join_operand(lower *l, const tile_value *v)
-{
+static tile_value *join_operand(lower *l, const tile_value *v) {
     return v->op == TILE_PARAM && v->side == 1 ? l->join_right[v->field] : NULL;
 }
 
 /* Values that the expression's index expressions use. */
-static void index_owners(index_expr *x, void (*f)(void *, tile_value *), void *context)
-{
+static void index_owners(index_expr *x, void (*f)(void *, tile_value *), void *context) {
     if (!x)
         return;
     if (x->op == IX_VAR && x->var->kind == INDEX_VALUE)
@@ -45,8 +44,7 @@ typedef struct heavy_walk {
     value_list *out;
 } heavy_walk;
 
-static void heavy_in(void *context, tile_value *v)
-{
+static void heavy_in(void *context, tile_value *v) {
     heavy_walk *h = context;
     if (h->w.seen[v->id]++ || is_kept(h->w.l, v))
         return;
@@ -66,14 +64,12 @@ static void heavy_in(void *context, tile_value *v)
         index_owners(v->index, heavy_in, h);
 }
 
-void find_heavy(lower *l, tile_value *v, value_list *out)
-{
+void find_heavy(lower *l, tile_value *v, value_list *out) {
     heavy_walk h = {{l, NEW_ARRAY(l->arena, unsigned char, l->value_count)}, out};
     heavy_in(&h, v);
 }
 
-bool is_cheap(lower *l, const tile_value *v)
-{
+bool is_cheap(lower *l, const tile_value *v) {
     if (is_kept(l, v))
         return true;
     switch (v->op) {
@@ -89,8 +85,7 @@ bool is_cheap(lower *l, const tile_value *v)
     }
 }
 
-bool value_reads_updated(const tile_value *v)
-{
+bool value_reads_updated(const tile_value *v) {
     if (v->op == TILE_LOAD && v->array->role == ARRAY_UPDATE)
         return true;
     for (int i = 0; i < v->operand_count; i++)
@@ -99,8 +94,7 @@ bool value_reads_updated(const tile_value *v)
     return false;
 }
 
-bool value_mentions_state(const tile_value *v)
-{
+bool value_mentions_state(const tile_value *v) {
     if (v->op == TILE_GET || v->op == TILE_FIELD)
         return true;
     for (int i = 0; i < v->operand_count; i++)
@@ -109,8 +103,7 @@ bool value_mentions_state(const tile_value *v)
     return v->op == TILE_LOAD && v->array->role == ARRAY_UPDATE;
 }
 
-static bool owner_varies(index_expr *x, const tile_range *r)
-{
+static bool owner_varies(index_expr *x, const tile_range *r) {
     if (!x)
         return false;
     if (x->op == IX_VAR && x->var->kind == INDEX_VALUE && tile_has_axis(x->var->owner, r))
@@ -119,8 +112,7 @@ static bool owner_varies(index_expr *x, const tile_range *r)
 }
 
 /* An access with these indices along r: +1 unit stride, -2 strided, 0 when it does not vary, INT_MIN when lanes cannot do it. */
-static int access_score(lower *l, index_expr **indices, int rank, const tile_range *r)
-{
+static int access_score(lower *l, index_expr **indices, int rank, const tile_range *r) {
     int along = -1;
     for (int d = 0; d < rank; d++) {
         if (owner_varies(indices[d], r))
@@ -136,18 +128,18 @@ static int access_score(lower *l, index_expr **indices, int rank, const tile_ran
     return along < 0 ? 0 : along == rank - 1 ? 1 : -2;
 }
 
-static int add_scores(int x, int y) { return x == INT_MIN || y == INT_MIN ? INT_MIN : x + y; }
+static int add_scores(int x, int y) {
+    return x == INT_MIN || y == INT_MIN ? INT_MIN : x + y;
+}
 
-static int kept_score(tile_range **axes, int count, const tile_range *r)
-{
+static int kept_score(tile_range **axes, int count, const tile_range *r) {
     for (int d = 0; d < count; d++)
         if (axes[d] == r)
             return d == count - 1 ? 1 : -2;
     return 0;
 }
 
-static int score(walk *w, tile_value *v, const tile_range *r)
-{
+static int score(walk *w, tile_value *v, const tile_range *r) {
     lower *l = w->l;
     if (w->seen[v->id]++ || l->held_scalar[v->id])
         return 0;
@@ -178,13 +170,14 @@ static int score(walk *w, tile_value *v, const tile_range *r)
     return total;
 }
 
-int vector_score(lower *l, tile_value *v, const tile_range *r)
-{
+int vector_score(lower *l, tile_value *v, const tile_range *r) {
     walk w = {l, NEW_ARRAY(l->arena, unsigned char, l->value_count)};
     return score(&w, v, r);
 }
 
-int store_score(lower *l, index_expr **indices, int rank, const tile_range *r) { return access_score(l, indices, rank, r); }
+int store_score(lower *l, index_expr **indices, int rank, const tile_range *r) {
+    return access_score(l, indices, rank, r);
+}
 
 /* ---- uses of LETs, per statement ---- */
 
@@ -192,8 +185,7 @@ typedef struct use_walk {
     walk w;
 } use_walk;
 
-static void use_in(void *context, tile_value *v)
-{
+static void use_in(void *context, tile_value *v) {
     walk *w = context;
     if (w->seen[v->id]++)
         return;
@@ -210,8 +202,7 @@ static void use_in(void *context, tile_value *v)
         index_owners(v->index, use_in, w);
 }
 
-static void uses_of(lower *l, tile_value *v)
-{
+static void uses_of(lower *l, tile_value *v) {
     walk w = {l, NEW_ARRAY(l->arena, unsigned char, l->value_count)};
     if (v->bound) { /* the LET's own statement: look inside */
         for (int i = 0; i < v->operand_count; i++)
@@ -221,8 +212,7 @@ static void uses_of(lower *l, tile_value *v)
     use_in(&w, v);
 }
 
-static void uses_in_block(lower *l, const tile_block *b)
-{
+static void uses_in_block(lower *l, const tile_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         tile_stmt *s = b->items.at[i];
         if (s->kind == TILE_STMT_LOOP)
@@ -245,15 +235,18 @@ static void uses_in_block(lower *l, const tile_block *b)
     }
 }
 
-void count_uses(lower *l) { uses_in_block(l, &l->k->body); }
+void count_uses(lower *l) {
+    uses_in_block(l, &l->k->body);
+}
 
 /* ---- the shape of a register block ---- */
 
-bool atom_mentions(const atom *a, const tile_range *r) { return a->x ? ix_mentions(a->x, r->var) : cond_mentions(a->guard, r->var); }
+bool atom_mentions(const atom *a, const tile_range *r) {
+    return a->x ? ix_mentions(a->x, r->var) : cond_mentions(a->guard, r->var);
+}
 
 /* A predicate relates the two ranges: one of them must be open before the other's loop is made, so they can't be in one block. */
-static bool related(lower *l, const tile_range *r, const tile_range *q)
-{
+static bool related(lower *l, const tile_range *r, const tile_range *q) {
     for (int i = 0; q && i < l->atoms.count; i++)
         if (atom_mentions(&l->atoms.at[i], r) && atom_mentions(&l->atoms.at[i], q))
             return true;
@@ -261,8 +254,7 @@ static bool related(lower *l, const tile_range *r, const tile_range *q)
 }
 
 /* A predicate relates this result range to a reduced one: then the reduction's bounds differ from element to element. */
-static bool bounds_reduction(lower *l, const tile_range *r, const tile_value *heavy)
-{
+static bool bounds_reduction(lower *l, const tile_range *r, const tile_value *heavy) {
     if (related(l, r, heavy->range))
         return true;
     for (int c = 0; c < heavy->contract_count; c++)
@@ -271,8 +263,7 @@ static bool bounds_reduction(lower *l, const tile_range *r, const tile_value *he
     return false;
 }
 
-static bool is_guarded(lower *l, const tile_range *r)
-{
+static bool is_guarded(lower *l, const tile_range *r) {
     for (int i = 0; i < l->atoms.count; i++)
         if (l->atoms.at[i].guard && cond_mentions(l->atoms.at[i].guard, r->var))
             return true;
@@ -280,8 +271,7 @@ static bool is_guarded(lower *l, const tile_range *r)
 }
 
 /* Every range that the atom mentions is open. */
-bool atom_settled(const point *p, const atom *a)
-{
+bool atom_settled(const point *p, const atom *a) {
     const tile_kernel *k = p->l->k;
     for (int i = 0; i < k->ranges.count; i++)
         if (atom_mentions(a, k->ranges.at[i]) && !range_open(p, k->ranges.at[i]))
@@ -289,8 +279,7 @@ bool atom_settled(const point *p, const atom *a)
     return true;
 }
 
-bool may_vectorise(lower *l, const tile_range *r)
-{
+bool may_vectorise(lower *l, const tile_range *r) {
     int64_t capacity = range_capacity(r);
     /* Fewer elements than half a vector are quicker one by one. */
     return (capacity < 0 || 2 * capacity >= l->machine->vector_lanes) && !is_guarded(l, r);
@@ -298,8 +287,7 @@ bool may_vectorise(lower *l, const tile_range *r)
 
 /* Whether a load in v with an outside value may leave its array along r: an elementwise nest opens vectors only where they are
  * inside, a reduction has no such place. */
-static bool leaves_along(lower *l, const tile_value *v, const tile_range *r, unsigned char *seen)
-{
+static bool leaves_along(lower *l, const tile_value *v, const tile_range *r, unsigned char *seen) {
     if (seen[v->id]++ || l->held[v->id] || l->held_scalar[v->id])
         return false;
     if (v->op == TILE_PARAM && v->side == 1 && l->join_right && leaves_along(l, l->join_right[v->field], r, seen))
@@ -313,8 +301,7 @@ static bool leaves_along(lower *l, const tile_value *v, const tile_range *r, uns
     return false;
 }
 
-static int operand_score(lower *l, const tile_value *heavy, const tile_range *r)
-{
+static int operand_score(lower *l, const tile_value *heavy, const tile_range *r) {
     int total = 0;
     for (int i = 0; i < heavy->operand_count; i++) {
         if (leaves_along(l, heavy->operands[i], r, NEW_ARRAY(l->arena, unsigned char, l->value_count)))
@@ -324,10 +311,11 @@ static int operand_score(lower *l, const tile_value *heavy, const tile_range *r)
     return total;
 }
 
-static int limited(int64_t capacity, int64_t most) { return (int)(capacity < 0 || capacity > most ? most : capacity); }
+static int limited(int64_t capacity, int64_t most) {
+    return (int)(capacity < 0 || capacity > most ? most : capacity);
+}
 
-reduction_shape choose_reduction_shape(lower *l, tile_range **axes, int axis_count, const tile_value *heavy)
-{
+reduction_shape choose_reduction_shape(lower *l, tile_range **axes, int axis_count, const tile_value *heavy) {
     reduction_shape shape = {.vectors = 1, .unroll = {1, 1}};
     if (heavy->op == TILE_ARGMAX || heavy->op == TILE_ARGMIN)
         return shape;
@@ -358,8 +346,8 @@ reduction_shape choose_reduction_shape(lower *l, tile_range **axes, int axis_cou
     int found = 0;
     for (int i = axis_count - 1; i >= 0 && found < 2; i--) {
         tile_range *r = axes[i];
-        if (r == shape.vector || range_capacity(r) == 1 || is_guarded(l, r) || bounds_reduction(l, r, heavy) || related(l, r, shape.vector) ||
-            related(l, r, shape.unrolled[0]))
+        if (r == shape.vector || range_capacity(r) == 1 || is_guarded(l, r) || bounds_reduction(l, r, heavy) ||
+            related(l, r, shape.vector) || related(l, r, shape.unrolled[0]))
             continue;
         bool varies[2] = {false, false};
         for (int o = 0; o < heavy->operand_count; o++)

@@ -24,12 +24,15 @@ typedef struct reduction {
 /* ---- a block's cells: [unrolled 0][unrolled 1][vectors], dimensions of one left out ---- */
 
 enum { DIMS = 3 };
-typedef struct cell { index_expr *at[DIMS]; } cell;
+typedef struct cell {
+    index_expr *at[DIMS];
+} cell;
 
-static int block_size(const reduction *c, int d) { return d < 2 ? c->unroll[d] : c->vectors; }
+static int block_size(const reduction *c, int d) {
+    return d < 2 ? c->unroll[d] : c->vectors;
+}
 
-static kernel_array *block_array(reduction *c, const char *name, element_type type, int lanes, const bool varies[DIMS])
-{
+static kernel_array *block_array(reduction *c, const char *name, element_type type, int lanes, const bool varies[DIMS]) {
     lower *l = c->l;
     index_expr *dims[DIMS];
     int rank = 0;
@@ -42,8 +45,7 @@ static kernel_array *block_array(reduction *c, const char *name, element_type ty
     return array;
 }
 
-static kernel_access block_cell(reduction *c, kernel_array *array, const bool varies[DIMS], const cell *at)
-{
+static kernel_access block_cell(reduction *c, kernel_array *array, const bool varies[DIMS], const cell *at) {
     index_expr *indices[DIMS];
     int rank = 0;
     for (int d = 0; d < DIMS; d++)
@@ -55,8 +57,7 @@ static kernel_access block_cell(reduction *c, kernel_array *array, const bool va
 typedef void (*cell_body)(point *p, reduction *c, const cell *at, void *context);
 
 /* Unrolled loops over the block's dimensions that `varies` names; positions are set for each. */
-static void each_cell(point *p, reduction *c, const bool varies[DIMS], int d, cell at, cell_body body, void *context)
-{
+static void each_cell(point *p, reduction *c, const bool varies[DIMS], int d, cell at, cell_body body, void *context) {
     lower *l = c->l;
     arena *a = l->arena;
     if (d == DIMS) {
@@ -67,7 +68,8 @@ static void each_cell(point *p, reduction *c, const bool varies[DIMS], int d, ce
     at.at[d] = ix_const(a, 0);
     if (varies[d] && block_size(c, d) > 1) {
         const char *name = d < 2 ? c->shape.unrolled[d]->name : c->shape.vector->name;
-        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, arena_printf(a, "%s_u", name)), ix_const(a, 0), ix_const(a, block_size(c, d)), 1, c->span);
+        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, arena_printf(a, "%s_u", name)), ix_const(a, 0),
+                                    ix_const(a, block_size(c, d)), 1, c->span);
         s->unroll = true;
         inner.block = &s->body;
         at.at[d] = ix_var(a, s->var);
@@ -84,8 +86,7 @@ static void each_cell(point *p, reduction *c, const bool varies[DIMS], int d, ce
 
 static const bool all_dims[DIMS] = {true, true, true};
 
-static void start_cell(point *p, reduction *c, const cell *at, void *context)
-{
+static void start_cell(point *p, reduction *c, const cell *at, void *context) {
     (void)context;
     lower *l = c->l;
     kernel_stmt *s = kernel_append(l->ir, p->block, KSTMT_STORE, c->span);
@@ -97,20 +98,18 @@ static void start_cell(point *p, reduction *c, const cell *at, void *context)
 
 typedef struct step {
     bool varies[2][DIMS];
-    kernel_array *loaded[2];     /* register copies of operands that vary along only part of the block */
-    kernel_value *constant[2];   /* operands that do not vary within the block */
-    int operand;                 /* being loaded */
+    kernel_array *loaded[2];   /* register copies of operands that vary along only part of the block */
+    kernel_value *constant[2]; /* operands that do not vary within the block */
+    int operand;               /* being loaded */
 } step;
 
-static kernel_value *operand_value(point *p, reduction *c, int operand)
-{
+static kernel_value *operand_value(point *p, reduction *c, int operand) {
     kernel_value *v = emit_value(p, c->heavy->operands[operand]);
     element_type type = c->accumulator->element;
     return v->type == type ? v : kernel_op1(c->l->ir, KERNEL_CONVERT, type, v);
 }
 
-static void load_cell(point *p, reduction *c, const cell *at, void *context)
-{
+static void load_cell(point *p, reduction *c, const cell *at, void *context) {
     step *t = context;
     lower *l = c->l;
     kernel_value *v = operand_value(p, c, t->operand);
@@ -119,13 +118,14 @@ static void load_cell(point *p, reduction *c, const cell *at, void *context)
     s->value = kernel_broadcast(l->ir, v, t->loaded[t->operand]->lanes);
 }
 
-static void combine_cell(point *p, reduction *c, const cell *at, void *context)
-{
+static void combine_cell(point *p, reduction *c, const cell *at, void *context) {
     step *t = context;
     lower *l = c->l;
     kernel_value *x[2] = {NULL, NULL};
     for (int o = 0; o < c->heavy->operand_count; o++)
-        x[o] = t->constant[o] ? t->constant[o] : t->loaded[o] ? kernel_load(l->ir, block_cell(c, t->loaded[o], t->varies[o], at)) : operand_value(p, c, o);
+        x[o] = t->constant[o] ? t->constant[o]
+               : t->loaded[o] ? kernel_load(l->ir, block_cell(c, t->loaded[o], t->varies[o], at))
+                              : operand_value(p, c, o);
     kernel_access target = block_cell(c, c->accumulator, all_dims, at);
     kernel_value *old = kernel_load(l->ir, target), *v;
     element_type type = c->accumulator->element;
@@ -145,15 +145,13 @@ static void combine_cell(point *p, reduction *c, const cell *at, void *context)
     ghost_consume(p, &c->ghost, c->span);
 }
 
-static const char *operand_name(const tile_value *x)
-{
+static const char *operand_name(const tile_value *x) {
     while (x->op == TILE_CONVERT && !x->name)
         x = x->operands[0];
     return x->name ? x->name : x->op == TILE_LOAD ? x->array->name : "operand";
 }
 
-static void reduction_step(point *p, reduction *c)
-{
+static void reduction_step(point *p, reduction *c) {
     lower *l = c->l;
     step t = {0};
     const cell origin = {{NULL}};
@@ -192,8 +190,7 @@ static void reduction_step(point *p, reduction *c)
 
 static void reduced_level(point *p, void *context);
 
-static void reduced_vectors(point *p, index_expr *base, int vectors, index_expr *end, void *context)
-{
+static void reduced_vectors(point *p, index_expr *base, int vectors, index_expr *end, void *context) {
     reduction c = *(reduction *)context;
     (void)vectors;
     c.vector_base = base;
@@ -201,13 +198,12 @@ static void reduced_vectors(point *p, index_expr *base, int vectors, index_expr 
     reduction_step(p, &c);
 }
 
-static void reduced_level(point *p, void *context)
-{
+static void reduced_level(point *p, void *context) {
     reduction c = *(reduction *)context;
     for (int o = 0; o < c.heavy->operand_count; o++)
         emit_hoisted(p, c.heavy->operands[o]);
-    while (c.reduced_depth < c.reduced_count &&
-           ((c.shape.vector_reduced && c.reduced[c.reduced_depth] == c.shape.vector) || range_open(p, c.reduced[c.reduced_depth])))
+    while (c.reduced_depth < c.reduced_count && ((c.shape.vector_reduced && c.reduced[c.reduced_depth] == c.shape.vector) ||
+                                                 range_open(p, c.reduced[c.reduced_depth])))
         c.reduced_depth++;
     if (c.reduced_depth < c.reduced_count) {
         tile_range *r = c.reduced[c.reduced_depth++];
@@ -224,8 +220,7 @@ static void reduced_level(point *p, void *context)
 
 /* ---- the end of a block: the results, and what the root makes of them ---- */
 
-static void finish_cell(point *p, reduction *c, const cell *at, void *context)
-{
+static void finish_cell(point *p, reduction *c, const cell *at, void *context) {
     (void)context;
     lower *l = c->l;
     kernel_value *result;
@@ -252,8 +247,7 @@ static void finish_cell(point *p, reduction *c, const cell *at, void *context)
     emit_store(p, c->s, emit_value(p, c->value));
 }
 
-static void reduction_block(point *p, reduction *c)
-{
+static void reduction_block(point *p, reduction *c) {
     lower *l = c->l;
     const cell origin = {{NULL}};
     const tile_value *heavy = c->heavy;
@@ -278,16 +272,14 @@ typedef struct extreme {
     int depth;
 } extreme;
 
-static kernel_stmt *set_cell(point *p, kernel_array *cell, kernel_value *v)
-{
+static kernel_stmt *set_cell(point *p, kernel_array *cell, kernel_value *v) {
     kernel_stmt *s = kernel_append(p->l->ir, p->block, KSTMT_STORE, cell->span);
     s->access = kernel_at(p->l->ir, cell, NULL);
     s->value = v;
     return s;
 }
 
-static void extreme_step(point *p, void *context)
-{
+static void extreme_step(point *p, void *context) {
     extreme e = *(extreme *)context;
     reduction *c = e.c;
     kernel_ir *ir = c->l->ir;
@@ -311,8 +303,7 @@ static void extreme_step(point *p, void *context)
     ghost_consume(p, &c->ghost, c->span);
 }
 
-static void lower_extreme(point *p, reduction *c)
-{
+static void lower_extreme(point *p, reduction *c) {
     lower *l = c->l;
     extreme e = {.c = c};
     element_type type = accumulator_type(c->heavy->operands[0]);
@@ -324,7 +315,8 @@ static void lower_extreme(point *p, reduction *c)
     set_cell(p, e.where, kernel_index(l->ir, ix_const(l->arena, -1)));
     point inner = point_copy(p);
     extreme_step(&inner, &e);
-    kernel_value *found = kernel_op2(l->ir, KERNEL_MAX, ELEMENT_INDEX, kernel_load(l->ir, kernel_at(l->ir, e.where, NULL)), kernel_index(l->ir, ix_const(l->arena, 0)));
+    kernel_value *found = kernel_op2(l->ir, KERNEL_MAX, ELEMENT_INDEX, kernel_load(l->ir, kernel_at(l->ir, e.where, NULL)),
+                                     kernel_index(l->ir, ix_const(l->arena, 0)));
     if (c->heavy->type != ELEMENT_INDEX)
         found = kernel_op1(l->ir, KERNEL_CONVERT, c->heavy->type, found);
     p->known[c->heavy->id] = emit_named(p, "found", found);
@@ -335,8 +327,7 @@ static void lower_extreme(point *p, reduction *c)
 
 static void result_level(point *p, void *context);
 
-static void result_block(point *p, index_expr *base, int block, void *context)
-{
+static void result_block(point *p, index_expr *base, int block, void *context) {
     reduction c = *(reduction *)context;
     int i = c.base[0] || !c.shape.unrolled[0] ? 1 : 0;
     c.base[i] = base;
@@ -344,8 +335,7 @@ static void result_block(point *p, index_expr *base, int block, void *context)
     result_level(p, &c);
 }
 
-static void result_vectors(point *p, index_expr *base, int vectors, index_expr *end, void *context)
-{
+static void result_vectors(point *p, index_expr *base, int vectors, index_expr *end, void *context) {
     reduction c = *(reduction *)context;
     c.vector_base = base;
     c.vectors = vectors;
@@ -353,13 +343,11 @@ static void result_vectors(point *p, index_expr *base, int vectors, index_expr *
     result_level(p, &c);
 }
 
-static bool is_blocked(const reduction *c, const tile_range *r)
-{
+static bool is_blocked(const reduction *c, const tile_range *r) {
     return r == c->shape.unrolled[0] || r == c->shape.unrolled[1] || (r == c->shape.vector && !c->shape.vector_reduced);
 }
 
-static void result_level(point *p, void *context)
-{
+static void result_level(point *p, void *context) {
     reduction c = *(reduction *)context;
     emit_hoisted(p, c.value);
     while (c.depth < c.axis_count && (is_blocked(&c, c.axes[c.depth]) || range_open(p, c.axes[c.depth])))
@@ -385,8 +373,7 @@ static void result_level(point *p, void *context)
 
 /* ---- the whole ---- */
 
-static int64_t tile_product(tile_range **ranges, int count)
-{
+static int64_t tile_product(tile_range **ranges, int count) {
     int64_t product = 1;
     for (int i = 0; i < count; i++) {
         int64_t capacity = range_capacity(ranges[i]);
@@ -397,8 +384,8 @@ static int64_t tile_product(tile_range **ranges, int count)
     return product;
 }
 
-void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s, source_span span)
-{
+void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
+                     source_span span) {
     reduction c = {.l = l, .axes = axes, .axis_count = axis_count, .value = value, .heavy = heavy, .s = s, .span = span};
     c.reduced = heavy->op == TILE_DOT ? heavy->contract : &heavy->range;
     c.reduced_count = heavy->op == TILE_DOT ? heavy->contract_count : 1;
@@ -410,18 +397,20 @@ void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *va
     if (c.shape.vector_reduced)
         tree.parallel = (int64_t)l->machine->vector_lanes * c.shape.vectors;
     VEC_PUSH(l->arena, l->out->trees, tree);
-    const char *how = !c.shape.vector ? "scalar" : c.shape.vector_reduced ? "lanes along the reduced range" : "lanes along the result";
+    const char *how = !c.shape.vector          ? "scalar"
+                      : c.shape.vector_reduced ? "lanes along the reduced range"
+                                               : "lanes along the result";
     VEC_PUSH(l->arena, l->out->routes,
-             arena_printf(l->arena, "line %d: %s: %s%s%s, %d vectors, blocks of %d x %d results", heavy->span.line, tile_op_table[heavy->op].name, how,
-                          c.shape.vector ? " " : "", c.shape.vector ? c.shape.vector->name : "", c.shape.vectors, c.shape.unroll[0], c.shape.unroll[1]));
+             arena_printf(l->arena, "line %d: %s: %s%s%s, %d vectors, blocks of %d x %d results", heavy->span.line,
+                          tile_op_table[heavy->op].name, how, c.shape.vector ? " " : "",
+                          c.shape.vector ? c.shape.vector->name : "", c.shape.vectors, c.shape.unroll[0], c.shape.unroll[1]));
     point p = point_new(l);
     result_level(&p, &c);
 }
 
 /* Operands of a product are copied to f32 when that pays: a narrow type would be converted again for each result that reads it, and lanes
  * want their elements side by side. */
-void prepare_reduction(lower *l, tile_value *heavy)
-{
+void prepare_reduction(lower *l, tile_value *heavy) {
     for (int o = 0; o < heavy->operand_count; o++) {
         value_list inner = {0};
         find_heavy(l, heavy->operands[o], &inner);
@@ -451,11 +440,16 @@ void prepare_reduction(lower *l, tile_value *heavy)
         bool pays = is_cheap(l, x) ? reuse >= 16 && (narrow || spatial) : reuse > 1;
         if (!pays || !whole || cells * 4 > l->machine->cache_bytes / 2) {
             if (pays)
-                VEC_PUSH(l->arena, l->out->routes, arena_printf(l->arena, "line %d: operand %d of dot is read in place: a copy of it does not fit the cache", heavy->span.line, o + 1));
+                VEC_PUSH(l->arena, l->out->routes,
+                         arena_printf(l->arena,
+                                      "line %d: operand %d of dot is read in place: a copy of it does not fit the cache",
+                                      heavy->span.line, o + 1));
             continue;
         }
         const tile_range *panel = spatial ? shape.vector : NULL;
         hold_value_as(l, x, kept, panel, panel ? (int64_t)shape.vectors * l->machine->vector_lanes : 0);
-        VEC_PUSH(l->arena, l->out->routes, arena_printf(l->arena, "line %d: operand %d of dot is copied to private memory%s", heavy->span.line, o + 1, panel ? " in panels" : ""));
+        VEC_PUSH(l->arena, l->out->routes,
+                 arena_printf(l->arena, "line %d: operand %d of dot is copied to private memory%s", heavy->span.line, o + 1,
+                              panel ? " in panels" : ""));
     }
 }

@@ -4,8 +4,7 @@
 
 /* ---- private memory ---- */
 
-void order_last(tile_range **axes, int count, const tile_range *last)
-{
+void order_last(tile_range **axes, int count, const tile_range *last) {
     for (int i = 0; i < count - 1; i++)
         if (axes[i] == last) {
             memmove(&axes[i], &axes[i + 1], sizeof *axes * (size_t)(count - 1 - i));
@@ -14,8 +13,7 @@ void order_last(tile_range **axes, int count, const tile_range *last)
         }
 }
 
-kernel_array *private_array(lower *l, const char *name, element_type type, tile_range **axes, int axis_count, source_span span)
-{
+kernel_array *private_array(lower *l, const char *name, element_type type, tile_range **axes, int axis_count, source_span span) {
     index_expr **dims = NEW_ARRAY(l->arena, index_expr *, axis_count);
     int rank = 0, lanes = 1;
     for (int d = 0; d < axis_count; d++) {
@@ -29,19 +27,21 @@ kernel_array *private_array(lower *l, const char *name, element_type type, tile_
             continue;
         }
         if (capacity < 0) {
-            lower_error(l, "E0593", span, "`%s` would have to be held over all of `%s`, whose extent is not a compile-time constant", name, axes[d]->name);
+            lower_error(l, "E0593", span,
+                        "`%s` would have to be held over all of `%s`, whose extent is not a compile-time constant", name,
+                        axes[d]->name);
             return NULL;
         }
         dims[rank++] = ix_const(l->arena, capacity);
     }
-    kernel_array *array = kernel_add_array(l->ir, lower_name(l, name), l->spreads ? SPACE_REGISTER : SPACE_PRIVATE, USE_LOCAL, type, rank, dims);
+    kernel_array *array =
+        kernel_add_array(l->ir, lower_name(l, name), l->spreads ? SPACE_REGISTER : SPACE_PRIVATE, USE_LOCAL, type, rank, dims);
     array->lanes = lanes;
     array->span = span;
     return array;
 }
 
-const tile_range *preferred_last_axis(lower *l, tile_value *v)
-{
+const tile_range *preferred_last_axis(lower *l, tile_value *v) {
     value_list heavy = {0};
     find_heavy(l, v, &heavy);
     for (int i = 0; i < heavy.count; i++) {
@@ -63,8 +63,7 @@ const tile_range *preferred_last_axis(lower *l, tile_value *v)
 }
 
 /* How a variable's field will be written: by its first update or join. */
-static tile_value *first_change(const tile_block *b, const tile_variable *x, int field)
-{
+static tile_value *first_change(const tile_block *b, const tile_variable *x, int field) {
     for (int i = 0; i < b->items.count; i++) {
         const tile_stmt *s = b->items.at[i];
         if (s->kind == TILE_STMT_UPDATE && s->variable == x)
@@ -78,8 +77,7 @@ static tile_value *first_change(const tile_block *b, const tile_variable *x, int
     return NULL;
 }
 
-static void declare_variable(lower *l, tile_variable *x)
-{
+static void declare_variable(lower *l, tile_variable *x) {
     arena *a = l->arena;
     l->fields[x->id] = NEW_ARRAY(a, kernel_array *, x->field_count);
     l->field_axes[x->id] = NEW_ARRAY(a, tile_range **, x->field_count);
@@ -98,15 +96,17 @@ static void declare_variable(lower *l, tile_variable *x)
             return;
     }
     for (int f = 0; f < x->field_count; f++) {
-        sink s = {.private_array = l->fields[x->id][f], .axes = l->field_axes[x->id][f], .axis_count = x->axis_counts[f], .type = x->types[f]};
+        sink s = {.private_array = l->fields[x->id][f],
+                  .axes = l->field_axes[x->id][f],
+                  .axis_count = x->axis_counts[f],
+                  .type = x->types[f]};
         lower_root(l, s.axes, s.axis_count, x->empty[f], &s, x->span);
     }
 }
 
 /* ---- statements ---- */
 
-static int expense(const tile_value *v, unsigned char *seen)
-{
+static int expense(const tile_value *v, unsigned char *seen) {
     if (seen[v->id]++)
         return 0;
     int cost = 0;
@@ -121,8 +121,7 @@ static int expense(const tile_value *v, unsigned char *seen)
 }
 
 /* A LET is computed where it is used when that costs little or happens once; otherwise it is kept. */
-static void lower_let(lower *l, tile_value *v)
-{
+static void lower_let(lower *l, tile_value *v) {
     if (l->uses[v->id] == 0)
         return;
     value_list heavy = {0};
@@ -145,8 +144,7 @@ static void lower_let(lower *l, tile_value *v)
         hold_value(l, v);
 }
 
-static bool reads_param(const tile_value *v, int side, int field, unsigned char *seen)
-{
+static bool reads_param(const tile_value *v, int side, int field, unsigned char *seen) {
     if (seen[v->id]++)
         return false;
     if (v->op == TILE_PARAM && v->side == side && v->field == field)
@@ -157,19 +155,19 @@ static bool reads_param(const tile_value *v, int side, int field, unsigned char 
     return false;
 }
 
-static bool join_reads(lower *l, const tile_variable *x, int f, int side, int field)
-{
+static bool join_reads(lower *l, const tile_variable *x, int f, int side, int field) {
     return reads_param(x->join[f], side, field, NEW_ARRAY(l->arena, unsigned char, l->value_count));
 }
 
-static sink field_sink(lower *l, const tile_variable *x, int f)
-{
-    return (sink){.private_array = l->fields[x->id][f], .axes = l->field_axes[x->id][f], .axis_count = x->axis_counts[f], .type = x->types[f]};
+static sink field_sink(lower *l, const tile_variable *x, int f) {
+    return (sink){.private_array = l->fields[x->id][f],
+                  .axes = l->field_axes[x->id][f],
+                  .axis_count = x->axis_counts[f],
+                  .type = x->types[f]};
 }
 
 /* A field is written once no other field still has to read its old value; fields that read each other in a ring go through copies. */
-static void lower_join(lower *l, const tile_stmt *s)
-{
+static void lower_join(lower *l, const tile_stmt *s) {
     tile_variable *x = s->variable;
     int n = x->field_count;
     l->join_state = x;
@@ -213,8 +211,7 @@ static void lower_join(lower *l, const tile_stmt *s)
     l->join_right = NULL;
 }
 
-static tile_value *made_value(lower *l, tile_op op, element_type type, source_span span)
-{
+static tile_value *made_value(lower *l, tile_op op, element_type type, source_span span) {
     tile_value *v = NEW(l->arena, tile_value);
     v->op = op;
     v->type = v->accumulator = type;
@@ -224,8 +221,7 @@ static tile_value *made_value(lower *l, tile_op op, element_type type, source_sp
 }
 
 /* variable op= value, as a value over the variable's ranges. Made before anything is sized by value_count. */
-void make_updates(lower *l, const tile_block *b)
-{
+void make_updates(lower *l, const tile_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         tile_stmt *s = b->items.at[i];
         if (s->kind == TILE_STMT_LOOP)
@@ -246,8 +242,7 @@ void make_updates(lower *l, const tile_block *b)
     }
 }
 
-static void lower_update(lower *l, const tile_stmt *s)
-{
+static void lower_update(lower *l, const tile_stmt *s) {
     for (int i = 0; i < l->updates.count; i++)
         if (l->updates.at[i].stmt == s) {
             sink to = field_sink(l, s->variable, 0);
@@ -255,8 +250,7 @@ static void lower_update(lower *l, const tile_stmt *s)
         }
 }
 
-static void collect_ranges(index_expr *x, tile_range **axes, int *count)
-{
+static void collect_ranges(index_expr *x, tile_range **axes, int *count) {
     if (!x)
         return;
     if (x->op == IX_VAR && x->var->kind == INDEX_RANGE) {
@@ -275,8 +269,7 @@ static void collect_ranges(index_expr *x, tile_range **axes, int *count)
     collect_ranges(x->b, axes, count);
 }
 
-static bool block_reads_updated(const tile_block *b)
-{
+static bool block_reads_updated(const tile_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         const tile_stmt *s = b->items.at[i];
         bool reads = s->value && value_reads_updated(s->value);
@@ -288,10 +281,11 @@ static bool block_reads_updated(const tile_block *b)
     return false;
 }
 
-static bool reads_updated(const lower *l) { return block_reads_updated(&l->k->body); }
+static bool reads_updated(const lower *l) {
+    return block_reads_updated(&l->k->body);
+}
 
-static void lower_store(lower *l, const tile_stmt *s)
-{
+static void lower_store(lower *l, const tile_stmt *s) {
     tile_range **axes = NEW_ARRAY(l->arena, tile_range *, l->k->ranges.count);
     int count = 0;
     for (int d = 0; d < s->array->rank; d++)
@@ -308,8 +302,7 @@ static void lower_store(lower *l, const tile_stmt *s)
 
 /* ---- loops ---- */
 
-static void add_atoms(lower *l, atom_list *out, cond *c)
-{
+static void add_atoms(lower *l, atom_list *out, cond *c) {
     arena *a = l->arena;
     atom t = {NULL, NULL};
     switch (c->op) {
@@ -336,8 +329,7 @@ static void add_atoms(lower *l, atom_list *out, cond *c)
 
 /* Replaces every range but r by its extreme position that makes x least, so that x <= 0 says what some element of the tiles allows.
  * *exact when there was nothing to replace. False when x is not affine in one of them. */
-static bool relax(lower *l, index_expr **x, const tile_range *r, bool *exact)
-{
+static bool relax(lower *l, index_expr **x, const tile_range *r, bool *exact) {
     arena *a = l->arena;
     *exact = true;
     for (int i = 0; i < l->k->ranges.count; i++) {
@@ -362,8 +354,7 @@ static bool relax(lower *l, index_expr **x, const tile_range *r, bool *exact)
 }
 
 /* The statements of a loop whose range has its place. What they keep in private memory ends with them. */
-static void lower_loop_body(lower *l, const tile_stmt *s)
-{
+static void lower_loop_body(lower *l, const tile_stmt *s) {
     tile_range *r = s->range;
     kernel_block *outside = l->block;
     /* What a predicate says of single elements alone is settled here: no loop opens them. */
@@ -372,7 +363,8 @@ static void lower_loop_body(lower *l, const tile_stmt *s)
     for (int i = 0; i < l->atoms.count; i++) {
         const atom *t = &l->atoms.at[i];
         if (atom_mentions(t, r) && range_open(&p, r) && atom_settled(&p, t))
-            guard = cond_and(l->arena, guard, emit_cond(&p, t->guard ? t->guard : cond_compare(l->arena, COND_LE, t->x, ix_const(l->arena, 0))));
+            guard = cond_and(l->arena, guard,
+                             emit_cond(&p, t->guard ? t->guard : cond_compare(l->arena, COND_LE, t->x, ix_const(l->arena, 0))));
     }
     if (guard) {
         kernel_stmt *test = kernel_append(l->ir, l->block, KSTMT_IF, s->span);
@@ -392,8 +384,8 @@ static void lower_loop_body(lower *l, const tile_stmt *s)
 }
 
 /* A loop over tiles of `size` elements. `count`: the elements of every tile, when that is known. */
-static void lower_tiles(lower *l, const tile_stmt *s, index_expr *lo, index_expr *hi, index_expr *exact_hi, int64_t size, index_expr *count)
-{
+static void lower_tiles(lower *l, const tile_stmt *s, index_expr *lo, index_expr *hi, index_expr *exact_hi, int64_t size,
+                        index_expr *count) {
     arena *a = l->arena;
     tile_range *r = s->range;
     kernel_block *outside = l->block;
@@ -401,9 +393,11 @@ static void lower_tiles(lower *l, const tile_stmt *s, index_expr *lo, index_expr
     l->block = &loop->body;
     index_expr *start = ix_var(a, loop->var);
     range_place *place = &l->place[r->id];
-    *place = (range_place){.start = start, .count = count ? count : ix_const(a, 1), .capacity = range_capacity(r), .entered = true};
+    *place =
+        (range_place){.start = start, .count = count ? count : ix_const(a, 1), .capacity = range_capacity(r), .entered = true};
     if (size > 1 && !count)
-        place->count = name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_min(a, ix_const(a, size), ix_sub(a, hi, start)));
+        place->count =
+            name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_min(a, ix_const(a, size), ix_sub(a, hi, start)));
     else if (size == 1)
         place->capacity = 1;
     if (size > 1 && !count && !ix_equal(hi, exact_hi))
@@ -413,8 +407,7 @@ static void lower_tiles(lower *l, const tile_stmt *s, index_expr *lo, index_expr
 }
 
 /* The same with whole tiles apart from the last one, so that their threads need no guards. */
-static void lower_tiles_apart(lower *l, const tile_stmt *s, index_expr *lo, index_expr *hi, index_expr *exact_hi, int64_t size)
-{
+static void lower_tiles_apart(lower *l, const tile_stmt *s, index_expr *lo, index_expr *hi, index_expr *exact_hi, int64_t size) {
     arena *a = l->arena;
     int64_t first, last;
     if (size == 1) {
@@ -428,23 +421,23 @@ static void lower_tiles_apart(lower *l, const tile_stmt *s, index_expr *lo, inde
         return;
     index_expr *span = ix_max(a, ix_const(a, 0), ix_sub(a, hi, lo));
     index_expr *whole = ix_mul(a, ix_const(a, size), ix_floordiv(a, span, ix_const(a, size)));
-    lower_tiles(l, s, name_index(l, l->block, arena_printf(a, "%s_edge", s->range->name), ix_add(a, lo, whole)), hi, exact_hi, size, NULL);
+    lower_tiles(l, s, name_index(l, l->block, arena_printf(a, "%s_edge", s->range->name), ix_add(a, lo, whole)), hi, exact_hi,
+                size, NULL);
 }
 
-static bool joins_state(const tile_block *b)
-{
+static bool joins_state(const tile_block *b) {
     for (int i = 0; i < b->items.count; i++)
         if (b->items.at[i]->kind == TILE_STMT_JOIN || joins_state(&b->items.at[i]->body))
             return true;
     return false;
 }
 
-static void lower_loop(lower *l, const tile_stmt *s)
-{
+static void lower_loop(lower *l, const tile_stmt *s) {
     arena *a = l->arena;
     tile_range *r = s->range;
     int64_t constant = 0;
-    index_expr *extent = lower_expression(l, r->extent), *tile = lower_expression(l, r->size), *lo = ix_const(a, 0), *hi = extent, *exact_hi = extent;
+    index_expr *extent = lower_expression(l, r->extent), *tile = lower_expression(l, r->size), *lo = ix_const(a, 0), *hi = extent,
+               *exact_hi = extent;
     cond *before = NULL;
     bool one_tile = r->whole || ix_equal(extent, tile);
     int atoms_outside = l->atoms.count;
@@ -471,7 +464,8 @@ static void lower_loop(lower *l, const tile_stmt *s)
             refined = true;
             rest = lower_expression(l, rest);
             if (coefficient > 0) {
-                index_expr *end = ix_add(a, ix_floordiv(a, ix_sub(a, ix_const(a, 0), rest), ix_const(a, coefficient)), ix_const(a, 1));
+                index_expr *end =
+                    ix_add(a, ix_floordiv(a, ix_sub(a, ix_const(a, 0), rest), ix_const(a, coefficient)), ix_const(a, 1));
                 hi = ix_min(a, hi, end);
                 if (exact)
                     exact_hi = ix_min(a, exact_hi, end);
@@ -500,7 +494,11 @@ static void lower_loop(lower *l, const tile_stmt *s)
     }
     range_place *place = &l->place[r->id];
     if (one_tile) {
-        *place = (range_place){.start = lo, .count = refined ? name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_sub(a, hi, lo)) : hi, .capacity = range_capacity(r), .entered = true};
+        *place = (range_place){.start = lo,
+                               .count = refined ? name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_sub(a, hi, lo))
+                                                : hi,
+                               .capacity = range_capacity(r),
+                               .entered = true};
     } else {
         if (!ix_is_const(tile, &constant) || constant < 1) {
             lower_error(l, "E0592", r->span, "the tile size of `%s` has no constant value", r->name);
@@ -519,8 +517,7 @@ static void lower_loop(lower *l, const tile_stmt *s)
     l->block = outside;
 }
 
-void lower_block(lower *l, const tile_block *b)
-{
+void lower_block(lower *l, const tile_block *b) {
     for (int i = 0; i < b->items.count && !l->failed; i++) {
         const tile_stmt *s = b->items.at[i];
         switch (s->kind) {

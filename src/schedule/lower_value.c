@@ -2,8 +2,7 @@
 #include "schedule/lower.h"
 #include <string.h>
 
-point point_new(lower *l)
-{
+point point_new(lower *l) {
     point p = {.l = l, .block = l->block, .lanes = 1};
     p.position = NEW_ARRAY(l->arena, index_expr *, l->k->ranges.count);
     p.slot = NEW_ARRAY(l->arena, index_expr *, l->k->ranges.count);
@@ -16,8 +15,7 @@ point point_new(lower *l)
     return p;
 }
 
-point point_copy(const point *p)
-{
+point point_copy(const point *p) {
     point c = *p;
     arena *a = p->l->arena;
     size_t ranges = (size_t)p->l->k->ranges.count, values = (size_t)p->l->value_count;
@@ -32,15 +30,15 @@ point point_copy(const point *p)
     return c;
 }
 
-bool range_open(const point *p, const tile_range *r) { return p->position[r->id] != NULL; }
+bool range_open(const point *p, const tile_range *r) {
+    return p->position[r->id] != NULL;
+}
 
-static bool is_leaf(const kernel_value *v)
-{
+static bool is_leaf(const kernel_value *v) {
     return v->op == KERNEL_CONST || v->op == KERNEL_INDEX || v->op == KERNEL_SCALAR || v->op == KERNEL_REF;
 }
 
-kernel_value *emit_named(point *p, const char *name, kernel_value *v)
-{
+kernel_value *emit_named(point *p, const char *name, kernel_value *v) {
     if (is_leaf(v))
         return v;
     kernel_stmt *s = kernel_let(p->l->ir, p->block, lower_name(p->l, name), v, v->span);
@@ -48,23 +46,23 @@ kernel_value *emit_named(point *p, const char *name, kernel_value *v)
 }
 
 /* An integer value as something index expressions can use: computed here, under a name. */
-static index_expr *value_as_index(point *p, const index_var *var)
-{
+static index_expr *value_as_index(point *p, const index_var *var) {
     lower *l = p->l;
     tile_value *owner = var->owner;
     if (!p->known_index[owner->id]) {
         kernel_value *v = emit_value(p, owner);
         if (v->op == KERNEL_INDEX)
             return v->index;
-        kernel_stmt *s = v->op == KERNEL_REF && v->let->var ? v->let : kernel_let(l->ir, p->block, lower_name(l, owner->name ? owner->name : "at"), v, owner->span);
+        kernel_stmt *s = v->op == KERNEL_REF && v->let->var
+                             ? v->let
+                             : kernel_let(l->ir, p->block, lower_name(l, owner->name ? owner->name : "at"), v, owner->span);
         p->known_index[owner->id] = s->var;
         p->known[owner->id] = kernel_ref(l->ir, s);
     }
     return ix_var(l->arena, p->known_index[owner->id]);
 }
 
-index_expr *emit_index(point *p, index_expr *x)
-{
+index_expr *emit_index(point *p, index_expr *x) {
     lower *l = p->l;
     if (!x || x->op == IX_CONST)
         return x;
@@ -86,8 +84,7 @@ index_expr *emit_index(point *p, index_expr *x)
     return ix_op2(l->arena, x->op, emit_index(p, x->a), emit_index(p, x->b));
 }
 
-cond *emit_cond(point *p, const cond *c)
-{
+cond *emit_cond(point *p, const cond *c) {
     arena *a = p->l->arena;
     switch (c->op) {
     case COND_TRUE: return NULL;
@@ -99,16 +96,14 @@ cond *emit_cond(point *p, const cond *c)
 }
 
 /* Which dimension of an access runs along the vector range: the one that mentions it; -1 when none does. */
-static int vector_dimension(const point *p, index_expr **indices, int rank)
-{
+static int vector_dimension(const point *p, index_expr **indices, int rank) {
     for (int d = 0; p->vector && d < rank; d++)
         if (ix_mentions(indices[d], p->vector->var))
             return d;
     return -1;
 }
 
-static void set_vector(point *p, kernel_access *access, int dim)
-{
+static void set_vector(point *p, kernel_access *access, int dim) {
     if (dim < 0)
         return;
     access->lanes = p->lanes;
@@ -116,8 +111,7 @@ static void set_vector(point *p, kernel_access *access, int dim)
     access->active = p->active;
 }
 
-kernel_access emit_global_access(point *p, tile_array *a, index_expr **indices)
-{
+kernel_access emit_global_access(point *p, tile_array *a, index_expr **indices) {
     index_expr *at[32];
     for (int d = 0; d < a->rank; d++)
         at[d] = emit_index(p, indices[d]);
@@ -126,8 +120,7 @@ kernel_access emit_global_access(point *p, tile_array *a, index_expr **indices)
     return access;
 }
 
-kernel_access emit_private_access(point *p, kernel_array *array, tile_range **axes, int axis_count)
-{
+kernel_access emit_private_access(point *p, kernel_array *array, tile_range **axes, int axis_count) {
     index_expr *at[32];
     int vector = -1;
     if (p->l->spreads) { /* a thread's own registers: one cell for each of its slots */
@@ -140,7 +133,8 @@ kernel_access emit_private_access(point *p, kernel_array *array, tile_range **ax
     for (int d = 0; d < axis_count; d++) {
         at[d] = p->position[axes[d]->id];
         if (!at[d]) {
-            lower_error(p->l, "E0590", array->span, "`%s` is read where the loop over `%s` is not open", array->name, axes[d]->name);
+            lower_error(p->l, "E0590", array->span, "`%s` is read where the loop over `%s` is not open", array->name,
+                        axes[d]->name);
             at[d] = ix_const(p->l->arena, 0);
         }
         if (axes[d] == p->vector)
@@ -152,8 +146,7 @@ kernel_access emit_private_access(point *p, kernel_array *array, tile_range **ax
 }
 
 /* `array[indices] else outside`: a register starts as the outside value; the load happens only where every index is inside. */
-static kernel_value *load_with_outside(point *p, tile_value *v)
-{
+static kernel_value *load_with_outside(point *p, tile_value *v) {
     lower *l = p->l;
     arena *a = l->arena;
     int vector = vector_dimension(p, v->indices, v->array->rank);
@@ -164,7 +157,8 @@ static kernel_value *load_with_outside(point *p, tile_value *v)
             continue; /* the nest opened this vector only where the whole of it is inside */
         int64_t constant;
         index_expr *at = access.indices[d], *extent = access.array->dims[d];
-        if (v->indices[d]->op == IX_VAR && v->indices[d]->var->kind == INDEX_RANGE && ix_equal(((tile_range *)v->indices[d]->var->owner)->extent, v->array->dims[d]))
+        if (v->indices[d]->op == IX_VAR && v->indices[d]->var->kind == INDEX_RANGE &&
+            ix_equal(((tile_range *)v->indices[d]->var->owner)->extent, v->array->dims[d]))
             continue; /* a range over this very dimension is inside by itself */
         if (!(ix_is_const(at, &constant) && constant >= 0))
             inside = cond_and(a, inside, cond_compare(a, COND_LE, ix_const(a, 0), at));
@@ -192,8 +186,7 @@ static kernel_value *load_with_outside(point *p, tile_value *v)
 }
 
 /* The value of an index expression, a 32-bit integer as the language has it; along lanes when it varies along the vector range. */
-static kernel_value *index_value(point *p, tile_value *v)
-{
+static kernel_value *index_value(point *p, tile_value *v) {
     lower *l = p->l;
     kernel_value *x = kernel_index(l->ir, emit_index(p, v->index));
     if (v->type == ELEMENT_F32 || v->type == ELEMENT_I32 || v->type == ELEMENT_U32)
@@ -218,11 +211,11 @@ static kernel_value *index_value(point *p, tile_value *v)
     return kernel_op2(l->ir, KERNEL_ADD, type, x, lane);
 }
 
-static kernel_value *scalar_value(point *p, const tile_scalar *s)
-{
+static kernel_value *scalar_value(point *p, const tile_scalar *s) {
     lower *l = p->l;
     if (s->var)
-        return kernel_op1(l->ir, KERNEL_CONVERT, s->type == ELEMENT_INDEX ? ELEMENT_I32 : s->type, kernel_index(l->ir, lower_expression(l, ix_var(l->arena, s->var))));
+        return kernel_op1(l->ir, KERNEL_CONVERT, s->type == ELEMENT_INDEX ? ELEMENT_I32 : s->type,
+                          kernel_index(l->ir, lower_expression(l, ix_var(l->arena, s->var))));
     kernel_value *v = NEW(l->arena, kernel_value);
     v->op = KERNEL_SCALAR;
     v->type = s->type;
@@ -231,8 +224,7 @@ static kernel_value *scalar_value(point *p, const tile_scalar *s)
     return v;
 }
 
-static kernel_op kernel_op_of(tile_op op)
-{
+static kernel_op kernel_op_of(tile_op op) {
     switch (op) {
     case TILE_NEG: return KERNEL_NEG;
     case TILE_NOT: return KERNEL_NOT;
@@ -265,8 +257,7 @@ static kernel_op kernel_op_of(tile_op op)
 }
 
 /* Integers saturate in the smaller types that only store them; Kernel IR's own narrowing wraps. */
-static kernel_value *clamped(lower *l, element_type to, kernel_value *x)
-{
+static kernel_value *clamped(lower *l, element_type to, kernel_value *x) {
     if ((to != ELEMENT_I8 && to != ELEMENT_U8) || element_table[x->type].is_float || x->type == to || x->type == ELEMENT_BOOL)
         return x;
     double lowest = to == ELEMENT_I8 ? -128 : 0, highest = to == ELEMENT_I8 ? 127 : 255;
@@ -275,8 +266,7 @@ static kernel_value *clamped(lower *l, element_type to, kernel_value *x)
     return kernel_op2(l->ir, KERNEL_MIN, x->type, x, kernel_const(l->ir, x->type, 1, highest));
 }
 
-static kernel_value *compute(point *p, tile_value *v)
-{
+static kernel_value *compute(point *p, tile_value *v) {
     lower *l = p->l;
     switch (v->op) {
     case TILE_CONST: return kernel_const(l->ir, v->type, 1, v->number);
@@ -294,8 +284,9 @@ static kernel_value *compute(point *p, tile_value *v)
     case TILE_PARAM:
         if (v->side == 1)
             return emit_value(p, l->join_right[v->field]);
-        return kernel_load(l->ir, emit_private_access(p, l->fields[l->join_state->id][v->field], l->field_axes[l->join_state->id][v->field],
-                                                      l->join_state->axis_counts[v->field]));
+        return kernel_load(l->ir,
+                           emit_private_access(p, l->fields[l->join_state->id][v->field],
+                                               l->field_axes[l->join_state->id][v->field], l->join_state->axis_counts[v->field]));
     default: break;
     }
     kernel_op op = kernel_op_of(v->op);
@@ -320,8 +311,7 @@ static kernel_value *compute(point *p, tile_value *v)
     return kernel_op3(l->ir, op, v->type, x[0], x[1], x[2]);
 }
 
-kernel_value *emit_value(point *p, tile_value *v)
-{
+kernel_value *emit_value(point *p, tile_value *v) {
     lower *l = p->l;
     if (p->known[v->id])
         return p->known[v->id];
@@ -341,8 +331,7 @@ kernel_value *emit_value(point *p, tile_value *v)
 }
 
 /* Whether v can be computed at the point: its ranges are open, and no reduction in it is still to be done. */
-static bool ready(const point *p, tile_value *v)
-{
+static bool ready(const point *p, tile_value *v) {
     value_list heavy = {0};
     find_heavy(p->l, v, &heavy);
     for (int i = 0; i < heavy.count; i++)
@@ -354,8 +343,7 @@ static bool ready(const point *p, tile_value *v)
     return true;
 }
 
-void emit_hoisted(point *p, tile_value *v)
-{
+void emit_hoisted(point *p, tile_value *v) {
     lower *l = p->l;
     if (p->known[v->id] || v->op == TILE_CONST || v->op == TILE_SCALAR || v->op == TILE_INDEX)
         return;
@@ -369,7 +357,13 @@ void emit_hoisted(point *p, tile_value *v)
                 return;
             bool was_simple = v->op == TILE_CONVERT && v->operands[0]->op == TILE_LOAD;
             kernel_value *x = emit_value(p, v);
-            p->known[v->id] = emit_named(p, v->name ? v->name : was_simple ? v->operands[0]->array->name : v->op == TILE_LOAD ? v->array->name : v->op == TILE_GET ? v->variable->name : "x", x);
+            p->known[v->id] = emit_named(p,
+                                         v->name              ? v->name
+                                         : was_simple         ? v->operands[0]->array->name
+                                         : v->op == TILE_LOAD ? v->array->name
+                                         : v->op == TILE_GET  ? v->variable->name
+                                                              : "x",
+                                         x);
             return;
         }
         if (l->held[v->id])

@@ -7,33 +7,33 @@
 
 /* What lowering and the capacity proof need to know of a target; one row a target (target/target.def gives them). */
 typedef struct machine_model {
-    const char *target;        /* "c" */
-    int vector_lanes;          /* f32 lanes of a vector register: 16, 8 or 4 */
-    int vector_registers;      /* 32 or 16 */
-    int64_t private_bytes;     /* memory one task may hold */
-    int64_t cache_bytes;       /* per-core cache that a task's working set should fit */
-    int workers;               /* threads that share the tasks */
-    int subgroup_lanes;        /* threads of a subgroup; 0: a task is one thread */
-    int subgroups;             /* subgroups of a block */
-    int64_t shared_bytes;      /* memory that a block shares */
+    const char *target;    /* "c" */
+    int vector_lanes;      /* f32 lanes of a vector register: 16, 8 or 4 */
+    int vector_registers;  /* 32 or 16 */
+    int64_t private_bytes; /* memory one task may hold */
+    int64_t cache_bytes;   /* per-core cache that a task's working set should fit */
+    int workers;           /* threads that share the tasks */
+    int subgroup_lanes;    /* threads of a subgroup; 0: a task is one thread */
+    int subgroups;         /* subgroups of a block */
+    int64_t shared_bytes;  /* memory that a block shares */
 } machine_model;
 
 /* Everything a schedule settled: bindings for the TILE names, and why. */
 typedef struct schedule_choice {
     VEC(tile_binding) bindings;
-    const char *text;          /* "BM = 96, BN = 128, BK = 256" for people and for the cache key */
+    const char *text; /* "BM = 96, BN = 128, BK = 256" for people and for the cache key */
 } schedule_choice;
 
 /* Chooses tile sizes: from `overrides` (--set), then the module's schedule for this target, then by the compiler. Diagnoses unknown
  * keys and illegal values (E05xx, naming the limit and the nearest legal value). Statics must be bound already. False on errors. */
-bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *machine, const tile_binding *overrides,
-                     int override_count, schedule_choice *out, diag_list *diags);
+bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *machine,
+                     const tile_binding *overrides, int override_count, schedule_choice *out, diag_list *diags);
 
 /* The result of lowering: a launch plan and how each reduction was emitted (for the oracle's bounds). */
 typedef struct lowering {
     launch_plan *plan;
     VEC(reduction_tree) trees;
-    VEC(const char *) routes;  /* for --explain: the route taken and the ones refused, a line each */
+    VEC(const char *) routes; /* for --explain: the route taken and the ones refused, a line each */
 } lowering;
 /* Lowers a kernel whose STATIC and TILE names are all bound: for a task that is one thread, or (machine->subgroup_lanes) a block of threads.
  * False, with diagnostics, when something cannot be expressed. */

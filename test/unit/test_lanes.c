@@ -24,18 +24,17 @@ static const machine_model small_block = {.target = "threads",
                                           .subgroups = 4,
                                           .shared_bytes = 48 * 1024};
 
-static void fail_with(diag_list *diags, const char *what, const char *shape)
-{
+static void fail_with(diag_list *diags, const char *what, const char *shape) {
     diag_print_all(diags, stderr, false);
     fail_msg("%s at %s", what, shape);
 }
 
 /* Lowers, simulates and judges one kernel at one binding of its symbols. */
-static void run_at(arena *a, const tile_kernel *k, const lowering *low, binding *b, uint64_t seed, diag_list *diags)
-{
+static void run_at(arena *a, const tile_kernel *k, const lowering *low, binding *b, uint64_t seed, diag_list *diags) {
     const kernel_ir *ir = low->plan->variants.at[0].kernel;
     const char *shape = arena_printf(a, "%s", binding_text(b));
-    int64_t *integers = NEW_ARRAY(a, int64_t, ir->symbols.count + ir->scalars.count), *symbols = NEW_ARRAY(a, int64_t, k->symbols.count);
+    int64_t *integers = NEW_ARRAY(a, int64_t, ir->symbols.count + ir->scalars.count),
+            *symbols = NEW_ARRAY(a, int64_t, k->symbols.count);
     int n = 0;
     for (int i = 0; i < k->symbols.count; i++) {
         symbols[i] = k->symbols.at[i]->has_value ? k->symbols.at[i]->value : b->values[i];
@@ -98,8 +97,9 @@ static void run_at(arena *a, const tile_kernel *k, const lowering *low, binding 
             continue;
         value_check check = oracle_compare(k->arrays.at[i], arrays[i], &expected.outputs[i]);
         if (!check.passed)
-            fail_msg("%s at %s: %s[%lld] is %g, not %g within %g (%lld cells wrong)", k->name, shape, k->arrays.at[i]->name, (long long)check.worst_cell,
-                     check.worst_device, check.worst_value, check.worst_bound, (long long)check.failed);
+            fail_msg("%s at %s: %s[%lld] is %g, not %g within %g (%lld cells wrong)", k->name, shape, k->arrays.at[i]->name,
+                     (long long)check.worst_cell, check.worst_device, check.worst_value, check.worst_bound,
+                     (long long)check.failed);
     }
     oracle_free(&expected);
 }
@@ -108,8 +108,7 @@ static const int64_t extents[] = {1, 2, 3, 7, 8, 9, 17, 31, 33, 40};
 enum { EXTENTS = sizeof extents / sizeof *extents };
 
 /* Small symbols that the wheres allow; false when none was found. */
-static bool draw(binding *b, const tile_kernel *k, uint64_t *state, diag_list *diags)
-{
+static bool draw(binding *b, const tile_kernel *k, uint64_t *state, diag_list *diags) {
     int several = 0; /* the simulator is slow: the more symbols, the smaller */
     for (int i = 0; i < k->symbols.count; i++)
         several += k->symbols.at[i]->kind == INDEX_SYMBOL;
@@ -118,7 +117,10 @@ static bool draw(binding *b, const tile_kernel *k, uint64_t *state, diag_list *d
         for (int i = 0; i < k->symbols.count; i++) {
             const index_var *v = k->symbols.at[i];
             if (v->kind == INDEX_SYMBOL && !k->derived.at[i])
-                binding_set_symbol(b, v->name, trial < 100 ? extents[recipe_next(state) % choices] : extents[recipe_next(state) % 3] * (i % 2 ? 32 : 1), "the test", diags);
+                binding_set_symbol(b, v->name,
+                                   trial < 100 ? extents[recipe_next(state) % choices]
+                                               : extents[recipe_next(state) % 3] * (i % 2 ? 32 : 1),
+                                   "the test", diags);
         }
         diag_list quiet;
         diag_init(&quiet, b->arena);
@@ -144,8 +146,7 @@ static bool draw(binding *b, const tile_kernel *k, uint64_t *state, diag_list *d
     return false;
 }
 
-static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t seed, diag_list *diags)
-{
+static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t seed, diag_list *diags) {
     arena *a = arena_new();
     compile_options o = {.target = target_find("c"), .sample_statics = true};
     compiled_kernel out = {.module = m, .source = source};
@@ -182,8 +183,7 @@ static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t
     arena_free(a);
 }
 
-static int try_file(const char *path, uint64_t seed)
-{
+static int try_file(const char *path, uint64_t seed) {
     arena *a = arena_new();
     diag_list diags;
     diag_init(&diags, a);
@@ -204,8 +204,7 @@ static int try_file(const char *path, uint64_t seed)
     return count;
 }
 
-static int try_folder(const char *folder, uint64_t seed)
-{
+static int try_folder(const char *folder, uint64_t seed) {
     DIR *d = opendir(folder);
     assert_non_null(d);
     int count = 0;
@@ -221,20 +220,17 @@ static int try_folder(const char *folder, uint64_t seed)
     return count;
 }
 
-static void shipped_kernels(void **state)
-{
+static void shipped_kernels(void **state) {
     (void)state;
     assert_true(try_folder("kernels", 100) >= 30);
 }
 
-static void accepted_programs(void **state)
-{
+static void accepted_programs(void **state) {
     (void)state;
     assert_true(try_folder("test/accept", 200) >= 30);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(shipped_kernels), cmocka_unit_test(accepted_programs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
