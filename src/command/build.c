@@ -2,7 +2,91 @@
 #include "command/command.h"
 #include "base/file.h"
 #include "bench/manifest.h"
+#include "target/program.h"
 #include <string.h>
+
+/* The values of the program's statics: --shape, or their defaults. */
+static bool program_statics(const tile_program *p, const compile_options *o, arena *a, program_build *out, diag_list *diags) {
+    tile_binding *values = NEW_ARRAY(a, tile_binding, p->symbols.count + 1);
+    for (int i = 0; i < p->symbols.count; i++) {
+        const index_var *v = p->symbols.at[i];
+        bool known = v->has_value;
+        tile_binding one = {v->name, v->value};
+        for (int j = 0; v->kind == INDEX_STATIC && j < o->static_count; j++)
+            if (!strcmp(o->statics[j].name, v->name)) {
+                one.value = o->statics[j].value;
+                known = true;
+            }
+        if (v->kind != INDEX_STATIC)
+            continue;
+        if (!known) {
+            diag *g = diag_error(diags, "E0510", p->span, "%s needs a value for `static %s`", p->name, v->name);
+            diag_note(diags, g, "--shape %s=..", v->name);
+            return false;
+        }
+        values[out->static_count++] = one;
+    }
+    out->statics = values;
+    return true;
+}
+
+/* Compiles the kernels of a program's calls with the statics that the calls give them, and writes them as one. */
+static bool build_program(report *r, const tile_module *m, const tile_program *p, compile_options o, const char *folder,
+                          json_t *list) {
+    arena *a = r->arena;
+    program_build b = {.program = p};
+    const proved_plan **plans = NEW_ARRAY(a, const proved_plan *, p->calls.count + 1);
+    compiled_kernel *compiled = NEW_ARRAY(a, compiled_kernel, p->calls.count + 1);
+    b.plans = plans;
+    double proof_ms = 0;
+    if (!program_statics(p, &o, a, &b, &r->diags))
+        return false;
+    for (int i = 0; i < p->calls.count; i++) {
+        const tile_call *call = p->calls.at[i];
+        const tile_kernel *k = call->kernel;
+        tile_binding *statics = NEW_ARRAY(a, tile_binding, k->symbols.count + 1);
+        int count = 0;
+        for (int s = 0; s < k->symbols.count; s++) {
+            int64_t value;
+            if (k->symbols.at[s]->kind != INDEX_STATIC)
+                continue;
+            index_expr *x = program_symbol(a, &b, call, s);
+            if (!x || !ix_is_const(x, &value)) {
+                diag *g = diag_error(&r->diags, "E0868", call->span, "%s is compiled for one `%s`, and program %s leaves it open",
+                                     k->name, k->symbols.at[s]->name, p->name);
+                diag_note(&r->diags, g, "declare the extent `static` in the program, too");
+                return false;
+            }
+            statics[count++] = (tile_binding){k->symbols.at[s]->name, value};
+        }
+        for (int j = 0; j < i && !plans[i]; j++) {
+            bool same = p->calls.at[j]->kernel == k && compiled[j].statics.count == count;
+            for (int s = 0; same && s < count; s++)
+                for (int u = 0; u < count; u++)
+                    same = same && (strcmp(compiled[j].statics.at[u].name, statics[s].name) ||
+                                    compiled[j].statics.at[u].value == statics[s].value);
+            if (same) {
+                plans[i] = plans[j];
+                compiled[i] = compiled[j];
+            }
+        }
+        if (plans[i])
+            continue;
+        o.statics = statics;
+        o.static_count = count;
+        if (!compile_kernel(a, m, k, &o, &compiled[i], &r->diags))
+            return false;
+        plans[i] = compiled[i].plan;
+        proof_ms += compiled[i].proof.milliseconds;
+    }
+    bool good = target_build_program(o.target, &b, folder, &r->diags);
+    if (!r->json && good)
+        printf("%-16s %d kernels proved in %.0f ms, written to %s\n", p->name, p->calls.count, proof_ms, folder);
+    json_array_append_new(
+        list, json_pack("{s:s, s:b, s:s, s:f}", "kernel", p->name, "held", good, "folder", folder, "proof_ms", proof_ms));
+    report_flush(r);
+    return good;
+}
 
 int command_build(const command_line *line) {
     report r;
@@ -12,7 +96,8 @@ int command_build(const command_line *line) {
     bool held = o.target && command_name_values(line, "--shape", r.arena, &statics, &r.diags) &&
                 command_name_values(line, "--set", r.arena, &tiles, &r.diags) && command_dump(line, &o.dump, &r.diags);
     if (line->positional_count != 1) {
-        diag_error(&r.diags, "E0860", (source_span){0}, "build: %s", line->positional_count ? "one file at a time" : "which file?");
+        diag_error(&r.diags, "E0860", (source_span){0}, "build: %s",
+                   line->positional_count ? "one file at a time" : "which file?");
         held = false;
     }
     if (!held)
@@ -26,16 +111,12 @@ int command_build(const command_line *line) {
     const tile_module *m = compile_load(r.arena, line->positional[0], NULL, &r.diags);
     held = m != NULL;
     const tile_program *program = m && wanted ? tile_find_program(m, wanted) : NULL;
-    if (program) {
-        diag *g = diag_error(&r.diags, "E0868", program->span, "build writes kernels, and %s is a program", program->name);
-        for (int i = 0; i < program->calls.count; i++)
-            diag_note(&r.diags, g, "--kernel %s", program->calls.at[i]->kernel->name);
-        held = false;
-    }
     if (held && !file_make_folders(folder, &r.diags))
         held = false;
     json_t *list = json_array();
-    bool found = false;
+    bool found = program != NULL;
+    if (held && program)
+        held = build_program(&r, m, program, o, folder, list);
     for (int i = 0; held && i < m->kernels.count; i++) {
         const tile_kernel *k = m->kernels.at[i];
         if (wanted && strcmp(wanted, k->name) != 0)
@@ -52,14 +133,14 @@ int command_build(const command_line *line) {
             fputs(text_get(&text), stdout);
             text_free(&text);
         }
-        json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:f}", "kernel", k->name, "held", good, "folder", folder, "proof_ms",
-                                              c.proof.milliseconds));
+        json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:f}", "kernel", k->name, "held", good, "folder", folder,
+                                              "proof_ms", c.proof.milliseconds));
         report_flush(&r);
         held = held && good;
     }
     if (m && held && !found) {
-        diag_error(&r.diags, "E0646", (source_span){.file = line->positional[0]}, wanted ? "no kernel `%s`" : "the file has no kernel%s",
-                   wanted ? wanted : "");
+        diag_error(&r.diags, "E0646", (source_span){.file = line->positional[0]},
+                   wanted ? "no kernel `%s`" : "the file has no kernel%s", wanted ? wanted : "");
         held = false;
     }
     if (r.json)

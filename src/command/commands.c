@@ -47,7 +47,8 @@ const command commands[] = {
      check_options, command_check, false},
     {"build", "FILE [-o DIR]", "write a kernel as source for a target",
      "Proves the kernels of FILE and writes each as self-contained source: for target c, NAME.c and NAME.h, which any C program can\n"
-     "compile and call, and NAME.json, which makes it an arm of `tilec bench`.",
+     "compile and call, and NAME.json, which makes it an arm of `tilec bench`. --kernel PROGRAM writes a program so: its kernels and one\n"
+     "function that runs them in order.",
      build_options, command_build, false},
     {"run", "FILE [--arg NAME=WHAT]...", "run a kernel on data",
      "Compiles one kernel or program of FILE, binds its arguments, checks them, launches it, and compares the results with an f64\n"

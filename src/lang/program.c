@@ -353,6 +353,8 @@ static void build_call(program_builder *p, const call_syntax *c) {
     }
     for (int i = 0; i < c->results.count; i++)
         VEC_PUSH(b->arena, out->results, c->results.at[i]);
+    for (int s = 0; s < k->symbols.count; s++)
+        VEC_PUSH(b->arena, out->symbols, m.values[s]);
     VEC_PUSH(b->arena, p->program->calls, out);
 }
 

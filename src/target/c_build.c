@@ -1,25 +1,9 @@
 /* `tilec build --target c`: a C file and a header that a stranger's program compiles and calls. */
-#include "target/c_plan.h"
+#include "target/c_library.h"
 #include "base/file.h"
 #include <string.h>
 
-/* Return codes of the built functions; the plan's own checks follow. */
-enum { CODE_MEMORY = 1, CODE_EXTENT, CODE_MISSING, CODE_OVERLAP, CODE_LARGE, CODE_VARIANT, CODE_SCALAR, CODE_FIRST_CHECK };
-
-typedef struct library {
-    arena *a;
-    cfamily p; /* binds launch values to the functions' parameters */
-    const launch_plan *plan;
-    const kernel_ir *k; /* of variant 0: all variants have the same arguments */
-    c_plan printed;
-    const char *name;
-    VEC(const kernel_array *) arrays;
-    VEC(const char *) array_names;
-    const char *parameters, *values, *sizes, *size_values; /* declared and passed on; sizes: without the arrays */
-    text_buffer out;
-} library;
-
-static const char *keep(library *l, text_buffer *b) {
+static const char *keep(c_library *l, text_buffer *b) {
     const char *text = arena_strdup(l->a, text_get(b));
     text_free(b);
     return text;
@@ -35,7 +19,7 @@ static void list(text_buffer *b, const char *format, ...) {
 }
 
 /* Names every argument once; sets the parameter lists. */
-static void name_arguments(library *l) {
+static void name_arguments(c_library *l) {
     cfamily *p = &l->p;
     const kernel_ir *k = l->k;
     text_buffer parameters = {0}, values = {0}, sizes = {0}, size_values = {0};
@@ -79,7 +63,7 @@ static void name_arguments(library *l) {
         l->sizes = "void";
 }
 
-static const char *quoted(library *l, const char *text) {
+static const char *quoted(c_library *l, const char *text) {
     text_buffer b = {0};
     for (const char *c = text ? text : ""; *c; c++)
         text_add(&b, *c == '"' || *c == '\\' ? "\\%c" : "%c", (unsigned char)*c < ' ' ? ' ' : *c);
@@ -88,28 +72,34 @@ static const char *quoted(library *l, const char *text) {
 
 /* ---- the header ---- */
 
-static const char *describe_array(library *l, const kernel_array *a) {
+const char *c_describe_array(arena *a, const char *shape, element_type type, array_use use) {
+    const char *layout = "";
+    switch (type) {
+    case ELEMENT_F16: layout = "; IEEE half precision, as its 16 bits"; break;
+    case ELEMENT_BF16: layout = "; bfloat16, as its 16 bits"; break;
+    case ELEMENT_E4M3:
+    case ELEMENT_E5M2: layout = "; 8-bit floats, as their bits"; break;
+    case ELEMENT_Q8_0: layout = "; blocks of 34 bytes: f16 scale, 32 x int8"; break;
+    case ELEMENT_Q4_0: layout = "; blocks of 18 bytes: f16 scale, 32 x 4 bits"; break;
+    default: break;
+    }
+    return arena_printf(a, "%s[%s], %s%s", element_table[type].name, shape,
+                        use == USE_IN    ? "read"
+                        : use == USE_OUT ? "written"
+                                         : "read and written",
+                        layout);
+}
+
+static const char *describe_array(c_library *l, const kernel_array *a) {
     text_buffer b = {0};
-    text_add(&b, "%s[", element_table[a->element].name);
     for (int d = 0; d < a->rank; d++) {
         text_add(&b, "%s", d ? ", " : "");
         ix_print(&b, a->dims[d]);
     }
-    text_add(&b, "], %s", a->use == USE_IN ? "read" : a->use == USE_OUT ? "written" : "read and written");
-    if (a->element == ELEMENT_F16)
-        text_add(&b, "; IEEE half precision, as its 16 bits");
-    if (a->element == ELEMENT_BF16)
-        text_add(&b, "; bfloat16, as its 16 bits");
-    if (a->element == ELEMENT_E4M3 || a->element == ELEMENT_E5M2)
-        text_add(&b, "; 8-bit floats, as their bits");
-    if (a->element == ELEMENT_Q8_0)
-        text_add(&b, "; blocks of 34 bytes: f16 scale, 32 x int8");
-    if (a->element == ELEMENT_Q4_0)
-        text_add(&b, "; blocks of 18 bytes: f16 scale, 32 x 4 bits");
-    return keep(l, &b);
+    return c_describe_array(l->a, keep(l, &b), a->element, a->use);
 }
 
-static const char *make_header(library *l) {
+static const char *make_header(c_library *l) {
     text_buffer b = {0};
     text_buffer guard = {0};
     for (const char *c = l->name; *c; c++)
@@ -155,23 +145,23 @@ static const char *make_header(library *l) {
 
 /* ---- the functions ---- */
 
-static void add_errors(library *l) {
+static void add_errors(c_library *l) {
     text_buffer *b = &l->out;
     text_add(b,
-             "const char *%s_error(int code)\n{\n    static const char *const texts[] = {\n        \"no error\",\n        \"no "
+             "%sconst char *%s_error(int code)\n{\n    static const char *const texts[] = {\n        \"no error\",\n        \"no "
              "memory for scratch\",\n"
              "        \"an extent is negative or above %lld\",\n        \"an array that is not empty was given no memory\",\n"
              "        \"two arrays overlap and one of them is written\",\n        \"an array is too large\",\n"
              "        \"no variant of the kernel is made for these sizes\",\n"
              "        \"an integer does not fit its type, i32 or u32\",\n",
-             l->name, (long long)c_limits()->largest_extent);
+             l->linkage, l->name, (long long)c_limits()->largest_extent);
     for (int i = 0; i < l->plan->checks.count; i++)
         text_add(b, "        \"does not hold: %s\",\n", quoted(l, l->plan->checks.at[i].text));
     text_add(
         b, "    };\n    return code >= 0 && code < (int)(sizeof texts / sizeof *texts) ? texts[code] : \"unknown code\";\n}\n\n");
 }
 
-static void add_variant_choice(library *l) {
+static void add_variant_choice(c_library *l) {
     text_buffer *b = &l->out;
     text_add(b, "/* Which variant holds; -1 when none does. */\nstatic int %s_variant(%s)\n{\n", l->name, l->sizes);
     for (int i = 0; i < l->k->symbols.count; i++)
@@ -192,12 +182,12 @@ static void add_variant_choice(library *l) {
         text_add(b, "    return -1;\n}\n\n");
 }
 
-static void add_task_count(library *l) {
+static void add_task_count(c_library *l) {
     text_buffer *b = &l->out;
     text_add(b,
-             "int64_t %s_task_count(%s)\n{\n    int64_t tasks = 1;\n    bool fits = true, none = false;\n    switch "
+             "%sint64_t %s_task_count(%s)\n{\n    int64_t tasks = 1;\n    bool fits = true, none = false;\n    switch "
              "(%s_variant(%s)) {\n",
-             l->name, l->sizes, l->name, l->size_values);
+             l->linkage, l->name, l->sizes, l->name, l->size_values);
     for (int i = 0; i < l->plan->variants.count; i++) {
         const kernel_ir *k = l->plan->variants.at[i].kernel;
         text_add(b, "    case %d:\n", i);
@@ -213,7 +203,7 @@ static void add_task_count(library *l) {
     text_add(b, "    default: return -1;\n    }\n    return none ? 0 : fits ? tasks : -1;\n}\n\n");
 }
 
-static void add_check(library *l) {
+static void add_check(c_library *l) {
     text_buffer *b = &l->out;
     bool counts = l->arrays.count > 0;
     if (counts)
@@ -221,7 +211,7 @@ static void add_check(library *l) {
                  "static bool %s_count(int64_t *cells, int64_t extent)\n{\n    return extent >= 0 && "
                  "!__builtin_mul_overflow(*cells, extent, cells);\n}\n\n",
                  l->name);
-    text_add(b, "int %s_check(%s)\n{\n", l->name, l->parameters);
+    text_add(b, "%sint %s_check(%s)\n{\n", l->linkage, l->name, l->parameters);
     if (*l->values)
         for (int i = 0; i < l->k->scalars.count; i++)
             if (!l->k->scalars.at[i].var)
@@ -303,17 +293,17 @@ static void add_check(library *l) {
     text_add(b, "    return 0;\n}\n\n");
 }
 
-static void add_running(library *l) {
+static void add_running(c_library *l) {
     text_buffer *b = &l->out;
     int64_t bytes = 64;
     for (int i = 0; i < l->plan->variants.count; i++) {
         int64_t one = kernel_private_bytes(l->plan->variants.at[i].kernel);
         bytes = one > bytes ? one : bytes;
     }
-    text_add(b, "size_t %s_scratch_bytes(void)\n{\n    return %lld;\n}\n\n", l->name, (long long)bytes);
+    text_add(b, "%ssize_t %s_scratch_bytes(void)\n{\n    return %lld;\n}\n\n", l->linkage, l->name, (long long)bytes);
     bool any = strcmp(l->parameters, "void");
-    text_add(b, "void %s_tasks(%s%sint64_t first, int64_t last, void *scratch)\n{\n    void *const arrays[] = {", l->name,
-             any ? l->parameters : "", any ? ", " : "");
+    text_add(b, "%svoid %s_tasks(%s%sint64_t first, int64_t last, void *scratch)\n{\n    void *const arrays[] = {", l->linkage,
+             l->name, any ? l->parameters : "", any ? ", " : "");
     for (int i = 0; i < l->arrays.count; i++)
         text_add(b, "(void *)%s, ", l->array_names.at[i]);
     text_add(b, "NULL};\n    const int64_t integers[] = {");
@@ -331,46 +321,54 @@ static void add_running(library *l) {
         text_add(b, "    case %d: %s_variant_%d(arrays, integers, floats, first, last, scratch); break;\n", i, l->name, i);
     text_add(b, "    default: break;\n    }\n}\n\n");
     text_add(b,
-             "int %s(%s)\n{\n    int code = %s_check(%s);\n    int64_t tasks = code ? 0 : %s_task_count(%s);\n    if (code || "
+             "%sint %s(%s)\n{\n    int code = %s_check(%s);\n    int64_t tasks = code ? 0 : %s_task_count(%s);\n    if (code || "
              "tasks < 0)\n"
              "        return code ? code : %d;\n    void *scratch = aligned_alloc(64, %s_scratch_bytes());\n    if (!scratch)\n  "
              "      return %d;\n"
              "    %s_tasks(%s%s0, tasks, scratch);\n    free(scratch);\n    return 0;\n}\n",
-             l->name, l->parameters, l->name, l->values, l->name, l->size_values, CODE_LARGE, l->name, CODE_MEMORY, l->name,
-             l->values, any ? ", " : "");
+             l->linkage, l->name, l->parameters, l->name, l->values, l->name, l->size_values, CODE_LARGE, l->name, CODE_MEMORY,
+             l->name, l->values, any ? ", " : "");
+}
+
+bool c_library_print(arena *a, const launch_plan *plan, const char *linkage, const cfamily_names *written, c_library *l,
+                     text_buffer *text, diag_list *diags) {
+    *l = (c_library){.a = a, .plan = plan, .linkage = linkage};
+    if (!plan->variants.count || !c_plan_print(a, plan, "static ", written, &l->printed, diags))
+        return false;
+    l->name = l->printed.name;
+    l->k = plan->variants.at[0].kernel;
+    l->p = (cfamily){.arena = a, .dialect = &c_dialect, .diags = diags, .kernel = l->k};
+    l->p.helpers = l->printed.helpers; /* written already: the wrapper may use them */
+    name_arguments(l);
+    add_errors(l);
+    add_variant_choice(l);
+    add_task_count(l);
+    add_check(l);
+    add_running(l);
+    text_add(text, "%s\n%s\n", l->printed.prelude, l->printed.functions);
+    text_add(text, "%s", text_get(&l->p.prelude)); /* what only the wrapper needs */
+    text_add(text, "%s", c_wrap_lines(a, text_get(&l->out)));
+    text_free(&l->out);
+    text_free(&l->p.prelude);
+    return !l->p.failed;
 }
 
 bool c_build(const proved_plan *proved, const char *directory, diag_list *diags) {
     arena *a = arena_new();
-    library l = {.a = a, .plan = proved_plan_get(proved)};
-    bool ok = l.plan->variants.count && c_plan_print(a, l.plan, "static ", &l.printed, diags);
-    if (ok) {
-        l.name = l.printed.name;
-        l.k = l.plan->variants.at[0].kernel;
-        l.p = (cfamily){.arena = a, .dialect = &c_dialect, .diags = diags, .kernel = l.k};
-        l.p.helpers = l.printed.helpers; /* written already: the wrapper may use them */
-        name_arguments(&l);
-        add_errors(&l);
-        add_variant_choice(&l);
-        add_task_count(&l);
-        add_check(&l);
-        add_running(&l);
-        ok = !l.p.failed;
-    }
+    c_library l;
+    text_buffer functions = {0};
+    bool ok = c_library_print(a, proved_plan_get(proved), "", NULL, &l, &functions, diags);
     if (ok && (ok = file_make_folders(directory, diags))) {
         text_buffer source = {0};
         const char *header = make_header(&l);
         text_add(&source, "#include \"%s.h\"\n#include <stdlib.h>\n", l.name);
         c_plan_head(&source);
-        text_add(&source, "%s\n%s\n", l.printed.prelude, l.printed.functions);
-        text_add(&source, "%s", text_get(&l.p.prelude)); /* what only the wrapper needs */
-        text_add(&source, "%s", c_wrap_lines(a, text_get(&l.out)));
+        text_add_bytes(&source, text_get(&functions), functions.length);
         ok = file_write(arena_printf(a, "%s/%s.h", directory, l.name), header, strlen(header), diags) &&
              file_write(arena_printf(a, "%s/%s.c", directory, l.name), text_get(&source), source.length, diags);
         text_free(&source);
     }
-    text_free(&l.out);
-    text_free(&l.p.prelude);
+    text_free(&functions);
     arena_free(a);
     return ok;
 }

@@ -298,8 +298,11 @@ void c_plan_head(text_buffer *out) {
                   "#pragma GCC diagnostic ignored \"-Wpsabi\" /* vectors are passed between functions of this file only */\n\n");
 }
 
-bool c_plan_print(arena *a, const launch_plan *plan, const char *linkage, c_plan *out, diag_list *diags) {
+bool c_plan_print(arena *a, const launch_plan *plan, const char *linkage, const cfamily_names *written, c_plan *out,
+                  diag_list *diags) {
     cfamily p = {.arena = a, .dialect = &c_dialect, .diags = diags};
+    for (int i = 0; written && i < written->count; i++)
+        names_add(&p, &p.helpers, written->at[i]);
     text_buffer functions = {0};
     *out = (c_plan){.name = cfamily_legal(a, plan->name)};
     for (int i = 0; i < plan->variants.count && !p.failed; i++) {
@@ -323,7 +326,7 @@ bool c_plan_print(arena *a, const launch_plan *plan, const char *linkage, c_plan
 bool c_emit(const proved_plan *proved, text_buffer *out, diag_list *diags) {
     arena *a = arena_new();
     c_plan printed;
-    bool ok = c_plan_print(a, proved_plan_get(proved), "", &printed, diags);
+    bool ok = c_plan_print(a, proved_plan_get(proved), "", NULL, &printed, diags);
     if (ok) {
         c_plan_head(out);
         text_add(out, "%s\n%s", printed.prelude, printed.functions);

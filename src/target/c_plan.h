@@ -10,8 +10,10 @@ typedef struct c_plan {
     const char *functions; /* task functions and entries NAME_variant_0, .. */
 } c_plan;
 
-/* Prints every variant. Entries are as target.h says; `linkage` stands before each ("" or "static "). False with diagnostics. */
-bool c_plan_print(arena *a, const launch_plan *plan, const char *linkage, c_plan *out, diag_list *diags);
+/* Prints every variant. Entries are as target.h says; `linkage` stands before each ("" or "static "); `written` (may be NULL) are helpers
+ * that stand in front already. False with diagnostics. */
+bool c_plan_print(arena *a, const launch_plan *plan, const char *linkage, const cfamily_names *written, c_plan *out,
+                  diag_list *diags);
 /* The text in front of the prelude: includes and pragmas. */
 void c_plan_head(text_buffer *out);
 /* Free text made safe inside a C comment. */
@@ -21,6 +23,8 @@ const char *c_wrap_lines(arena *a, const char *text);
 
 bool c_emit(const proved_plan *p, text_buffer *out, diag_list *diags);       /* c_plan.c */
 bool c_build(const proved_plan *p, const char *directory, diag_list *diags); /* c_build.c */
+struct program_build;
+bool c_build_program(const struct program_build *p, const char *directory, diag_list *diags); /* c_program.c */
 const machine_model *c_machine(void);                                        /* c_machine.c */
 const target_limits *c_limits(void);
 #endif

@@ -174,6 +174,9 @@ typedef struct tile_call {
     VEC(const char *) results;   /* names given to the callee's outputs */
     VEC(const char *) bind_names;
     VEC(index_expr *) bind_values; /* CH = 4096: symbols of the callee set by the call */
+    /* By position in kernel->symbols: the callee's symbols in terms of the program's, as the arguments' shapes, bindings, defaults and
+     * derivations give them; NULL for tile sizes. Empty for programs read from Tile IR text. */
+    VEC(index_expr *) symbols;
     source_span span;
 } tile_call;
 typedef struct tile_program {

@@ -3,6 +3,7 @@
 #include "product.h"
 #include "row_soft.h"
 #include "scatter.h"
+#include "shares.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -61,7 +62,58 @@ static void *run_share(void *argument) {
     return NULL;
 }
 
+/* The program against plain loops: small whole numbers, so that every order of summing gives the same. */
+static int shares_is_right(int64_t rows, int64_t columns) {
+    enum { LARGEST = 40 };
+    float x[LARGEST * LARGEST], w[LARGEST], s[LARGEST], few[LARGEST], many[LARGEST], t[LARGEST], u[LARGEST];
+    int64_t chunks_few = (rows + 2) / 3, chunks_many = (rows + 1) / 2;
+    for (int64_t i = 0; i < rows * columns; i++)
+        x[i] = (float)(i % 7 - 2);
+    for (int64_t r = 0; r < LARGEST; r++) {
+        w[r] = (float)(r % 5);
+        few[r] = (float)r;
+        many[r] = (float)-r;
+        t[r] = u[r] = 0;
+    }
+    int good = shares(x, w, s, few, many, rows, columns, rows, chunks_few, chunks_many, 2.0f) == 0;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < columns; c++) {
+            t[r] += x[r * columns + c];
+            u[r] += x[r * columns + c] * (w[r] + 2);
+        }
+        good = good && s[r] == u[r];
+    }
+    for (int64_t i = 0; i < LARGEST; i++) {
+        float f = (float)i, m = (float)-i;
+        for (int64_t r = 3 * i; r < 3 * i + 3 && r < rows && i < chunks_few; r++)
+            f += t[r];
+        for (int64_t r = 2 * i; r < 2 * i + 2 && r < rows && i < chunks_many; r++)
+            m += u[r];
+        good = good && few[i] == f && many[i] == m;
+    }
+    return good;
+}
+
+static void programs(void) {
+    say(shares_is_right(1, 1) && shares_is_right(37, 29) && shares_is_right(40, 40), "built program");
+    say(shares_is_right(0, 3) && shares_is_right(5, 0), "built program of nothing");
+    float x[6] = {0}, w[2] = {0}, s[2], few[1] = {5}, many[1] = {6};
+    say(strstr(shares_error(shares(x, w, s, few, many, 2, 3, 1, 1, 1, 0)), "fit together") &&
+            strstr(shares_error(shares(x, w, s, few, many, 2, 3, 2, 2, 1, 0)), "where") && few[0] == 5,
+        "extents that differ are refused");
+    say(strstr(shares_error(shares(x, w, s, few, many, -2, 3, 2, 1, 1, 0)), "extent") &&
+            strstr(shares_error(shares(x, NULL, s, few, many, 2, 3, 2, 1, 1, 0)), "memory") &&
+            strstr(shares_error(shares(x, w, s, few, s, 2, 3, 2, 1, 1, 0)), "overlap") &&
+            strstr(shares_error(shares(x, w, x + 1, few, many, 2, 3, 2, 1, 1, 0)), "overlap"),
+        "a program checks its arguments");
+    say(!strcmp(shares_error(0), "no error") && !strcmp(shares_error(17), "unknown code") &&
+            !strcmp(shares_error(-1), "unknown code") && !strcmp(shares_error(9001), "unknown code") &&
+            !strcmp(shares_error(4999), "unknown code"),
+        "every code of a program has a text");
+}
+
 int main(void) {
+    programs();
     say(product_is_right(1, 1, 1) && product_is_right(33, 65, 127) && product_is_right(100, 300, 257), "built product");
     say(product_is_right(0, 5, 7) && product_is_right(5, 0, 7) && product_is_right(5, 7, 0), "built product of nothing");
 
@@ -95,7 +147,8 @@ int main(void) {
     say(strstr(scatter_error(scatter(x, again, cache, 3, 2, 5, -3, 7, true)), "slot") && !memcmp(cache, untouched, sizeof cache),
         "a scatter to one place twice is refused");
     say(strstr(scatter_error(scatter(x, slot, cache, 3, 2, 5, (int64_t)1 << 31, 7, true)), "i32") &&
-            strstr(scatter_error(scatter(x, slot, cache, 3, 2, 5, 0, -1, true)), "u32") && !memcmp(cache, untouched, sizeof cache),
+            strstr(scatter_error(scatter(x, slot, cache, 3, 2, 5, 0, -1, true)), "u32") &&
+            !memcmp(cache, untouched, sizeof cache),
         "integers beyond their types are refused");
     say(!scatter(x, slot, cache, 3, 2, 5, -3, 7, true) && !memcmp(cache, after, sizeof cache), "built scatter");
 

@@ -28,7 +28,35 @@ kernel row_soft(x: f32[R, C]) -> (y: f32[R, C], s: f32[R]) {
     }
 }
 END
-if ! "${TILEC:-build/tilec}" build "$work/k.tile" --target c -o "$work/made" > "$work/log" 2>&1; then
+cat > "$work/p.tile" << 'END'
+kernel row_sums(x: f32[R, C]) -> (s: f32[R]) {
+    for tile s[r: BR] {
+        t: f32[r] = 0
+        for c: BC in C { t += sum[c](x[r, c]) }
+        s[r] = t
+    }
+}
+kernel scale_rows(x: f32[R, C], w: f32[R], plus: f32) -> (y: f32[R, C]) {
+    for tile y[r: BR, c: BC] { y[r, c] = x[r, c] * (w[r] + plus) }
+}
+kernel add_chunks(x: f32[N]) -> (update h: f32[S]) static CH = 4 where S == (N + CH - 1) / CH {
+    for tile h[s: 1] {
+        t: f32[s] = 0
+        for n: BN in N where s * CH <= n and n < (s + 1) * CH { t += sum[n](x[n]) }
+        h[s] = h[s] + t
+    }
+}
+// The sums of scaled rows; three kernels, one of them twice and one for two chunk sizes.
+program shares(x: f32[R, C], w: f32[K], plus: f32) -> (s: f32[R], update few: f32[A], update many: f32[B]) {
+    t = row_sums(x)
+    y = scale_rows(x, w, plus)
+    s = row_sums(y)
+    few = add_chunks(t, CH = 3)
+    many = add_chunks(s, CH = 2)
+}
+END
+if ! "${TILEC:-build/tilec}" build "$work/k.tile" --target c -o "$work/made" > "$work/log" 2>&1 ||
+    ! "${TILEC:-build/tilec}" build "$work/p.tile" --kernel shares --target c -o "$work/made" >> "$work/log" 2>&1; then
     echo "FAIL tilec build"
     cat "$work/log"
     exit 1
@@ -41,7 +69,7 @@ for cc in gcc clang; do
     # Without any machine's instructions, with this one's, and under the sanitizers.
     for flags in "-O2" "-O3 -march=native" "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all"; do
         name="$cc $flags"
-        for file in product gather scatter row_soft; do
+        for file in product gather scatter row_soft shares; do
             if ! $cc -std=gnu11 -ffp-contract=off -Wall -Wextra -Werror $flags -c "$work/made/$file.c" -o "$work/$file.o" > "$work/log" 2>&1; then
                 echo "FAIL $name: $file.c does not compile without warnings"
                 cat "$work/log"
@@ -49,7 +77,7 @@ for cc in gcc clang; do
                 continue 2
             fi
         done
-        if $cc -std=gnu11 $flags -I"$work/made" test/run/_built_library.c "$work/product.o" "$work/gather.o" "$work/scatter.o" "$work/row_soft.o" -lm -lpthread -o "$work/program" > "$work/log" 2>&1; then
+        if $cc -std=gnu11 $flags -I"$work/made" test/run/_built_library.c "$work/product.o" "$work/gather.o" "$work/scatter.o" "$work/row_soft.o" "$work/shares.o" -lm -lpthread -o "$work/program" > "$work/log" 2>&1; then
             "$work/program" | sed "s|\$| ($name)|"
             [ "${PIPESTATUS[0]}" -eq 0 ] || status=1
         else
@@ -61,7 +89,7 @@ for cc in gcc clang; do
 done
 # C++ callers include the header as it is.
 if command -v c++ > /dev/null; then
-    echo '#include "gather.h"' > "$work/h.cpp"
+    printf '#include "gather.h"\n#include "shares.h"\n' > "$work/h.cpp"
     if c++ -std=c++17 -Wall -Wextra -Wpedantic -fsyntax-only -I"$work/made" "$work/h.cpp" > "$work/log" 2>&1; then echo "ok built header as C++"; else
         echo "FAIL built header as C++"
         cat "$work/log"

@@ -223,6 +223,10 @@ report("build writes a source and a header", None if sorted(os.listdir(path("bui
 compiler = os.environ.get("CC", "cc")
 compiled = subprocess.run([compiler, "-std=c11", "-O1", "-Wall", "-Wextra", "-c", path("built/product.c"), "-o", path("built/product.o")], capture_output=True, text=True)
 report("what is built compiles without warnings", compiled.stderr if compiled.returncode or "warning" in compiled.stderr else None)
+expect("build of a program without its statics", run("build", os.path.join(root, "kernels/attention.tile"), "--kernel", "attn_split", "-o", "built"), 1,
+       "E0510", "--shape G=..")
+expect("build of a program for a target that has no such form", run("build", os.path.join(root, "kernels/attention.tile"), "--kernel", "attn_split",
+       "--shape", "G=2,D=16", "--target", "opencl", "-o", "built"), 1, "E0868", "attn_join")
 expect("build to a folder that cannot be", run("build", source, "--kernel", "add", "-o", path("file") + "/x"), 1, "E08")
 
 # --- JSON ---
