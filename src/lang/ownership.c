@@ -134,8 +134,8 @@ static void own_scatter(owner *o, const expr *e, int group, int flat) {
         return;
     }
     if (!from->injective) {
-        diag *g = lang_error(b, "E0320", e->span, "an element of `%s` may occur twice: two tasks would own one cell of `%s`", e->name,
-                             o->array->name);
+        diag *g = lang_error(b, "E0320", e->span, "an element of `%s` may occur twice: two tasks would own one cell of `%s`",
+                             e->name, o->array->name);
         diag_caret(b->diags, g, "declare `%s: injective index(%s)[...]`, which the launch checks", e->name,
                    lang_index_text(b->arena, from->index_bound));
         return;
@@ -174,7 +174,8 @@ static void own_scatter(owner *o, const expr *e, int group, int flat) {
         const char *bound = lang_index_text(b->arena, from->index_bound), *wanted = lang_index_text(b->arena, dim);
         diag *g = lang_error(b, "E0302", e->span, "`%s` is below %s, but dimension %d of `%s` is %s", text, bound, group,
                              o->array->name, wanted);
-        diag_caret(b->diags, g, "declare `%s: injective index(%s)[...]`, or add `where %s <= %s`", e->name, wanted, bound, wanted);
+        diag_caret(b->diags, g, "declare `%s: injective index(%s)[...]`, or add `where %s <= %s`", e->name, wanted, bound,
+                   wanted);
         return;
     }
     n->used = true;
@@ -210,8 +211,9 @@ static void own_dimension(owner *o, const expr *e, int group, int flat) {
         return;
     }
     if (reads_arrays(e)) {
-        diag *g = lang_error(b, "E0319", e->span, "`%s` is computed from an array; tiles lie at its very elements, or at arguments",
-                             lang_source_text_of(b->arena, e));
+        diag *g =
+            lang_error(b, "E0319", e->span, "`%s` is computed from an array; tiles lie at its very elements, or at arguments",
+                       lang_source_text_of(b->arena, e));
         diag_caret(b->diags, g, "scatter through an index array (`%s[slot[t: BT], ...]`), or pass an integer (`pos: 0..%s-1`)",
                    o->array->name, lang_index_text(b->arena, dim));
         o->failed = true;
@@ -387,8 +389,8 @@ static diag *report_outside(builder *b, const char *code, const char *verb, cons
     if (!r)
         diag_caret(b->diags, g, "it owns the slice at `%s`", lang_index_text(b->arena, o->fixed[i]));
     else if (o->through[i] && r->whole && !strcmp(r->name, "all"))
-        diag_caret(b->diags, g, "it owns the cells at all elements of `%s`: index by `%s[t]` in a loop over them", o->through[i]->name,
-                   o->through[i]->name);
+        diag_caret(b->diags, g, "it owns the cells at all elements of `%s`: index by `%s[t]` in a loop over them",
+                   o->through[i]->name, o->through[i]->name);
     else if (o->through[i])
         diag_caret(b->diags, g, "it owns the cells at `%s[%s]`: index by that", o->through[i]->name, r->name);
     else if (r->whole && !strcmp(r->name, "all"))

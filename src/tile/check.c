@@ -269,9 +269,11 @@ static void check_declarations(tile_checker *c) {
 /* The elements of an index array that repeats none, over a task range: disjoint cells for disjoint tiles. Other cells keep what they held. */
 static void check_scatter(tile_checker *c, const tile_owned *o, int d) {
     const tile_array *x = o->through[d];
-    if (x->id >= c->k->arrays.count || c->k->arrays.at[x->id] != x || x->role != ARRAY_IN || x->type != ELEMENT_INDEX || x->rank != 1 || !x->injective)
-        tile_check_report(c, "E0908", o->span, "`%s` is scattered through `%s`, which is no injective index array of one dimension",
-                          o->array->name, x->name);
+    if (x->id >= c->k->arrays.count || c->k->arrays.at[x->id] != x || x->role != ARRAY_IN || x->type != ELEMENT_INDEX ||
+        x->rank != 1 || !x->injective)
+        tile_check_report(c, "E0908", o->span,
+                          "`%s` is scattered through `%s`, which is no injective index array of one dimension", o->array->name,
+                          x->name);
     else if (!tile_check_extents_agree(c, o->ranges[d]->extent, x->dims[0]))
         tile_check_report(c, "E0908", o->span, "`%s` and the range `%s` have different extents", x->name, o->ranges[d]->name);
     if (o->array->role != ARRAY_UPDATE)
