@@ -5,16 +5,15 @@
 typedef enum affine_op { AFFINE_LINEAR, AFFINE_MIN, AFFINE_MAX } affine_op;
 struct affine {
     affine_op op;
-    linear *x;      /* LINEAR */
-    bool constant;  /* LINEAR: of the value below */
+    linear *x;     /* LINEAR */
+    bool constant; /* LINEAR: of the value below */
     int64_t value;
     int leaves;
     affine *a, *b;
 };
 enum { MOST_LEAVES = 64, MOST_NESTING = 400, MOST_STEPS = 4000 };
 
-static affine *leaf(model *m, linear *x)
-{
+static affine *leaf(model *m, linear *x) {
     if (!x) {
         m->why = "a question that took too many steps";
         return NULL;
@@ -25,8 +24,7 @@ static affine *leaf(model *m, linear *x)
     return e;
 }
 
-static affine *join(model *m, affine_op op, affine *a, affine *b)
-{
+static affine *join(model *m, affine_op op, affine *a, affine *b) {
     if (!a || !b)
         return NULL;
     if (a->leaves + b->leaves > MOST_LEAVES) {
@@ -41,8 +39,7 @@ static affine *join(model *m, affine_op op, affine *a, affine *b)
     return e;
 }
 
-affine *affine_constant(model *m, int dims, int64_t value)
-{
+affine *affine_constant(model *m, int dims, int64_t value) {
     affine *e = leaf(m, linear_constant(m->sets, dims, value));
     if (e) {
         e->constant = true;
@@ -51,10 +48,11 @@ affine *affine_constant(model *m, int dims, int64_t value)
     return e;
 }
 
-affine *affine_dim(model *m, int dims, int position) { return leaf(m, linear_dim(m->sets, dims, position)); }
+affine *affine_dim(model *m, int dims, int position) {
+    return leaf(m, linear_dim(m->sets, dims, position));
+}
 
-affine *affine_add(model *m, affine *x, affine *y)
-{
+affine *affine_add(model *m, affine *x, affine *y) {
     if (!x || !y)
         return NULL;
     if (x->op != AFFINE_LINEAR)
@@ -67,8 +65,7 @@ affine *affine_add(model *m, affine *x, affine *y)
     return e;
 }
 
-affine *affine_scale(model *m, affine *x, int64_t factor)
-{
+affine *affine_scale(model *m, affine *x, int64_t factor) {
     if (!x)
         return NULL;
     if (x->op != AFFINE_LINEAR) {
@@ -81,10 +78,11 @@ affine *affine_scale(model *m, affine *x, int64_t factor)
     return e;
 }
 
-affine *affine_subtract(model *m, affine *x, affine *y) { return affine_add(m, x, affine_scale(m, y, -1)); }
+affine *affine_subtract(model *m, affine *x, affine *y) {
+    return affine_add(m, x, affine_scale(m, y, -1));
+}
 
-static affine *divide(model *m, affine *x, int64_t divisor)
-{
+static affine *divide(model *m, affine *x, int64_t divisor) {
     if (!x)
         return NULL;
     if (x->op != AFFINE_LINEAR) /* rounding down is monotonic */
@@ -97,8 +95,7 @@ static affine *divide(model *m, affine *x, int64_t divisor)
     return e;
 }
 
-static const char *text_of(model *m, const index_expr *x)
-{
+static const char *text_of(model *m, const index_expr *x) {
     text_buffer b = {0};
     ix_print(&b, x);
     const char *text = arena_strdup(m->arena, text_get(&b));
@@ -106,14 +103,12 @@ static const char *text_of(model *m, const index_expr *x)
     return text;
 }
 
-static affine *not_affine(model *m, const char *what, const index_expr *x)
-{
+static affine *not_affine(model *m, const char *what, const index_expr *x) {
     m->why = x ? model_text(m, "%s `%s`", what, text_of(m, x)) : what;
     return NULL;
 }
 
-static int parameter_index(const model *m, const index_var *v)
-{
+static int parameter_index(const model *m, const index_var *v) {
     if (v->kind != INDEX_SYMBOL && v->kind != INDEX_SCALAR)
         return -1;
     for (int i = 0; i < m->parameters.count; i++)
@@ -127,8 +122,7 @@ static int parameter_index(const model *m, const index_var *v)
 
 static affine *nested(model *m, int dims, const index_expr *x, int nesting);
 
-static affine *variable(model *m, int dims, const index_expr *x, int nesting)
-{
+static affine *variable(model *m, int dims, const index_expr *x, int nesting) {
     const index_var *v = x->var;
     if (v->has_value)
         return affine_constant(m, dims, v->value);
@@ -144,8 +138,7 @@ static affine *variable(model *m, int dims, const index_expr *x, int nesting)
     return not_affine(m, "the unknown value of", x);
 }
 
-static affine *nested(model *m, int dims, const index_expr *x, int nesting)
-{
+static affine *nested(model *m, int dims, const index_expr *x, int nesting) {
     if (nesting > MOST_NESTING || ++m->steps > MOST_STEPS)
         return not_affine(m, "the long expression", nesting > MOST_NESTING ? NULL : x);
     if (x->op == IX_CONST)
@@ -179,14 +172,12 @@ static affine *nested(model *m, int dims, const index_expr *x, int nesting)
     }
 }
 
-affine *affine_of(model *m, int dims, const index_expr *x)
-{
+affine *affine_of(model *m, int dims, const index_expr *x) {
     m->steps = 0;
     return nested(m, dims, x, 0);
 }
 
-int_set *affine_nonnegative(model *m, affine *x)
-{
+int_set *affine_nonnegative(model *m, affine *x) {
     if (!x)
         return NULL;
     if (x->op == AFFINE_LINEAR)
@@ -195,8 +186,7 @@ int_set *affine_nonnegative(model *m, affine *x)
     return x->op == AFFINE_MIN ? sets_intersect(m->sets, a, b) : sets_union(m->sets, a, b);
 }
 
-int_set *affine_zero(model *m, affine *x)
-{
+int_set *affine_zero(model *m, affine *x) {
     if (!x)
         return NULL;
     if (x->op == AFFINE_LINEAR)
@@ -205,8 +195,7 @@ int_set *affine_zero(model *m, affine *x)
 }
 
 /* Whether x mod step has one value everywhere. Keeps the strides of loops free of the loops around them. */
-static bool residue(model *m, const index_expr *x, int64_t step, int64_t *value, int nesting)
-{
+static bool residue(model *m, const index_expr *x, int64_t step, int64_t *value, int nesting) {
     int64_t a, b, factor;
     if (nesting > MOST_NESTING || ++m->steps > MOST_STEPS || step > (int64_t)1 << 40)
         return false;
@@ -264,8 +253,7 @@ static bool residue(model *m, const index_expr *x, int64_t step, int64_t *value,
 }
 
 /* The points where v - x is a multiple of step, x a tree of min and max: which leaf it is must be told apart. */
-static int_set *stride_of_tree(model *m, affine *v, affine *x, int64_t step)
-{
+static int_set *stride_of_tree(model *m, affine *v, affine *x, int64_t step) {
     if (x->op == AFFINE_LINEAR) {
         affine *gap = affine_subtract(m, v, x);
         return gap ? sets_zero(m->sets, linear_mod(m->sets, gap->x, step)) : NULL;
@@ -281,8 +269,7 @@ static int_set *stride_of_tree(model *m, affine *v, affine *x, int64_t step)
     return sets_union(m->sets, a, b);
 }
 
-int_set *affine_stride(model *m, int dims, const index_var *v, const index_expr *lo, int64_t step)
-{
+int_set *affine_stride(model *m, int dims, const index_var *v, const index_expr *lo, int64_t step) {
     int64_t value;
     m->steps = 0;
     affine *own = affine_dim(m, dims, m->position[v->id]);
@@ -290,8 +277,7 @@ int_set *affine_stride(model *m, int dims, const index_var *v, const index_expr 
     return own && start ? stride_of_tree(m, own, start, step) : NULL;
 }
 
-static int_set *condition(model *m, int dims, const cond *c, bool negated, int nesting)
-{
+static int_set *condition(model *m, int dims, const cond *c, bool negated, int nesting) {
     if (nesting > MOST_NESTING) {
         m->why = "a condition nested too deeply";
         return NULL;
@@ -319,4 +305,6 @@ static int_set *condition(model *m, int dims, const cond *c, bool negated, int n
     return sets_union(m->sets, affine_nonnegative(m, affine_add(m, up, one)), affine_nonnegative(m, affine_add(m, down, one)));
 }
 
-int_set *affine_condition(model *m, int dims, const cond *c, bool negated) { return condition(m, dims, c, negated, 0); }
+int_set *affine_condition(model *m, int dims, const cond *c, bool negated) {
+    return condition(m, dims, c, negated, 0);
+}

@@ -3,8 +3,7 @@
 #include <inttypes.h>
 
 /* The cells of p below dimension d's start, or at and past its end. */
-static int_set *outside(model *m, place *p, int d, bool high)
-{
+static int_set *outside(model *m, place *p, int d, bool high) {
     int dims = p->scope->depth, all = dims + p->array->rank;
     affine *cell = affine_dim(m, all, dims + d), *bad;
     if (high) {
@@ -16,8 +15,7 @@ static int_set *outside(model *m, place *p, int d, bool high)
     return bad ? sets_intersect(m->sets, cells_of(m, p), affine_nonnegative(m, bad)) : NULL;
 }
 
-static void refute(prover *p, place *at, int d, const witness *w)
-{
+static void refute(prover *p, place *at, int d, const witness *w) {
     model *m = p->m;
     const int64_t *cell = w->dims + at->scope->depth;
     int64_t extent;
@@ -25,7 +23,8 @@ static void refute(prover *p, place *at, int d, const witness *w)
     const char *mend = NULL;
     if (witness_eval(m, w, at->array->dims[d], &extent))
         mend = model_text(m, "index %" PRId64 " of dimension %d, whose extent is %" PRId64, cell[d], d, extent);
-    prover_refuted(p, at->array->name, at->span, w->text, model_text(m, "this %s %s, outside `%s`", verb, text, at->array->name), mend);
+    prover_refuted(p, at->array->name, at->span, w->text, model_text(m, "this %s %s, outside `%s`", verb, text, at->array->name),
+                   mend);
 }
 
 /* The least violation found so far. */
@@ -33,13 +32,12 @@ typedef struct worst {
     place *at;
     int d;
     witness w;
-    place *open;      /* a place that was neither proved nor refuted; NULL: none */
-    const char *why;  /* the term; NULL: a question failed */
+    place *open;     /* a place that was neither proved nor refuted; NULL: none */
+    const char *why; /* the term; NULL: a question failed */
 } worst;
 
 /* Most indices of local arrays need no sets: the index's interval lies inside the extent. */
-static bool inside_by_interval(model *m, const place *p, int d)
-{
+static bool inside_by_interval(model *m, const place *p, int d) {
     interval index = interval_of(m, p->indices[d]), extent = interval_of(m, p->array->dims[d]);
     if (p->clip)
         return true; /* places outside are not touched */
@@ -49,8 +47,7 @@ static bool inside_by_interval(model *m, const place *p, int d)
     return index.lo >= 0 && index.hi + further < extent.lo;
 }
 
-static void judge_place(prover *p, place *at, worst *found)
-{
+static void judge_place(prover *p, place *at, worst *found) {
     model *m = p->m;
     for (int d = 0; d < at->array->rank; d++)
         for (int high = 0; high < 2 && !inside_by_interval(m, at, d); high++) {
@@ -72,8 +69,7 @@ static void judge_place(prover *p, place *at, worst *found)
 }
 
 /* `let v in lo .. hi = value`: the values outside the stated range. */
-static void judge_let(prover *p, let_place *l)
-{
+static void judge_let(prover *p, let_place *l) {
     model *m = p->m;
     const index_var *v = l->let->var;
     precision precision = PRECISE;
@@ -101,14 +97,14 @@ static void judge_let(prover *p, let_place *l)
             prover_refuted(p, l->let->name, l->let->span, w.text,
                            model_text(m, "`%s` is %" PRId64 ", outside its stated range", l->let->name, w.dims[dims]), NULL);
         else
-            prover_unknown(p, l->let->name, l->let->span, NULL, model_text(m, "the value of `%s`, which comes from data", l->let->name));
+            prover_unknown(p, l->let->name, l->let->span, NULL,
+                           model_text(m, "the value of `%s`, which comes from data", l->let->name));
         return;
     }
     prover_proved(p, l->let->name, l->let->span);
 }
 
-void judge_bounds(prover *p)
-{
+void judge_bounds(prover *p) {
     model *m = p->m;
     if (prover_beyond(p))
         return;

@@ -2,8 +2,7 @@
 #include "prove/model.h"
 #include <inttypes.h>
 
-static void judge_bytes(prover *p, memory_space space, int64_t bytes, int64_t limit)
-{
+static void judge_bytes(prover *p, memory_space space, int64_t bytes, int64_t limit) {
     const kernel_ir *k = p->kernel;
     const char *name = space_names[space];
     bool any = false;
@@ -24,8 +23,7 @@ static void judge_bytes(prover *p, memory_space space, int64_t bytes, int64_t li
 }
 
 /* Register arrays must be of constant size; how many registers they take is the target's matter. */
-static void judge_registers(prover *p)
-{
+static void judge_registers(prover *p) {
     bool any = false;
     prover_start(p);
     for (int i = 0; i < p->kernel->arrays.count; i++) {
@@ -40,15 +38,15 @@ static void judge_registers(prover *p)
         prover_proved(p, "register", p->kernel->span);
 }
 
-static void judge_threads(prover *p)
-{
+static void judge_threads(prover *p) {
     const kernel_ir *k = p->kernel;
     int64_t threads = 1;
     if (k->levels.count < 2)
         return;
     prover_start(p);
     if (!p->limits->has_lanes) {
-        prover_refuted(p, k->name, k->span, NULL, model_text(p->m, "`%s` has levels below the task, the target has none", k->name), NULL);
+        prover_refuted(p, k->name, k->span, NULL,
+                       model_text(p->m, "`%s` has levels below the task, the target has none", k->name), NULL);
         return;
     }
     for (int i = 0; i < k->levels.count; i++) {
@@ -64,13 +62,13 @@ static void judge_threads(prover *p)
     if (threads > p->limits->threads_per_block)
         prover_refuted(p, k->name, k->span, NULL,
                        model_text(p->m, "a block of `%s` has %" PRId64 " threads, the target allows %" PRId64, k->name, threads,
-                                  p->limits->threads_per_block), NULL);
+                                  p->limits->threads_per_block),
+                       NULL);
     else
         prover_proved(p, k->name, k->span);
 }
 
-void judge_capacity(prover *p)
-{
+void judge_capacity(prover *p) {
     judge_bytes(p, SPACE_PRIVATE, kernel_private_bytes(p->kernel), p->limits->private_bytes);
     judge_bytes(p, SPACE_SHARED, kernel_shared_bytes(p->kernel), p->limits->shared_bytes);
     judge_registers(p);

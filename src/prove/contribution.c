@@ -1,8 +1,7 @@
 /* Contribution: each index of a reduction enters it exactly once. Ghost arrays record which. */
 #include "prove/model.h"
 
-static bool judge_difference(prover *p, const kernel_array *a, int_set *x, int_set *y, const char *what)
-{
+static bool judge_difference(prover *p, const kernel_array *a, int_set *x, int_set *y, const char *what) {
     model *m = p->m;
     sets_question(m->sets);
     witness w = witness_of(m, sets_subtract(m->sets, x, y), NULL, 0);
@@ -16,8 +15,7 @@ static bool judge_difference(prover *p, const kernel_array *a, int_set *x, int_s
     return w.verdict == VERDICT_PROVED;
 }
 
-void judge_contribution(prover *p)
-{
+void judge_contribution(prover *p) {
     model *m = p->m;
     if (prover_beyond(p))
         return;

@@ -2,15 +2,13 @@
 #include "prove/model.h"
 #include <string.h>
 
-bool counted_is(const counted *c, const kernel_stmt *s)
-{
+bool counted_is(const counted *c, const kernel_stmt *s) {
     if (s->kind != c->kind)
         return false;
     return c->kind == KSTMT_COMMIT ? s->matrix == c->matrix : !strcmp(s->name, c->name);
 }
 
-static index_expr *count_in(model *m, const region *r, const counted *c)
-{
+static index_expr *count_in(model *m, const region *r, const counted *c) {
     arena *a = m->arena;
     index_expr *all = ix_const(a, 0);
     if (!r->syncs)
@@ -46,8 +44,7 @@ static index_expr *count_in(model *m, const region *r, const counted *c)
     return NULL;
 }
 
-index_expr *count_before(model *m, const region *at, const region *base, const counted *c)
-{
+index_expr *count_before(model *m, const region *at, const region *base, const counted *c) {
     arena *a = m->arena;
     index_expr *all = ix_const(a, 0);
     for (const region *r = at; r != base; r = r->parent) {
@@ -78,8 +75,7 @@ index_expr *count_before(model *m, const region *at, const region *base, const c
 }
 
 /* A role's threads, and the tasks of a block one by one, count for themselves. */
-const region *count_base(const region *x, const region *y)
-{
+const region *count_base(const region *x, const region *y) {
     const region *both = x;
     for (; both; both = both->parent) {
         const region *r = y;
@@ -89,7 +85,8 @@ const region *count_base(const region *x, const region *y)
             break;
     }
     for (; both && both->parent; both = both->parent) {
-        bool role = both->kind == REGION_SEQUENCE && both->parent->kind == REGION_CHOICE && both->parent->stmt->kind == KSTMT_ROLE;
+        bool role =
+            both->kind == REGION_SEQUENCE && both->parent->kind == REGION_CHOICE && both->parent->stmt->kind == KSTMT_ROLE;
         if (role || both->trips || both->parent->threads || both->parent->tasks)
             break;
     }

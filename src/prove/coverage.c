@@ -2,8 +2,7 @@
  * its own write. */
 #include "prove/model.h"
 
-static bool judge_covered(prover *p, const kernel_array *a)
-{
+static bool judge_covered(prover *p, const kernel_array *a) {
     model *m = p->m;
     sets_question(m->sets);
     m->why = NULL;
@@ -25,8 +24,7 @@ static bool judge_covered(prover *p, const kernel_array *a)
 }
 
 /* Nothing but what is promised is written; for whole arrays that is a matter of bounds. */
-static bool judge_only(prover *p, const kernel_array *a)
-{
+static bool judge_only(prover *p, const kernel_array *a) {
     model *m = p->m;
     sets_question(m->sets);
     int_set *written = summary_of(m, m->root, a, SUMMARY_MAY_WRITE);
@@ -36,14 +34,14 @@ static bool judge_only(prover *p, const kernel_array *a)
         prover_unknown(p, a->name, a->span, w.text, why);
     else if (w.verdict == VERDICT_REFUTED)
         prover_refuted(p, a->name, a->span, w.text,
-                       model_text(m, "%s is written, but is not among the cells to be written", witness_cell(m, a, w.dims)), NULL);
+                       model_text(m, "%s is written, but is not among the cells to be written", witness_cell(m, a, w.dims)),
+                       NULL);
     else if (w.verdict == VERDICT_UNKNOWN)
         prover_gave_up(p, a->name, a->span);
     return w.verdict == VERDICT_PROVED;
 }
 
-void judge_coverage(prover *p)
-{
+void judge_coverage(prover *p) {
     if (prover_beyond(p))
         return;
     for (int i = 0; i < p->kernel->arrays.count; i++) {
@@ -70,8 +68,7 @@ void judge_coverage(prover *p)
     }
 }
 
-void judge_update_order(prover *p)
-{
+void judge_update_order(prover *p) {
     if (prover_beyond(p))
         return;
     for (int i = 0; i < p->kernel->arrays.count; i++) {

@@ -1,8 +1,7 @@
 /* From scopes and places to sets. A constraint that is not affine is left out and said so: the set is then a superset. */
 #include "prove/model.h"
 
-static void lower_precision(scope *s, precision p, const char *why)
-{
+static void lower_precision(scope *s, precision p, const char *why) {
     if (p > s->precision) {
         s->precision = p;
         s->why = why;
@@ -10,8 +9,7 @@ static void lower_precision(scope *s, precision p, const char *why)
 }
 
 /* Constrains, or notes why not. A set is never made wrong by a failure, only larger. */
-static int_set *constrain(model *m, scope *s, int_set *domain, int_set *by)
-{
+static int_set *constrain(model *m, scope *s, int_set *domain, int_set *by) {
     if (by)
         return sets_intersect(m->sets, domain, by);
     s->own_loose = true;
@@ -19,14 +17,12 @@ static int_set *constrain(model *m, scope *s, int_set *domain, int_set *by)
     return domain;
 }
 
-static int_set *at_least(model *m, int dims, int position, const index_expr *lo)
-{
+static int_set *at_least(model *m, int dims, int position, const index_expr *lo) {
     affine *x = affine_of(m, dims, lo);
     return x ? affine_nonnegative(m, affine_subtract(m, affine_dim(m, dims, position), x)) : NULL;
 }
 
-static int_set *below(model *m, int dims, int position, const index_expr *hi)
-{
+static int_set *below(model *m, int dims, int position, const index_expr *hi) {
     affine *x = affine_of(m, dims, hi);
     if (!x)
         return NULL;
@@ -34,8 +30,7 @@ static int_set *below(model *m, int dims, int position, const index_expr *hi)
     return affine_nonnegative(m, affine_add(m, gap, affine_constant(m, dims, -1)));
 }
 
-static int_set *loop_domain(model *m, scope *s, int_set *domain)
-{
+static int_set *loop_domain(model *m, scope *s, int_set *domain) {
     const kernel_stmt *f = s->stmt;
     int64_t step;
     int_set *own = sets_universe(m->sets, s->depth); /* small constraints first: the domain is large */
@@ -52,16 +47,14 @@ static int_set *loop_domain(model *m, scope *s, int_set *domain)
     return sets_intersect(m->sets, domain, own);
 }
 
-static const kernel_value *converted(const kernel_value *v)
-{
+static const kernel_value *converted(const kernel_value *v) {
     while (v->op == KERNEL_CONVERT)
         v = v->operands[0];
     return v;
 }
 
 /* Two values gathered from one array are related where they come from one cell; that relation is not kept. */
-static bool gathers_again(const scope *s)
-{
+static bool gathers_again(const scope *s) {
     const kernel_value *v = converted(s->stmt->value);
     if (v->op != KERNEL_LOAD)
         return true;
@@ -73,8 +66,7 @@ static bool gathers_again(const scope *s)
     return false;
 }
 
-static int_set *value_domain(model *m, scope *s, int_set *domain)
-{
+static int_set *value_domain(model *m, scope *s, int_set *domain) {
     precision p = PRECISE;
     const char *name = s->var->name;
     m->why = NULL;
@@ -88,8 +80,7 @@ static int_set *value_domain(model *m, scope *s, int_set *domain)
     return constrain(m, s, domain, points);
 }
 
-static int_set *root_domain(model *m, scope *s)
-{
+static int_set *root_domain(model *m, scope *s) {
     sets *x = m->sets;
     int_set *domain = sets_universe(x, 0);
     for (int i = 0; i < m->parameters.count; i++) {
@@ -98,9 +89,11 @@ static int_set *root_domain(model *m, scope *s)
             domain = sets_intersect(x, domain, sets_nonnegative(x, linear_parameter(x, 0, i)));
         for (int side = 0; side < 2; side++) {
             const index_expr *bound = side ? v->hi : v->lo;
-            affine *b = bound ? affine_of(m, 0, bound) : NULL, *own = b ? affine_of(m, 0, ix_var(m->arena, m->parameters.at[i])) : NULL;
+            affine *b = bound ? affine_of(m, 0, bound) : NULL,
+                   *own = b ? affine_of(m, 0, ix_var(m->arena, m->parameters.at[i])) : NULL;
             if (b && own)
-                domain = constrain(m, s, domain, affine_nonnegative(m, side ? affine_subtract(m, b, own) : affine_subtract(m, own, b)));
+                domain = constrain(m, s, domain,
+                                   affine_nonnegative(m, side ? affine_subtract(m, b, own) : affine_subtract(m, own, b)));
         }
     }
     /* What the launch guarantees narrows the parameters. */
@@ -112,8 +105,7 @@ static int_set *root_domain(model *m, scope *s)
     return domain;
 }
 
-int_set *domain_of(model *m, scope *s)
-{
+int_set *domain_of(model *m, scope *s) {
     if (s->done)
         return s->domain;
     if (s->computing) { /* a value that depends on itself through memory: unconstrained here, which is larger */
@@ -156,8 +148,7 @@ int_set *domain_of(model *m, scope *s)
 }
 
 /* `v` in `let v = ids[e]`, ids without repetition: e, which tells two values apart as well as they do themselves. */
-static const index_expr *source_of(model *m, const index_expr *x, const kernel_array **from)
-{
+static const index_expr *source_of(model *m, const index_expr *x, const kernel_array **from) {
     if (x->op != IX_VAR || !model_knows(m, x->var))
         return NULL;
     for (int i = 0; i < m->lets.count; i++) {
@@ -172,8 +163,7 @@ static const index_expr *source_of(model *m, const index_expr *x, const kernel_a
     return NULL;
 }
 
-unsigned scattered_dims(model *m, const kernel_array *a)
-{
+unsigned scattered_dims(model *m, const kernel_array *a) {
     unsigned found = 0;
     for (int d = 0; d < a->rank && d < 32; d++) {
         const kernel_array *from = NULL, *same = NULL;
@@ -182,7 +172,8 @@ unsigned scattered_dims(model *m, const kernel_array *a)
             const place *p = m->places.at[i];
             if (p->array != a)
                 continue;
-            all = !p->extents && !(p->lanes > 1 && p->vector_dim == d) && source_of(m, p->indices[d], &from) && (!any || from == same);
+            all = !p->extents && !(p->lanes > 1 && p->vector_dim == d) && source_of(m, p->indices[d], &from) &&
+                  (!any || from == same);
             same = from;
             any = true;
         }
@@ -193,14 +184,14 @@ unsigned scattered_dims(model *m, const kernel_array *a)
 }
 
 /* cell dimension d of a place, in a space of `dims` + rank dimensions */
-static int_set *place_dimension(model *m, const place *p, int d, int dims, bool source)
-{
+static int_set *place_dimension(model *m, const place *p, int d, int dims, bool source) {
     int all = dims + p->array->rank;
     const kernel_array *from;
     affine *start = affine_of(m, all, source ? source_of(m, p->indices[d], &from) : p->indices[d]);
     if (!start)
         return NULL;
-    affine *cell = affine_dim(m, all, dims + d), *after = affine_subtract(m, cell, start), *before = affine_subtract(m, start, cell);
+    affine *cell = affine_dim(m, all, dims + d), *after = affine_subtract(m, cell, start),
+           *before = affine_subtract(m, start, cell);
     bool vector = p->lanes > 1 && d == p->vector_dim;
     if (!p->extents && !vector)
         return affine_zero(m, after);
@@ -212,8 +203,7 @@ static int_set *place_dimension(model *m, const place *p, int d, int dims, bool 
 }
 
 /* Lane l takes part if l < active. */
-static int_set *active_lanes(model *m, const place *p, int dims)
-{
+static int_set *active_lanes(model *m, const place *p, int dims) {
     int all = dims + p->array->rank;
     affine *active = affine_of(m, all, p->active), *room = affine_add(m, active, affine_constant(m, all, -1));
     if (room && p->lanes > 1 && p->vector_dim >= 0) {
@@ -224,15 +214,13 @@ static int_set *active_lanes(model *m, const place *p, int dims)
 }
 
 /* An access that the lanes of a holder make together counts once, as lane 0's. */
-static int_set *by_first_lane(model *m, const place *p, int_set *x)
-{
+static int_set *by_first_lane(model *m, const place *p, int_set *x) {
     for (int d = m->instance_dims[p->holder]; d < m->thread_dims; d++)
         x = sets_fix(m->sets, x, m->task_dims + d, 0);
     return x;
 }
 
-static int_set *make_cells(model *m, place *p, unsigned source_dims, bool spread)
-{
+static int_set *make_cells(model *m, place *p, unsigned source_dims, bool spread) {
     int dims = p->scope->depth;
     int_set *x = sets_universe(m->sets, dims + p->array->rank); /* small constraints first: the domain is large */
     if (p->collective && !spread)
@@ -243,11 +231,13 @@ static int_set *make_cells(model *m, place *p, unsigned source_dims, bool spread
         m->why = NULL;
         if (d == p->array->rank && !p->active)
             break;
-        if (d == p->array->rank && p->lanes > 1 && p->vector_dim < 0) { /* part of a vector cell: neither written nor left alone */
+        if (d == p->array->rank && p->lanes > 1 &&
+            p->vector_dim < 0) { /* part of a vector cell: neither written nor left alone */
             p->not_affine = p->not_affine ? p->not_affine : "a masked access of a whole vector";
             break;
         }
-        int_set *by = d < p->array->rank ? place_dimension(m, p, d, dims, d < 32 && source_dims >> d & 1) : active_lanes(m, p, dims);
+        int_set *by =
+            d < p->array->rank ? place_dimension(m, p, d, dims, d < 32 && source_dims >> d & 1) : active_lanes(m, p, dims);
         if (by)
             x = sets_intersect(m->sets, x, by);
         else if (!p->not_affine)
@@ -257,24 +247,21 @@ static int_set *make_cells(model *m, place *p, unsigned source_dims, bool spread
     return sets_simplify(m->sets, sets_intersect(m->sets, domain, x));
 }
 
-int_set *cells_of(model *m, place *p)
-{
+int_set *cells_of(model *m, place *p) {
     if (!p->tried)
         p->cells = make_cells(m, p, 0, false);
     p->tried = true;
     return p->cells;
 }
 
-int_set *source_cells_of(model *m, place *p)
-{
+int_set *source_cells_of(model *m, place *p) {
     if (!p->source_tried)
         p->source_cells = make_cells(m, p, scattered_dims(m, p->array), false);
     p->source_tried = true;
     return p->source_cells;
 }
 
-int_set *spread_cells_of(model *m, place *p)
-{
+int_set *spread_cells_of(model *m, place *p) {
     if (!p->collective)
         return cells_of(m, p);
     if (!p->spread_tried)
@@ -284,19 +271,18 @@ int_set *spread_cells_of(model *m, place *p)
 }
 
 /* Whether the expression uses the variable, lets seen through. */
-static bool depends_on(model *m, const index_expr *x, const index_var *v, int nesting)
-{
+static bool depends_on(model *m, const index_expr *x, const index_var *v, int nesting) {
     if (!x || nesting > 300)
         return x != NULL;
     if (x->op == IX_CONST)
         return false;
     if (x->op == IX_VAR)
-        return x->var == v || (model_knows(m, x->var) && m->definition[x->var->id] && depends_on(m, m->definition[x->var->id], v, nesting + 1));
+        return x->var == v ||
+               (model_knows(m, x->var) && m->definition[x->var->id] && depends_on(m, m->definition[x->var->id], v, nesting + 1));
     return depends_on(m, x->a, v, nesting + 1) || depends_on(m, x->b, v, nesting + 1);
 }
 
-static bool condition_depends_on(model *m, const cond *c, const index_var *v, int nesting)
-{
+static bool condition_depends_on(model *m, const cond *c, const index_var *v, int nesting) {
     if (!c || nesting > 300)
         return c != NULL;
     return depends_on(m, c->x, v, 0) || depends_on(m, c->y, v, 0) || condition_depends_on(m, c->a, v, nesting + 1) ||
@@ -304,8 +290,7 @@ static bool condition_depends_on(model *m, const cond *c, const index_var *v, in
 }
 
 /* Whether data decides where or whether the access is made. */
-bool place_uses_data(model *m, const place *p)
-{
+bool place_uses_data(model *m, const place *p) {
     for (const scope *s = p->scope; s; s = s->parent) {
         if (s->kind != SCOPE_VALUE)
             continue;
@@ -325,8 +310,7 @@ bool place_uses_data(model *m, const place *p)
 }
 
 /* Why the place's set may hold accesses that never happen, values that it does not use left aside. */
-static const char *imprecise_but_for_values(model *m, place *p)
-{
+static const char *imprecise_but_for_values(model *m, place *p) {
     cells_of(m, p);
     if (p->not_affine)
         return p->not_affine;
@@ -336,8 +320,7 @@ static const char *imprecise_but_for_values(model *m, place *p)
     return NULL;
 }
 
-const char *place_imprecise(model *m, place *p, bool data_counts)
-{
+const char *place_imprecise(model *m, place *p, bool data_counts) {
     cells_of(m, p);
     if (p->scope->precision != PRECISE && !place_uses_data(m, p))
         return imprecise_but_for_values(m, p);
@@ -348,8 +331,7 @@ const char *place_imprecise(model *m, place *p, bool data_counts)
     return NULL;
 }
 
-int_set *array_box(model *m, const kernel_array *a, int dims)
-{
+int_set *array_box(model *m, const kernel_array *a, int dims) {
     int all = dims + a->rank;
     int_set *box = sets_universe(m->sets, all);
     for (int d = 0; d < a->rank; d++) {
@@ -359,8 +341,7 @@ int_set *array_box(model *m, const kernel_array *a, int dims)
     return box;
 }
 
-int_set *promised_cells(model *m, const kernel_array *a)
-{
+int_set *promised_cells(model *m, const kernel_array *a) {
     scope *root = m->scopes.at[0];
     int_set *cells = sets_intersect(m->sets, sets_insert(m->sets, domain_of(m, root), 0, a->rank), array_box(m, a, 0));
     if (!a->cells)
@@ -375,16 +356,18 @@ int_set *promised_cells(model *m, const kernel_array *a)
     return sets_intersect(m->sets, cells, affine_condition(m, a->rank, a->cells, false));
 }
 
-int_set *parameter_limit(model *m, int dims)
-{
+int_set *parameter_limit(model *m, int dims) {
     int_set *x = sets_universe(m->sets, dims);
     for (int i = 0; i < m->parameters.count; i++) {
         bool symbol = m->parameters.at[i]->kind == INDEX_SYMBOL;
         int64_t high = symbol ? m->limits->largest_extent : INT32_MAX;
-        linear *p = linear_parameter(m->sets, dims, i), *room = linear_add(m->sets, linear_scale(m->sets, p, -1), linear_constant(m->sets, dims, high));
+        linear *p = linear_parameter(m->sets, dims, i),
+               *room = linear_add(m->sets, linear_scale(m->sets, p, -1), linear_constant(m->sets, dims, high));
         x = sets_intersect(m->sets, x, sets_nonnegative(m->sets, room));
         if (!symbol)
-            x = sets_intersect(m->sets, x, sets_nonnegative(m->sets, linear_add(m->sets, p, linear_constant(m->sets, dims, -(int64_t)INT32_MIN))));
+            x = sets_intersect(
+                m->sets, x,
+                sets_nonnegative(m->sets, linear_add(m->sets, p, linear_constant(m->sets, dims, -(int64_t)INT32_MIN))));
     }
     return x;
 }

@@ -2,11 +2,12 @@
  * that they signal. */
 #include "prove/model.h"
 
-static position position_of(const meeting *t) { return (position){t->scope, t->region, t->region->index}; }
+static position position_of(const meeting *t) {
+    return (position){t->scope, t->region, t->region->index};
+}
 
 /* In one thread or two, by program order, barriers and mbarriers, but no asynchronous end. */
-int_set *pair_happens_before(model *m, const pair_space *s, memory_space space)
-{
+int_set *pair_happens_before(model *m, const pair_space *s, memory_space space) {
     sets *z = m->sets;
     int_set *own;
     if (order_known(m, s->a.region, s->b.region, NULL, space, ORDER_ALL, &own))
@@ -22,8 +23,7 @@ int_set *pair_happens_before(model *m, const pair_space *s, memory_space space)
 }
 
 /* Over [dimensions of the position, v]: v is the expression. NULL: not affine. */
-static int_set *equal_to(model *m, position at, index_expr *x)
-{
+static int_set *equal_to(model *m, position at, index_expr *x) {
     int dims = at.scope->depth + 1;
     affine *e = x ? affine_of(m, dims, x) : NULL;
     return e ? affine_zero(m, affine_subtract(m, affine_dim(m, dims, dims - 1), e)) : NULL;
@@ -31,8 +31,7 @@ static int_set *equal_to(model *m, position at, index_expr *x)
 
 static int_set *find_covered(model *m, const place *p, position at, const meeting *wait);
 
-static int_set *covered_by(model *m, const place *p, position at, const meeting *wait)
-{
+static int_set *covered_by(model *m, const place *p, position at, const meeting *wait) {
     int_set *x;
     if (order_known(m, at.region, wait->region, p, SPACE_SHARED, ORDER_COVERED, &x))
         return x;
@@ -40,8 +39,7 @@ static int_set *covered_by(model *m, const place *p, position at, const meeting 
 }
 
 /* Where the wait covers the access: same thread, and of the groups committed since, no more are left in flight than were made later. */
-static int_set *find_covered(model *m, const place *p, position at, const meeting *wait)
-{
+static int_set *find_covered(model *m, const place *p, position at, const meeting *wait) {
     sets *z = m->sets;
     if (!scope_is_sure(m, wait->scope)) {
         m->why = "a wait that data may skip";
@@ -51,7 +49,8 @@ static int_set *find_covered(model *m, const place *p, position at, const meetin
     pair_space s = pair_of(m, at, w);
     counted c = {KSTMT_COMMIT, p->matrix, NULL};
     const region *base = count_base(p->region, wait->region);
-    int_set *group = equal_to(m, at, count_before(m, p->region, base, &c)), *now = equal_to(m, w, count_before(m, wait->region, base, &c));
+    int_set *group = equal_to(m, at, count_before(m, p->region, base, &c)),
+            *now = equal_to(m, w, count_before(m, wait->region, base, &c));
     if (!group || !now)
         return NULL;
     int_set *x = sets_insert(z, pair_first(m, &s, group, 1), s.dims + 1, 1);
@@ -72,10 +71,11 @@ static int_set *find_covered(model *m, const place *p, position at, const meetin
     return sets_simplify(z, x);
 }
 
-static bool waits_for(const meeting *t, const place *p) { return t->stmt->kind == KSTMT_WAIT_ASYNC && t->stmt->matrix == p->matrix; }
+static bool waits_for(const meeting *t, const place *p) {
+    return t->stmt->kind == KSTMT_WAIT_ASYNC && t->stmt->matrix == p->matrix;
+}
 
-int_set *flight_before(model *m, const pair_space *s, const place *a, memory_space space)
-{
+int_set *flight_before(model *m, const pair_space *s, const place *a, memory_space space) {
     sets *z = m->sets;
     if (!a || !a->asynchronous)
         return pair_happens_before(m, s, space);
@@ -104,8 +104,7 @@ int_set *flight_before(model *m, const pair_space *s, const place *a, memory_spa
 }
 
 /* Where the access never ends: no wait covers it, no phase completes with it. */
-int_set *flight_unended(model *m, place *p)
-{
+int_set *flight_unended(model *m, place *p) {
     sets *z = m->sets;
     int dims = p->scope->depth;
     position at = {p->scope, p->region, p->region->index};

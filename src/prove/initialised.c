@@ -2,26 +2,26 @@
  * trips must have written is taken away; what remains at the task's start was never written. */
 #include "prove/model.h"
 
-static bool shared_by_threads(const kernel_array *a) { return a->space == SPACE_SHARED || a->space == SPACE_GLOBAL; }
+static bool shared_by_threads(const kernel_array *a) {
+    return a->space == SPACE_SHARED || a->space == SPACE_GLOBAL;
+}
 
 /* Whichever thread of the block has written them: that the write has happened before the read is for *race* to show. */
-static int_set *by_any_thread(model *m, const kernel_array *a, int_set *x)
-{
-    int block = a->space == SPACE_SHARED ? m->instance_dims[LEVEL_BLOCK] : 0, first = m->task_dims + block, count = m->thread_dims - block;
+static int_set *by_any_thread(model *m, const kernel_array *a, int_set *x) {
+    int block = a->space == SPACE_SHARED ? m->instance_dims[LEVEL_BLOCK] : 0, first = m->task_dims + block,
+        count = m->thread_dims - block;
     if (!shared_by_threads(a) || !count)
         return x;
     return sets_insert(m->sets, sets_project(m->sets, x, first, count), first, count);
 }
 
-static bool in_tasks(const region *r)
-{
+static bool in_tasks(const region *r) {
     while (r && !r->trips)
         r = r->parent;
     return r != NULL;
 }
 
-static int_set *written_by(model *m, region *earlier, const kernel_array *a, int dims, const region *reader)
-{
+static int_set *written_by(model *m, region *earlier, const kernel_array *a, int dims, const region *reader) {
     int_set *x = by_any_thread(m, a, summary_of(m, earlier, a, SUMMARY_MUST_WRITE));
     if (m->persistent && in_tasks(reader) != in_tasks(earlier)) {
         if (in_tasks(earlier) || earlier->trips) /* the block may have run no task */
@@ -33,8 +33,7 @@ static int_set *written_by(model *m, region *earlier, const kernel_array *a, int
 }
 
 /* Cells that trips x' < x of the loop have written, over [.., x, cell]. */
-static int_set *written_by_earlier_trips(model *m, region *loop, const kernel_array *a)
-{
+static int_set *written_by_earlier_trips(model *m, region *loop, const kernel_array *a) {
     sets *z = m->sets;
     int d = loop->depth;
     int_set *body = by_any_thread(m, a, summary_of(m, loop->children.at[0], a, SUMMARY_MUST_WRITE));
@@ -43,8 +42,7 @@ static int_set *written_by_earlier_trips(model *m, region *loop, const kernel_ar
 }
 
 /* Most reads are covered by one earlier statement: try each alone before doing sums. */
-static bool one_covers(model *m, place *p, int_set *cells)
-{
+static bool one_covers(model *m, place *p, int_set *cells) {
     for (region *r = p->region; r->parent && !r->tasks && !r->threads; r = r->parent)
         for (int i = r->index - 1; r->parent->kind == REGION_SEQUENCE && i >= 0; i--) {
             region *earlier = r->parent->children.at[i];
@@ -57,8 +55,7 @@ static bool one_covers(model *m, place *p, int_set *cells)
     return false;
 }
 
-static int_set *never_written(model *m, place *p, int_set *cells)
-{
+static int_set *never_written(model *m, place *p, int_set *cells) {
     sets *z = m->sets;
     int dims = p->scope->depth;
     for (region *r = p->region; r->parent && !r->tasks && !r->threads; r = r->parent) {
@@ -80,12 +77,11 @@ static int_set *never_written(model *m, place *p, int_set *cells)
 typedef struct worst {
     place *at;
     witness w;
-    place *open;      /* a read that was neither proved nor refuted; NULL: none */
+    place *open; /* a read that was neither proved nor refuted; NULL: none */
     const char *why, *when;
 } worst;
 
-static void judge_read(prover *p, place *at, worst *found)
-{
+static void judge_read(prover *p, place *at, worst *found) {
     model *m = p->m;
     const kernel_array *a = at->array;
     sets_question(m->sets);
@@ -117,13 +113,14 @@ static void judge_read(prover *p, place *at, worst *found)
     }
 }
 
-static void tell(prover *p, const kernel_array *a, const worst *found)
-{
+static void tell(prover *p, const kernel_array *a, const worst *found) {
     model *m = p->m;
     m->why = NULL;
     if (found->at)
         prover_refuted(p, a->name, found->at->span, found->w.text,
-                       model_text(m, "this reads %s, which nothing has written yet", witness_cell(m, a, found->w.dims + found->at->scope->depth)), NULL);
+                       model_text(m, "this reads %s, which nothing has written yet",
+                                  witness_cell(m, a, found->w.dims + found->at->scope->depth)),
+                       NULL);
     else if (found->open && found->why)
         prover_unknown(p, a->name, found->open->span, found->when, found->why);
     else if (found->open)
@@ -132,8 +129,7 @@ static void tell(prover *p, const kernel_array *a, const worst *found)
         prover_proved(p, a->name, a->span);
 }
 
-void judge_initialised(prover *p)
-{
+void judge_initialised(prover *p) {
     model *m = p->m;
     if (prover_beyond(p))
         return;
@@ -141,7 +137,8 @@ void judge_initialised(prover *p)
         const kernel_array *a = m->kernel->arrays.at[i];
         bool argument = a->space == SPACE_GLOBAL && (a->use == USE_IN || a->use == USE_UPDATE);
         worst found = {0};
-        if (argument || a->space == SPACE_GHOST || (m->object_of[a->id] && !model_is_object(m, a)) || !model_touched(m, a, ACCESS_READ))
+        if (argument || a->space == SPACE_GHOST || (m->object_of[a->id] && !model_is_object(m, a)) ||
+            !model_touched(m, a, ACCESS_READ))
             continue;
         prover_start(p);
         for (int j = 0; j < m->places.count; j++)

@@ -6,8 +6,7 @@ enum { MOST_NESTING = 300, MOST_VALUE_NESTING = 210 };
 static const wide HUGE_WIDE = (wide)1 << 100;
 static const interval ANYTHING = {-((wide)1 << 100), (wide)1 << 100};
 
-static interval clamp(interval x)
-{
+static interval clamp(interval x) {
     if (x.lo < -HUGE_WIDE)
         x.lo = -HUGE_WIDE;
     if (x.hi > HUGE_WIDE)
@@ -15,10 +14,11 @@ static interval clamp(interval x)
     return x;
 }
 
-static wide floor_divide(wide x, wide y) { return x / y - (x % y < 0); }
+static wide floor_divide(wide x, wide y) {
+    return x / y - (x % y < 0);
+}
 
-interval interval_product(interval x, interval y)
-{
+interval interval_product(interval x, interval y) {
     wide bound = (wide)1 << 62; /* larger factors only appear where the result is too large anyway */
     if (x.lo < -bound || x.hi > bound || y.lo < -bound || y.hi > bound)
         return ANYTHING;
@@ -34,8 +34,7 @@ interval interval_product(interval x, interval y)
 static interval nested(model *m, const index_expr *x, int nesting);
 
 /* `S <= 100` among what every launch guarantees. */
-static void narrow_by(const cond *c, const index_var *v, interval *r, int nesting)
-{
+static void narrow_by(const cond *c, const index_var *v, interval *r, int nesting) {
     int64_t bound;
     if (!c || nesting > MOST_NESTING)
         return;
@@ -51,8 +50,7 @@ static void narrow_by(const cond *c, const index_var *v, interval *r, int nestin
     }
 }
 
-static interval parameter_interval(model *m, const index_var *v, int nesting)
-{
+static interval parameter_interval(model *m, const index_var *v, int nesting) {
     bool symbol = v->kind == INDEX_SYMBOL;
     interval r = {symbol ? 0 : INT32_MIN, symbol ? m->limits->largest_extent : INT32_MAX};
     for (int i = 0; i < m->kernel->assumptions.count; i++)
@@ -65,8 +63,7 @@ static interval parameter_interval(model *m, const index_var *v, int nesting)
     return r;
 }
 
-static interval scope_interval(model *m, const scope *s, int nesting)
-{
+static interval scope_interval(model *m, const scope *s, int nesting) {
     switch (s->kind) {
     case SCOPE_ID: return (interval){0, nested(m, s->extent, nesting + 1).hi - 1};
     case SCOPE_LOOP: return (interval){nested(m, s->stmt->lo, nesting + 1).lo, nested(m, s->stmt->hi, nesting + 1).hi - 1};
@@ -75,8 +72,7 @@ static interval scope_interval(model *m, const scope *s, int nesting)
     }
 }
 
-static interval variable_interval(model *m, const index_var *v, int nesting)
-{
+static interval variable_interval(model *m, const index_var *v, int nesting) {
     if (v->has_value)
         return (interval){v->value, v->value};
     if (v->kind == INDEX_SYMBOL || v->kind == INDEX_SCALAR)
@@ -95,8 +91,7 @@ static interval variable_interval(model *m, const index_var *v, int nesting)
     return *m->intervals[v->id];
 }
 
-static interval nested(model *m, const index_expr *x, int nesting)
-{
+static interval nested(model *m, const index_expr *x, int nesting) {
     if (x->op == IX_CONST)
         return (interval){x->value, x->value};
     if (nesting > MOST_NESTING)
@@ -122,10 +117,11 @@ static interval nested(model *m, const index_expr *x, int nesting)
     }
 }
 
-interval interval_of(model *m, const index_expr *x) { return nested(m, x, 0); }
+interval interval_of(model *m, const index_expr *x) {
+    return nested(m, x, 0);
+}
 
-static interval type_interval(element_type t)
-{
+static interval type_interval(element_type t) {
     switch (t) {
     case ELEMENT_I32: return (interval){INT32_MIN, INT32_MAX};
     case ELEMENT_U32: return (interval){0, UINT32_MAX};
@@ -135,13 +131,14 @@ static interval type_interval(element_type t)
     }
 }
 
-static interval either(interval x, interval y) { return (interval){x.lo < y.lo ? x.lo : y.lo, x.hi > y.hi ? x.hi : y.hi}; }
+static interval either(interval x, interval y) {
+    return (interval){x.lo < y.lo ? x.lo : y.lo, x.hi > y.hi ? x.hi : y.hi};
+}
 
 static interval nested_value(model *m, const kernel_value *v, bool *wraps, int nesting);
 
 /* A let that no index expression uses is no dimension: its value tells. */
-static interval let_interval(model *m, const kernel_stmt *let, int nesting)
-{
+static interval let_interval(model *m, const kernel_stmt *let, int nesting) {
     const index_var *v = let->var;
     if (let->kind != KSTMT_LET || !model_knows(m, v) || m->definition[v->id] || m->scope_of[v->id])
         return variable_interval(m, v, 0);
@@ -153,8 +150,7 @@ static interval let_interval(model *m, const kernel_stmt *let, int nesting)
     return *m->intervals[v->id];
 }
 
-static interval nested_value(model *m, const kernel_value *v, bool *wraps, int nesting)
-{
+static interval nested_value(model *m, const kernel_value *v, bool *wraps, int nesting) {
     interval x[3] = {ANYTHING, ANYTHING, ANYTHING}, r = ANYTHING, type = type_interval(v->type);
     if (nesting > MOST_VALUE_NESTING)
         return r;
@@ -174,10 +170,22 @@ static interval nested_value(model *m, const kernel_value *v, bool *wraps, int n
     case KERNEL_CONVERT:
     case KERNEL_LANES_MIN:
     case KERNEL_LANES_MAX: r = x[0]; break;
-    case KERNEL_ADD: computed = true; r = clamp((interval){x[0].lo + x[1].lo, x[0].hi + x[1].hi}); break;
-    case KERNEL_SUB: computed = true; r = clamp((interval){x[0].lo - x[1].hi, x[0].hi - x[1].lo}); break;
-    case KERNEL_NEG: computed = true; r = clamp((interval){-x[0].hi, -x[0].lo}); break;
-    case KERNEL_MUL: computed = true; r = interval_product(x[0], x[1]); break;
+    case KERNEL_ADD:
+        computed = true;
+        r = clamp((interval){x[0].lo + x[1].lo, x[0].hi + x[1].hi});
+        break;
+    case KERNEL_SUB:
+        computed = true;
+        r = clamp((interval){x[0].lo - x[1].hi, x[0].hi - x[1].lo});
+        break;
+    case KERNEL_NEG:
+        computed = true;
+        r = clamp((interval){-x[0].hi, -x[0].lo});
+        break;
+    case KERNEL_MUL:
+        computed = true;
+        r = interval_product(x[0], x[1]);
+        break;
     case KERNEL_SHL:
         computed = true;
         if (x[1].lo >= 0 && x[1].hi <= 62)
@@ -197,4 +205,6 @@ static interval nested_value(model *m, const kernel_value *v, bool *wraps, int n
     return r;
 }
 
-interval interval_of_value(model *m, const kernel_value *v, bool *wraps) { return nested_value(m, v, wraps, 0); }
+interval interval_of_value(model *m, const kernel_value *v, bool *wraps) {
+    return nested_value(m, v, wraps, 0);
+}

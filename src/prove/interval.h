@@ -4,7 +4,9 @@
 #include "prove/model.h"
 
 __extension__ typedef __int128 wide;
-struct interval { wide lo, hi; };
+struct interval {
+    wide lo, hi;
+};
 typedef struct interval interval;
 
 /* The values that x may take at any point where it is computed. Unknown: at least +-2^100. */

@@ -7,12 +7,15 @@ typedef struct finding {
     const char *text, *witness;
 } finding;
 
-static finding unknown(const char *text) { return (finding){VERDICT_UNKNOWN, text, NULL}; }
-static finding proved(void) { return (finding){VERDICT_PROVED, NULL, NULL}; }
+static finding unknown(const char *text) {
+    return (finding){VERDICT_UNKNOWN, text, NULL};
+}
+static finding proved(void) {
+    return (finding){VERDICT_PROVED, NULL, NULL};
+}
 
 /* x -> x ^ ((x >> shift) & mask) is linear over GF(2): a bijection exactly when its matrix has full rank. */
-static finding judge_swizzle(model *m, const kernel_layout *l)
-{
+static finding judge_swizzle(model *m, const kernel_layout *l) {
     if (l->bits < 0 || l->base < 0 || l->shift < 0 || l->base + l->bits > 61 || l->shift > 61)
         return unknown("a swizzle with parameters out of range");
     int n = l->base + l->bits + l->shift;
@@ -50,8 +53,7 @@ static finding judge_swizzle(model *m, const kernel_layout *l)
 }
 
 /* Strides in increasing order, each beyond all that the smaller ones can reach. */
-static finding judge_constant_strides(model *m, const kernel_array *a)
-{
+static finding judge_constant_strides(model *m, const kernel_array *a) {
     int64_t dims[32], strides[32], reach = 0;
     int n = 0;
     if (a->rank > 32)
@@ -87,8 +89,7 @@ static finding judge_constant_strides(model *m, const kernel_array *a)
 }
 
 /* Row after row: each stride is at least the next one times its extent, in every launch. */
-static bool each_beyond_the_last(model *m, const kernel_array *a)
-{
+static bool each_beyond_the_last(model *m, const kernel_array *a) {
     sets *z = m->sets;
     int64_t last;
     if (!a->rank || !ix_is_const(a->layout.strides[a->rank - 1], &last) || last < 1)
@@ -111,8 +112,7 @@ static bool each_beyond_the_last(model *m, const kernel_array *a)
 }
 
 /* Symbolic strides: a dense order of the dimensions, each stride the product of a smaller one and its extent. */
-static finding judge_strides(model *m, const kernel_array *a)
-{
+static finding judge_strides(model *m, const kernel_array *a) {
     finding constant = judge_constant_strides(m, a);
     if (constant.verdict != VERDICT_UNKNOWN || a->rank > 32)
         return constant;
@@ -133,8 +133,7 @@ static finding judge_strides(model *m, const kernel_array *a)
     return proved();
 }
 
-static finding judge(model *m, const kernel_array *a)
-{
+static finding judge(model *m, const kernel_array *a) {
     const kernel_layout *l = &a->layout;
     switch (l->kind) {
     case LAYOUT_ROW: return proved();
@@ -152,8 +151,7 @@ static finding judge(model *m, const kernel_array *a)
     return unknown("an unknown layout");
 }
 
-void judge_layout(prover *p)
-{
+void judge_layout(prover *p) {
     for (int i = 0; i < p->kernel->arrays.count; i++) {
         const kernel_array *a = p->kernel->arrays.at[i];
         if (a->space == SPACE_GHOST || a->layout.kind == LAYOUT_ROW)

@@ -17,21 +17,19 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kept ring[KEPT];
 static int next;
 
-void memo_key(const kernel_ir *k, const cond *launch, const target_limits *l, char key[HASH_DIGITS + 1])
-{
+void memo_key(const kernel_ir *k, const cond *launch, const target_limits *l, char key[HASH_DIGITS + 1]) {
     text_buffer b = {0};
     kernel_print(&b, k);
     text_add(&b, "\nlaunch ");
     if (launch)
         cond_print(&b, launch);
-    text_add(&b, "\n%s %" PRId64 " %" PRId64 " %" PRId64 " %d %" PRId64 " %d", l->target ? l->target : "", l->private_bytes, l->shared_bytes,
-             l->threads_per_block, l->index_bits, l->largest_extent, l->has_lanes);
+    text_add(&b, "\n%s %" PRId64 " %" PRId64 " %" PRId64 " %d %" PRId64 " %d", l->target ? l->target : "", l->private_bytes,
+             l->shared_bytes, l->threads_per_block, l->index_bits, l->largest_extent, l->has_lanes);
     hash_bytes(text_get(&b), b.length, key);
     text_free(&b);
 }
 
-bool memo_find(arena *a, const char *key, proof *p)
-{
+bool memo_find(arena *a, const char *key, proof *p) {
     bool found = false;
     if (sets_fault_armed())
         return false;
@@ -53,8 +51,7 @@ bool memo_find(arena *a, const char *key, proof *p)
     return found;
 }
 
-void memo_keep(const char *key, const proof *p, int first)
-{
+void memo_keep(const char *key, const proof *p, int first) {
     for (int i = first; i < p->items.count; i++)
         if (p->items.at[i].verdict != VERDICT_PROVED)
             return;

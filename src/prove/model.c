@@ -3,8 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-const char *model_text(model *m, const char *format, ...)
-{
+const char *model_text(model *m, const char *format, ...) {
     text_buffer b = {0};
     va_list args;
     va_start(args, format);
@@ -15,13 +14,11 @@ const char *model_text(model *m, const char *format, ...)
     return text;
 }
 
-bool model_knows(const model *m, const index_var *v)
-{
+bool model_knows(const model *m, const index_var *v) {
     return v->id >= 0 && v->id < m->kernel->var_count && m->known[v->id] == v;
 }
 
-void walk_beyond(model *m, source_span span, const char *what)
-{
+void walk_beyond(model *m, source_span span, const char *what) {
     if (!m->beyond) {
         m->beyond = what;
         m->beyond_span = span;
@@ -30,8 +27,7 @@ void walk_beyond(model *m, source_span span, const char *what)
 
 /* ---- which integer lets index expressions use ---- */
 
-static void want_in(model *m, const index_expr *x, int nesting)
-{
+static void want_in(model *m, const index_expr *x, int nesting) {
     if (!x || nesting > 2 * MOST_DEPTH)
         return;
     if (x->op == IX_VAR) {
@@ -44,8 +40,7 @@ static void want_in(model *m, const index_expr *x, int nesting)
     want_in(m, x->b, nesting + 1);
 }
 
-static void want_in_condition(model *m, const cond *c, int nesting)
-{
+static void want_in_condition(model *m, const cond *c, int nesting) {
     if (!c || nesting > 2 * MOST_DEPTH)
         return;
     want_in(m, c->x, 0);
@@ -54,11 +49,14 @@ static void want_in_condition(model *m, const cond *c, int nesting)
     want_in_condition(m, c->b, nesting + 1);
 }
 
-static void want_index(void *context, index_expr **x) { want_in(context, *x, 0); }
-static void want_condition(void *context, cond **c) { want_in_condition(context, *c, 0); }
+static void want_index(void *context, index_expr **x) {
+    want_in(context, *x, 0);
+}
+static void want_condition(void *context, cond **c) {
+    want_in_condition(context, *c, 0);
+}
 
-static void want_block(model *m, const kernel_block *b, int depth)
-{
+static void want_block(model *m, const kernel_block *b, int depth) {
     kernel_visitor visitor = {.context = m, .index = want_index, .condition = want_condition};
     for (int i = 0; i < b->items.count && depth <= MOST_DEPTH; i++) {
         kernel_visit_stmt(b->items.at[i], &visitor);
@@ -69,8 +67,7 @@ static void want_block(model *m, const kernel_block *b, int depth)
 
 /* ---- scopes and regions ---- */
 
-scope *walk_scope(model *m, scope *parent, scope_kind kind, kernel_stmt *stmt, index_var *var)
-{
+scope *walk_scope(model *m, scope *parent, scope_kind kind, kernel_stmt *stmt, index_var *var) {
     scope *s = NEW(m->arena, scope);
     bool adds = kind == SCOPE_ID || kind == SCOPE_LOOP || kind == SCOPE_TRIP || kind == SCOPE_VALUE;
     s->parent = parent;
@@ -87,16 +84,14 @@ scope *walk_scope(model *m, scope *parent, scope_kind kind, kernel_stmt *stmt, i
     return s;
 }
 
-const char *model_name(const scope *s, int dim)
-{
+const char *model_name(const scope *s, int dim) {
     for (; s; s = s->parent)
         if (s->depth == dim + 1 && (!s->parent || s->parent->depth == dim))
             return s->var ? s->var->name : "trip";
     return "?";
 }
 
-region *walk_region(model *m, region *parent, region_kind kind, scope *s, int depth, kernel_stmt *stmt)
-{
+region *walk_region(model *m, region *parent, region_kind kind, scope *s, int depth, kernel_stmt *stmt) {
     region *r = NEW(m->arena, region);
     r->kind = kind;
     r->parent = parent;
@@ -112,8 +107,7 @@ region *walk_region(model *m, region *parent, region_kind kind, scope *s, int de
     return r;
 }
 
-static void find_parameters(model *m)
-{
+static void find_parameters(model *m) {
     const kernel_ir *k = m->kernel;
     for (int i = 0; i < k->symbols.count; i++)
         VEC_PUSH(m->arena, m->parameters, k->symbols.at[i]);
@@ -124,8 +118,7 @@ static void find_parameters(model *m)
         sets_declare(m->sets, m->parameters.at[i]->name);
 }
 
-index_var *walk_new_var(model *m, const char *name, index_var_kind kind)
-{
+index_var *walk_new_var(model *m, const char *name, index_var_kind kind) {
     kernel_ir *k = (kernel_ir *)m->kernel; /* the model's own copy */
     index_var *v = NEW(m->arena, index_var);
     v->name = name;
@@ -134,8 +127,7 @@ index_var *walk_new_var(model *m, const char *name, index_var_kind kind)
     return v;
 }
 
-kernel_array *walk_new_array(model *m, const kernel_array *like)
-{
+kernel_array *walk_new_array(model *m, const kernel_array *like) {
     kernel_array *x = NEW(m->arena, kernel_array);
     *x = *like;
     x->id = m->kernel->arrays.count;
@@ -144,8 +136,7 @@ kernel_array *walk_new_array(model *m, const kernel_array *like)
 }
 
 /* A copy, whose lists of arrays and variables may grow. */
-static kernel_ir *copy_of(arena *a, const kernel_ir *k)
-{
+static kernel_ir *copy_of(arena *a, const kernel_ir *k) {
     kernel_ir *x = NEW(a, kernel_ir);
     *x = *k;
     memset(&x->arrays, 0, sizeof x->arrays);
@@ -154,8 +145,7 @@ static kernel_ir *copy_of(arena *a, const kernel_ir *k)
     return x;
 }
 
-static void count_threads(model *m)
-{
+static void count_threads(model *m) {
     const kernel_ir *k = m->kernel;
     for (int i = 0; i < k->levels.count; i++)
         m->thread_dims += k->levels.at[i].kind == LEVEL_TASK ? 0 : k->levels.at[i].rank;
@@ -172,8 +162,7 @@ static void count_threads(model *m)
 }
 
 /* Task ids (outside `tasks` of a persistent kernel: the block's number), then the ids below the task. With `at`, regions too. */
-static scope *id_scopes(model *m, scope *s, bool blocks, region **at)
-{
+static scope *id_scopes(model *m, scope *s, bool blocks, region **at) {
     const kernel_ir *k = m->kernel;
     for (int i = 0; i < k->levels.count; i++)
         for (int j = 0; j < k->levels.at[i].rank; j++) {
@@ -193,8 +182,7 @@ static scope *id_scopes(model *m, scope *s, bool blocks, region **at)
     return s;
 }
 
-model *model_new(arena *a, sets *s, const kernel_ir *original, const target_limits *limits, cond *launch)
-{
+model *model_new(arena *a, sets *s, const kernel_ir *original, const target_limits *limits, cond *launch) {
     model *m = NEW(a, model);
     kernel_ir *k = copy_of(a, original);
     *m = (model){.arena = a, .sets = s, .kernel = k, .limits = limits, .launch = launch, .persistent = k->grid != NULL};
@@ -240,10 +228,11 @@ model *model_new(arena *a, sets *s, const kernel_ir *original, const target_limi
     return m;
 }
 
-bool model_touched(const model *m, const kernel_array *a, unsigned uses) { return m->root->touches[a->id] & uses; }
+bool model_touched(const model *m, const kernel_array *a, unsigned uses) {
+    return m->root->touches[a->id] & uses;
+}
 
-bool model_is_object(const model *m, const kernel_array *a)
-{
+bool model_is_object(const model *m, const kernel_array *a) {
     for (int i = 0; i < m->kernel->arrays.count && a->id > i; i++)
         if (m->object_of[i] == a)
             return true;

@@ -14,23 +14,29 @@ typedef enum precision { PRECISE, DATA_CHOSEN, LOOSE } precision;
 typedef struct scope {
     struct scope *parent;
     scope_kind kind;
-    int depth;          /* dimensions, its own included */
-    index_var *var;     /* ID, LOOP, VALUE */
-    index_expr *extent; /* ID */
-    kernel_stmt *stmt;  /* LOOP, TRIP, VALUE (the let), guards */
-    cond *guard;        /* GUARD: holds here */
-    bool negated;       /* GUARD: does not hold here */
+    int depth;                  /* dimensions, its own included */
+    index_var *var;             /* ID, LOOP, VALUE */
+    index_expr *extent;         /* ID */
+    kernel_stmt *stmt;          /* LOOP, TRIP, VALUE (the let), guards */
+    cond *guard;                /* GUARD: holds here */
+    bool negated;               /* GUARD: does not hold here */
     const kernel_stmt *counted; /* LOOP over trips: the loop itself */
-    bool may_stop;      /* LOOP: holds a break, so later trips may not happen */
-    bool own_loose;     /* its own constraint could not be expressed, so it adds none */
+    bool may_stop;              /* LOOP: holds a break, so later trips may not happen */
+    bool own_loose;             /* its own constraint could not be expressed, so it adds none */
     bool done, computing;
     int_set *domain;
     precision precision;
-    const char *why;    /* what made it less than precise */
+    const char *why; /* what made it less than precise */
 } scope;
 
 /* The last two, for a region's `touches` alone: accesses of one thread, made at once, as program order has them. */
-typedef enum access_use { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_CONSUME = 4, ACCESS_PLAIN_READ = 8, ACCESS_PLAIN_WRITE = 16 } access_use;
+typedef enum access_use {
+    ACCESS_READ = 1,
+    ACCESS_WRITE = 2,
+    ACCESS_CONSUME = 4,
+    ACCESS_PLAIN_READ = 8,
+    ACCESS_PLAIN_WRITE = 16
+} access_use;
 
 typedef struct region region;
 typedef struct place {
@@ -44,23 +50,23 @@ typedef struct place {
     region *region;
     kernel_stmt *stmt;
     source_span span;
-    bool asynchronous;     /* from here to the wait (or the phase) that covers it */
-    bool matrix;           /* ASYNCHRONOUS: waited for by `wait_async mma` */
+    bool asynchronous; /* from here to the wait (or the phase) that covers it */
+    bool matrix;       /* ASYNCHRONOUS: waited for by `wait_async mma` */
     bool atomic;
     level_kind atomic_scope;
-    bool collective;       /* made by all lanes of `holder` together, by which of them is not known */
+    bool collective; /* made by all lanes of `holder` together, by which of them is not known */
     level_kind holder;
-    bool clip;             /* cells outside the array are not touched */
-    bool combined;         /* WRITE: a share that grid_reduce combines with those of other tasks */
-    bool unordered;        /* stands for bounds alone: another place, of the bytes behind a view, stands for order */
-    bool by_unit;          /* READ: by an asynchronous unit, which ordinary writes reach through a proxy fence alone */
+    bool clip;      /* cells outside the array are not touched */
+    bool combined;  /* WRITE: a share that grid_reduce combines with those of other tasks */
+    bool unordered; /* stands for bounds alone: another place, of the bytes behind a view, stands for order */
+    bool by_unit;   /* READ: by an asynchronous unit, which ordinary writes reach through a proxy fence alone */
     bool tried;
-    int_set *cells;          /* [scope's dimensions, cell]; a collective access by lane 0 */
+    int_set *cells; /* [scope's dimensions, cell]; a collective access by lane 0 */
     bool spread_tried;
-    int_set *spread_cells;   /* the same, by every lane that may make it */
+    int_set *spread_cells; /* the same, by every lane that may make it */
     bool source_tried;
-    int_set *source_cells;   /* the same, a scattered index replaced by its source */
-    const char *not_affine;  /* the term that cells ignores; NULL: none */
+    int_set *source_cells;  /* the same, a scattered index replaced by its source */
+    const char *not_affine; /* the term that cells ignores; NULL: none */
 } place;
 
 typedef enum region_kind {
@@ -72,16 +78,19 @@ typedef enum region_kind {
     REGION_MAYBE     /* children exclude one another; which one runs is not known */
 } region_kind;
 
-typedef struct summary { int_set *set; bool done; } summary;
+typedef struct summary {
+    int_set *set;
+    bool done;
+} summary;
 enum {
     SUMMARY_MAY_READ,
     SUMMARY_MAY_WRITE,
     SUMMARY_MUST_WRITE,
     SUMMARY_MAY_CONSUME,
     SUMMARY_MUST_CONSUME,
-    SUMMARY_SOURCE_READ,  /* MAY, a scattered index replaced by its source */
+    SUMMARY_SOURCE_READ, /* MAY, a scattered index replaced by its source */
     SUMMARY_SOURCE_WRITE,
-    SUMMARY_PLAIN_READ,   /* MAY, without the asynchronous, atomic and collective ones */
+    SUMMARY_PLAIN_READ, /* MAY, without the asynchronous, atomic and collective ones */
     SUMMARY_PLAIN_WRITE,
     SUMMARY_KINDS
 };
@@ -89,13 +98,13 @@ enum {
 struct region {
     region_kind kind;
     region *parent;
-    int index;              /* among the parent's children */
-    scope *scope;           /* LOOP, VALUE: the inner one, with the own dimension; STEP, SEQUENCE: where they stand */
-    int depth;              /* dimensions outside */
-    bool tasks;             /* LOOP over a task id */
-    bool threads;           /* LOOP over an id below the task */
-    bool trips;             /* SEQUENCE: the body of `tasks`, run for one task after another by one block */
-    bool syncs;             /* holds a barrier, a fence, a wait or the like */
+    int index;    /* among the parent's children */
+    scope *scope; /* LOOP, VALUE: the inner one, with the own dimension; STEP, SEQUENCE: where they stand */
+    int depth;    /* dimensions outside */
+    bool tasks;   /* LOOP over a task id */
+    bool threads; /* LOOP over an id below the task */
+    bool trips;   /* SEQUENCE: the body of `tasks`, run for one task after another by one block */
+    bool syncs;   /* holds a barrier, a fence, a wait or the like */
     kernel_stmt *stmt;
     VEC(region *) children;
     VEC(place *) places;    /* STEP */
@@ -104,59 +113,73 @@ struct region {
 };
 
 /* The last answer of array_inexact. */
-typedef struct inexactness { unsigned uses; const char *why; } inexactness;
+typedef struct inexactness {
+    unsigned uses;
+    const char *why;
+} inexactness;
 
-typedef struct let_place { kernel_stmt *let; scope *scope; } let_place;
+typedef struct let_place {
+    kernel_stmt *let;
+    scope *scope;
+} let_place;
 /* A statement that orders, or that several threads must reach together. */
-typedef struct meeting { kernel_stmt *stmt; scope *scope; region *region; } meeting;
+typedef struct meeting {
+    kernel_stmt *stmt;
+    scope *scope;
+    region *region;
+} meeting;
 /* A subgroup's operation inside a value: all lanes reach it together. */
-typedef struct exchange { const kernel_value *value; kernel_stmt *stmt; scope *scope; } exchange;
+typedef struct exchange {
+    const kernel_value *value;
+    kernel_stmt *stmt;
+    scope *scope;
+} exchange;
 
 typedef struct model {
     arena *arena;
     sets *sets;
-    const kernel_ir *kernel;    /* the kernel with arrays added for fragments and for the bytes behind views */
+    const kernel_ir *kernel; /* the kernel with arrays added for fragments and for the bytes behind views */
     const target_limits *limits;
-    cond *launch;               /* what the plan guarantees: predicate and checks; NULL: nothing */
+    cond *launch;                /* what the plan guarantees: predicate and checks; NULL: nothing */
     VEC(index_var *) parameters; /* symbols, then integer scalars */
-    index_var **known;          /* by variable id: the variable itself (a table entry is valid only for it) */
-    index_expr **definition;    /* by variable id: an integer let that is an expression */
-    int *position;              /* by variable id: its dimension, or -1 */
-    kernel_stmt **loop;         /* by variable id: its FOR */
-    scope **scope_of;           /* by variable id: the scope that adds it as a dimension */
+    index_var **known;           /* by variable id: the variable itself (a table entry is valid only for it) */
+    index_expr **definition;     /* by variable id: an integer let that is an expression */
+    int *position;               /* by variable id: its dimension, or -1 */
+    kernel_stmt **loop;          /* by variable id: its FOR */
+    scope **scope_of;            /* by variable id: the scope that adds it as a dimension */
     struct interval **intervals; /* by variable id; NULL: not asked for yet (interval.h) */
-    bool *wanted;               /* by variable id: an integer let that index expressions use */
+    bool *wanted;                /* by variable id: an integer let that index expressions use */
     region *root;
     int task_dims;
-    int thread_dims;            /* ids below the task: dimensions task_dims .. task_dims + thread_dims - 1 */
+    int thread_dims;                   /* ids below the task: dimensions task_dims .. task_dims + thread_dims - 1 */
     int instance_dims[LEVEL_LANE + 1]; /* by level: how many of them tell its instances apart */
-    int64_t *thread_extents;    /* [thread_dims] */
+    int64_t *thread_extents;           /* [thread_dims] */
     bool persistent;
-    int var_room;               /* length of the tables by variable id */
+    int var_room; /* length of the tables by variable id */
     bool roles;
-    scope *inside_tasks;        /* PERSISTENT: the scope of `tasks`, whose first dimensions are task ids; outside: a block's number */
-    kernel_array **object_of;   /* by array id: the bytes behind views; NULL: the array is its own */
+    scope *inside_tasks; /* PERSISTENT: the scope of `tasks`, whose first dimensions are task ids; outside: a block's number */
+    kernel_array **object_of;      /* by array id: the bytes behind views; NULL: the array is its own */
     kernel_array **fragment_array; /* by fragment id: the lanes' shares, as a register array [count, elements] */
-    index_var **trip_of;        /* by variable id of a loop whose trips, not values, are the same in all threads: the trip */
-    VEC(meeting) meetings;      /* in program order */
+    index_var **trip_of;           /* by variable id of a loop whose trips, not values, are the same in all threads: the trip */
+    VEC(meeting) meetings;         /* in program order */
     VEC(exchange) exchanges;
-    VEC(scope *) breaks;        /* where each `break` stands */
-    struct ring_list *rings;    /* ring.c */
+    VEC(scope *) breaks;     /* where each `break` stands */
+    struct ring_list *rings; /* ring.c */
     const char *rings_why;
-    const char *flight_why;     /* why the end of some copy is not known; NULL: all are */
+    const char *flight_why;           /* why the end of some copy is not known; NULL: all are */
     VEC(struct known_order *) orders; /* answers kept: by the places' regions, the space and the question */
-    VEC(place *) places;        /* all, in program order */
+    VEC(place *) places;              /* all, in program order */
     VEC(let_place) lets;
     VEC(scope *) scopes;
-    const char *beyond;         /* what of this kernel is not judged yet; NULL: all is */
+    const char *beyond; /* what of this kernel is not judged yet; NULL: all is */
     source_span beyond_span;
-    inexactness *inexact;       /* by array id */
-    int *visiting;              /* by array id, while stored values are collected: how deep its collection stands, from 1 */
+    inexactness *inexact; /* by array id */
+    int *visiting;        /* by array id, while stored values are collected: how deep its collection stands, from 1 */
     int visiting_depth;
-    int met_visiting;           /* the outermost collection in progress that was met again; INT_MAX: none */
-    int arithmetic;             /* nesting of arithmetic around a value being collected */
-    int steps;                  /* of the expression being translated: definitions can make a short text long */
-    const char *why;            /* the term that last could not be expressed */
+    int met_visiting; /* the outermost collection in progress that was met again; INT_MAX: none */
+    int arithmetic;   /* nesting of arithmetic around a value being collected */
+    int steps;        /* of the expression being translated: definitions can make a short text long */
+    const char *why;  /* the term that last could not be expressed */
 } model;
 
 /* ---- model.c ---- */
@@ -183,10 +206,10 @@ const char *place_imprecise(model *m, place *p, bool data_counts);
 /* The cells that must be written or consumed, over [cells]; NULL when not affine (m->why). */
 int_set *promised_cells(model *m, const kernel_array *a);
 int_set *array_box(model *m, const kernel_array *a, int dims); /* over [dims, cells] */
-int_set *parameter_limit(model *m, int dims); /* parameters at most largest_extent, scalars within 32 bits */
+int_set *parameter_limit(model *m, int dims);                  /* parameters at most largest_extent, scalars within 32 bits */
 
 /* ---- affine.c ---- */
-typedef struct affine affine; /* nested min and max over linear expressions */
+typedef struct affine affine;                               /* nested min and max over linear expressions */
 affine *affine_of(model *m, int dims, const index_expr *x); /* NULL and m->why when it is not affine */
 affine *affine_dim(model *m, int dims, int position);
 affine *affine_constant(model *m, int dims, int64_t value);
@@ -211,9 +234,9 @@ int_set *summary_of(model *m, region *r, const kernel_array *a, int kind);
 /* Two accesses of one cell: the set over [prefix, (x, x' of the loop,) cell]. */
 typedef struct conflict {
     int_set *set;
-    region *where;          /* LOOP: two trips x < x'; SEQUENCE: two children */
-    int first, second;      /* SEQUENCE: the children */
-    bool first_later;       /* LOOP over tasks: the pair is (first use at x', second use at x) */
+    region *where;     /* LOOP: two trips x < x'; SEQUENCE: two children */
+    int first, second; /* SEQUENCE: the children */
+    bool first_later;  /* LOOP over tasks: the pair is (first use at x', second use at x) */
 } conflict;
 typedef enum conflict_scope { CONFLICT_TASKS, CONFLICT_WITHIN_TASK, CONFLICT_WITHIN_THREAD } conflict_scope;
 /* Looks for a cell that is touched by `first` and later by `second` (SUMMARY_MAY_*). TRI_NO: none, TRI_YES: *out says where. */
@@ -226,20 +249,39 @@ const char *array_unsure(model *m, const kernel_array *a, unsigned uses);
 
 /* ---- threads.c: what orders two threads ---- */
 /* A place in the program: a step, or the children first..last of a sequence taken together. */
-typedef struct position { scope *scope; region *region; int last; } position;
+typedef struct position {
+    scope *scope;
+    region *region;
+    int last;
+} position;
 /* The space of two positions: [task ids of a, (of b,) thread ids of a, of b, further dimensions of a, of b]. Task ids are shared but in a
  * persistent kernel. */
-typedef struct pair_space { position a, b; int tasks_b, threads_a, threads_b, rest_a, rest_b, dims; } pair_space;
+typedef struct pair_space {
+    position a, b;
+    int tasks_b, threads_a, threads_b, rest_a, rest_b, dims;
+} pair_space;
 pair_space pair_of(const model *m, position a, position b);
-int_set *pair_first(model *m, const pair_space *s, int_set *x, int more);  /* x over [dimensions of a, more..]; the more at the end */
+int_set *pair_first(model *m, const pair_space *s, int_set *x,
+                    int more); /* x over [dimensions of a, more..]; the more at the end */
 int_set *pair_second(model *m, const pair_space *s, int_set *x, int more);
 int_set *pair_equal(model *m, const pair_space *s, int_set *x, int first, int second); /* two dimensions are equal */
 int_set *pair_same_thread(model *m, const pair_space *s, int_set *x, int levels); /* equal in the first `levels` thread ids */
 int_set *pair_same_block(model *m, const pair_space *s, int_set *x);
 /* Answers about two places, kept. `what` is the question; `of` more that it is about. */
-typedef enum order_question { ORDER_BARRIERS, ORDER_CHAINS, ORDER_ALL, ORDER_RINGS, ORDER_ENDED, ORDER_COVERED, ORDER_ARRIVED, ORDER_WAITED } order_question;
-bool order_known(const model *m, const region *a, const region *b, const void *of, memory_space space, order_question what, int_set **set);
-int_set *order_keep(model *m, const region *a, const region *b, const void *of, memory_space space, order_question what, int_set *set);
+typedef enum order_question {
+    ORDER_BARRIERS,
+    ORDER_CHAINS,
+    ORDER_ALL,
+    ORDER_RINGS,
+    ORDER_ENDED,
+    ORDER_COVERED,
+    ORDER_ARRIVED,
+    ORDER_WAITED
+} order_question;
+bool order_known(const model *m, const region *a, const region *b, const void *of, memory_space space, order_question what,
+                 int_set **set);
+int_set *order_keep(model *m, const region *a, const region *b, const void *of, memory_space space, order_question what,
+                    int_set *set);
 /* Where a stands before b in the order of the program, which all threads share. */
 int_set *pair_before(model *m, const pair_space *s);
 /* Where what a does to this space happens before what b does to it, a and b in different threads, by barriers. */
@@ -248,12 +290,17 @@ int_set *pair_ordered(model *m, const pair_space *s, memory_space space);
 bool scope_is_sure(model *m, scope *s);
 /* More than one barrier, some of them of some threads only: order may come from several, one after another. */
 bool barriers_are_partial(const model *m);
-int_set *pair_chained(model *m, const pair_space *s, memory_space space, bool *exact); /* by two; *exact false: more might order more */
+int_set *pair_chained(model *m, const pair_space *s, memory_space space,
+                      bool *exact); /* by two; *exact false: more might order more */
 /* The same, in one thread or two, by everything that orders. */
 int_set *pair_happens_before(model *m, const pair_space *s, memory_space space);
 
 /* ---- count.c ---- */
-typedef struct counted { kernel_stmt_kind kind; bool matrix; const char *name; } counted; /* COMMIT, or MBARRIER_ARRIVE of this name */
+typedef struct counted {
+    kernel_stmt_kind kind;
+    bool matrix;
+    const char *name;
+} counted; /* COMMIT, or MBARRIER_ARRIVE of this name */
 bool counted_is(const counted *c, const kernel_stmt *s);
 /* How many of them a thread has run since `base`, a region around, when it comes to `at`. NULL: not known as an expression. */
 index_expr *count_before(model *m, const region *at, const region *base, const counted *c);
@@ -314,16 +361,17 @@ typedef struct prover {
     proof *proof;
     diag_list *diags;
     const char *property, *code;
-    diag *last;              /* of the last item; NULL: proved */
+    diag *last; /* of the last item; NULL: proved */
     double item_start;
-    cond *launch;            /* what the plan guarantees for this kernel */
+    cond *launch;                    /* what the plan guarantees for this kernel */
     void (*judge)(struct prover *p); /* the property being judged */
-    bool small;              /* a launch of small constants is being tried */
+    bool small;                      /* a launch of small constants is being tried */
 } prover;
 void prover_start(prover *p);
 double prover_clock(void); /* milliseconds */
 void prover_proved(prover *p, const char *subject, source_span span);
-void prover_refuted(prover *p, const char *subject, source_span span, const char *witness, const char *explanation, const char *mend);
+void prover_refuted(prover *p, const char *subject, source_span span, const char *witness, const char *explanation,
+                    const char *mend);
 void prover_unknown(prover *p, const char *subject, source_span span, const char *witness, const char *explanation);
 /* Unknown because a question failed: too many steps, or a term that is not affine. */
 void prover_gave_up(prover *p, const char *subject, source_span span);

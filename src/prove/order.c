@@ -15,8 +15,7 @@ typedef struct gathering {
 } gathering;
 
 /* Data that decides whether a thread gets there. NULL: none. */
-static const char *decided_by_data(const gathering *g)
-{
+static const char *decided_by_data(const gathering *g) {
     model *m = g->m;
     domain_of(m, g->at);
     for (const scope *s = g->at; s; s = s->parent) {
@@ -37,9 +36,11 @@ static const char *decided_by_data(const gathering *g)
                 gathering b = *g;
                 for (const scope *x = m->breaks.at[i]; x != s; x = x->parent) {
                     if (x->kind == SCOPE_DATA_GUARD && !uniform_value(m, x->stmt->value, b.level))
-                        return model_text(m, "a `break` whose condition, at line %d, may differ between threads", x->stmt->span.line);
+                        return model_text(m, "a `break` whose condition, at line %d, may differ between threads",
+                                          x->stmt->span.line);
                     if (x->kind == SCOPE_GUARD && !uniform_condition(m, x->guard, b.level))
-                        return model_text(m, "a `break` whose condition, at line %d, may differ between threads", x->stmt->span.line);
+                        return model_text(m, "a `break` whose condition, at line %d, may differ between threads",
+                                          x->stmt->span.line);
                 }
             }
     }
@@ -47,8 +48,7 @@ static const char *decided_by_data(const gathering *g)
 }
 
 /* Dimensions after the ids that are values of a thread's own. */
-static int_set *spread_out(const gathering *g, int_set *x, int_set **rest)
-{
+static int_set *spread_out(const gathering *g, int_set *x, int_set **rest) {
     model *m = g->m;
     sets *z = m->sets;
     int first = m->task_dims + m->instance_dims[g->level], count = m->thread_dims - m->instance_dims[g->level];
@@ -68,8 +68,7 @@ static int_set *spread_out(const gathering *g, int_set *x, int_set **rest)
 }
 
 /* All threads that are to take part: ids within their extents. */
-static int_set *expected(const gathering *g, int dims)
-{
+static int_set *expected(const gathering *g, int dims) {
     model *m = g->m;
     sets *z = m->sets;
     int_set *x = g->participants ? affine_condition(m, dims, g->participants, false) : sets_universe(z, dims);
@@ -81,8 +80,7 @@ static int_set *expected(const gathering *g, int dims)
     return x;
 }
 
-static bool judge_one(gathering *g)
-{
+static bool judge_one(gathering *g) {
     model *m = g->m;
     prover *p = g->p;
     sets *z = m->sets;
@@ -116,12 +114,12 @@ static bool judge_one(gathering *g)
     else
         prover_refuted(p, g->what, g->span, w.text,
                        why ? model_text(m, "%s is reached by %s", g->what, why)
-                           : model_text(m, "%s is not reached by this thread, but by another", g->what), NULL);
+                           : model_text(m, "%s is not reached by this thread, but by another", g->what),
+                       NULL);
     return false;
 }
 
-void judge_order(prover *p)
-{
+void judge_order(prover *p) {
     model *m = p->m;
     prover_start(p);
     if (prover_beyond(p) || !m->thread_dims)
@@ -129,7 +127,8 @@ void judge_order(prover *p)
     bool fine = true;
     for (int i = 0; i < m->meetings.count; i++) {
         const meeting *t = &m->meetings.at[i];
-        gathering g = {p, m, kernel_stmt_names[t->stmt->kind], LEVEL_BLOCK, t->stmt->participants, t->scope, t->stmt->span, t->stmt};
+        gathering g = {p,      m, kernel_stmt_names[t->stmt->kind], LEVEL_BLOCK, t->stmt->participants, t->scope, t->stmt->span,
+                       t->stmt};
         g.what = model_text(m, "`%s`", g.what);
         if (t->stmt->kind == KSTMT_BARRIER)
             g.level = t->stmt->scope;
@@ -138,15 +137,16 @@ void judge_order(prover *p)
         else if (t->stmt->kind != KSTMT_MBARRIER_ARRIVE)
             continue;
         if (g.level >= LEVEL_WARPGROUP && t->stmt->kind != KSTMT_BARRIER && !uniform_operands(m, t->stmt, g.level)) {
-            prover_unknown(p, g.what, g.span, NULL, model_text(m, "that the lanes of a holder give %s the same operands", g.what));
+            prover_unknown(p, g.what, g.span, NULL,
+                           model_text(m, "that the lanes of a holder give %s the same operands", g.what));
             fine = false;
         }
         fine = judge_one(&g) && fine;
     }
     for (int i = 0; i < m->exchanges.count; i++) {
         const exchange *e = &m->exchanges.at[i];
-        gathering g = {p, m, model_text(m, "`%s`", kernel_op_table[e->value->op].name), LEVEL_SUBGROUP, NULL, e->scope,
-                       e->value->span.line ? e->value->span : e->stmt->span, e->stmt};
+        gathering g = {p,    m,        model_text(m, "`%s`", kernel_op_table[e->value->op].name), LEVEL_SUBGROUP,
+                       NULL, e->scope, e->value->span.line ? e->value->span : e->stmt->span,      e->stmt};
         if (e->value->op == KERNEL_SUBGROUP_BROADCAST && !uniform_value(m, e->value->operands[1], LEVEL_SUBGROUP)) {
             prover_unknown(p, g.what, g.span, NULL, "that all lanes name the same lane");
             fine = false;

@@ -6,14 +6,15 @@
 typedef struct overflow {
     prover *p;
     model *m;
-    wide low, high;       /* the integer type */
-    bool refuted;         /* an item was made */
+    wide low, high; /* the integer type */
+    bool refuted;   /* an item was made */
 } overflow;
 
-static bool fits(const overflow *o, interval x) { return x.lo >= o->low && x.hi <= o->high; }
+static bool fits(const overflow *o, interval x) {
+    return x.lo >= o->low && x.hi <= o->high;
+}
 
-static const char *text_of(model *m, const index_expr *x)
-{
+static const char *text_of(model *m, const index_expr *x) {
     text_buffer b = {0};
     ix_print(&b, x);
     const char *text = arena_strdup(m->arena, text_get(&b));
@@ -22,15 +23,15 @@ static const char *text_of(model *m, const index_expr *x)
 }
 
 /* The interval was too coarse: the points of the scope where the expression does not fit. */
-static void judge_exactly(overflow *o, scope *s, const index_expr *x, source_span span)
-{
+static void judge_exactly(overflow *o, scope *s, const index_expr *x, source_span span) {
     model *m = o->m;
     sets_question(m->sets);
     m->why = NULL;
     affine *e = affine_of(m, s->depth, x);
     int_set *domain = domain_of(m, s);
     for (int side = 0; side < 2; side++) {
-        affine *end = affine_constant(m, s->depth, side ? (int64_t)o->high : (int64_t)o->low), *one = affine_constant(m, s->depth, -1);
+        affine *end = affine_constant(m, s->depth, side ? (int64_t)o->high : (int64_t)o->low),
+               *one = affine_constant(m, s->depth, -1);
         affine *beyond = e ? affine_add(m, side ? affine_subtract(m, e, end) : affine_subtract(m, end, e), one) : NULL;
         int_set *bad = sets_intersect(m->sets, domain, affine_nonnegative(m, beyond));
         if (!bad) {
@@ -54,8 +55,7 @@ static void judge_exactly(overflow *o, scope *s, const index_expr *x, source_spa
 }
 
 /* Every part of an expression is computed on its way. */
-static void judge_expression(overflow *o, scope *s, const index_expr *x, source_span span, int nesting)
-{
+static void judge_expression(overflow *o, scope *s, const index_expr *x, source_span span, int nesting) {
     if (!x || o->refuted || nesting > 300)
         return;
     if (x->op != IX_CONST && x->op != IX_VAR) {
@@ -66,8 +66,7 @@ static void judge_expression(overflow *o, scope *s, const index_expr *x, source_
         judge_exactly(o, s, x, span);
 }
 
-static void judge_condition(overflow *o, scope *s, const cond *c, source_span span, int nesting)
-{
+static void judge_condition(overflow *o, scope *s, const cond *c, source_span span, int nesting) {
     if (!c || nesting > 300)
         return;
     judge_expression(o, s, c->x, span, 0);
@@ -77,8 +76,7 @@ static void judge_condition(overflow *o, scope *s, const cond *c, source_span sp
 }
 
 /* Integers inside a value: index expressions, and 64-bit arithmetic on them (32-bit arithmetic wraps by definition). */
-static void judge_value(overflow *o, scope *s, const kernel_value *v, int nesting)
-{
+static void judge_value(overflow *o, scope *s, const kernel_value *v, int nesting) {
     if (nesting > 210)
         return;
     for (int i = 0; i < v->operand_count; i++)
@@ -88,14 +86,14 @@ static void judge_value(overflow *o, scope *s, const kernel_value *v, int nestin
     if (v->type == ELEMENT_INDEX && v->operand_count && !o->refuted)
         interval_of_value(o->m, v, &wraps);
     if (wraps) {
-        prover_unknown(o->p, o->p->kernel->name, v->span, NULL, model_text(o->m, "`%s` on integers of unknown size", kernel_op_table[v->op].name));
+        prover_unknown(o->p, o->p->kernel->name, v->span, NULL,
+                       model_text(o->m, "`%s` on integers of unknown size", kernel_op_table[v->op].name));
         o->refuted = true;
     }
 }
 
 /* The expressions that bound a scope. */
-static void judge_scope(overflow *o, scope *s)
-{
+static void judge_scope(overflow *o, scope *s) {
     source_span span = s->stmt ? s->stmt->span : o->p->kernel->span;
     if (s->kind == SCOPE_ID) {
         judge_expression(o, s->parent, s->extent, span, 0);
@@ -111,8 +109,7 @@ static void judge_scope(overflow *o, scope *s)
     }
 }
 
-static void judge_region(overflow *o, region *r)
-{
+static void judge_region(overflow *o, region *r) {
     if (r->kind == REGION_LOOP)
         judge_scope(o, r->scope);
     if (r->kind == REGION_CHOICE)
@@ -137,8 +134,7 @@ static void judge_region(overflow *o, region *r)
 /* ---- offsets ---- */
 
 /* The largest offset an access can have, in cells: sum cell[d] * (product of the later extents), symbols fixed where `fixed`. */
-static int_set *beyond_type(overflow *o, const kernel_array *a, int_set *cells, const int64_t *fixed)
-{
+static int_set *beyond_type(overflow *o, const kernel_array *a, int_set *cells, const int64_t *fixed) {
     model *m = o->m;
     index_expr *stride = ix_const(m->arena, 1);
     affine *offset = affine_constant(m, a->rank, 0);
@@ -158,14 +154,14 @@ static int_set *beyond_type(overflow *o, const kernel_array *a, int_set *cells, 
                 extent = ix_substitute(m->arena, extent, m->parameters.at[i], ix_const(m->arena, fixed[i]));
         stride = ix_mul(m->arena, stride, extent);
     }
-    affine *gap = affine_add(m, affine_subtract(m, offset, affine_constant(m, a->rank, (int64_t)o->high)), affine_constant(m, a->rank, -1));
+    affine *gap =
+        affine_add(m, affine_subtract(m, offset, affine_constant(m, a->rank, (int64_t)o->high)), affine_constant(m, a->rank, -1));
     int_set *bad = sets_intersect(m->sets, cells, affine_nonnegative(m, gap));
     return sets_intersect(m->sets, bad, parameter_limit(m, a->rank));
 }
 
 /* Extents of inner dimensions multiply: they are fixed at the largest value first, then at the least that still breaks. */
-static void judge_products(overflow *o, const kernel_array *a, int_set *cells)
-{
+static void judge_products(overflow *o, const kernel_array *a, int_set *cells) {
     model *m = o->m;
     int n = m->parameters.count;
     int64_t *fixed = NEW_ARRAY(m->arena, int64_t, n + 1);
@@ -203,12 +199,13 @@ static void judge_products(overflow *o, const kernel_array *a, int_set *cells)
     }
     witness least = witness_of(m, beyond_type(o, a, cells, fixed), NULL, 0);
     w = least.verdict == VERDICT_REFUTED ? least : w;
-    prover_refuted(o->p, a->name, a->span, w.text,
-                   model_text(m, "the offset of %s does not fit a %d-bit integer", witness_cell(m, a, w.dims), o->p->limits->index_bits), NULL);
+    prover_refuted(
+        o->p, a->name, a->span, w.text,
+        model_text(m, "the offset of %s does not fit a %d-bit integer", witness_cell(m, a, w.dims), o->p->limits->index_bits),
+        NULL);
 }
 
-static void judge_offsets(overflow *o, const kernel_array *a)
-{
+static void judge_offsets(overflow *o, const kernel_array *a) {
     model *m = o->m;
     bool global = a->space == SPACE_GLOBAL;
     int64_t cells = kernel_array_cells(a);
@@ -217,7 +214,9 @@ static void judge_offsets(overflow *o, const kernel_array *a)
         bool too_large = cells > INT64_MAX / 64 || (wide)cells * a->lanes > o->high;
         o->refuted = o->refuted || too_large;
         if (too_large)
-            prover_refuted(o->p, a->name, a->span, NULL, model_text(m, "the size of `%s` does not fit a %d-bit integer", a->name, o->p->limits->index_bits), NULL);
+            prover_refuted(o->p, a->name, a->span, NULL,
+                           model_text(m, "the size of `%s` does not fit a %d-bit integer", a->name, o->p->limits->index_bits),
+                           NULL);
         return;
     }
     /* An array that exists has fewer than 2^62 bytes (a launch check), and accesses are in bounds: 63 bits are enough. */
@@ -238,15 +237,15 @@ static void judge_offsets(overflow *o, const kernel_array *a)
     for (int i = 0; i < m->places.count && !why; i++)
         why = m->places.at[i]->array == a ? place_imprecise(m, m->places.at[i], true) : NULL;
     sets_question(m->sets);
-    int_set *touched = sets_union(m->sets, summary_of(m, m->root, a, SUMMARY_MAY_READ), summary_of(m, m->root, a, SUMMARY_MAY_WRITE));
+    int_set *touched =
+        sets_union(m->sets, summary_of(m, m->root, a, SUMMARY_MAY_READ), summary_of(m, m->root, a, SUMMARY_MAY_WRITE));
     if (why)
         prover_unknown(o->p, a->name, a->span, NULL, why);
     else
         judge_products(o, a, touched);
 }
 
-void judge_overflow(prover *p)
-{
+void judge_overflow(prover *p) {
     model *m = p->m;
     int bits = p->limits->index_bits;
     if (prover_beyond(p))
@@ -256,7 +255,8 @@ void judge_overflow(prover *p)
     o.low = -o.high - 1;
     for (int i = 0; i < p->kernel->arrays.count; i++)
         for (int d = 0; d < p->kernel->arrays.at[i]->rank; d++)
-            judge_expression(&o, m->scopes.at[0], p->kernel->arrays.at[i]->space == SPACE_GHOST ? NULL : p->kernel->arrays.at[i]->dims[d],
+            judge_expression(&o, m->scopes.at[0],
+                             p->kernel->arrays.at[i]->space == SPACE_GHOST ? NULL : p->kernel->arrays.at[i]->dims[d],
                              p->kernel->arrays.at[i]->span, 0);
     judge_region(&o, m->root);
     for (int i = 0; i < m->meetings.count; i++) {
@@ -267,7 +267,8 @@ void judge_overflow(prover *p)
         if (m->breaks.at[i]->kind == SCOPE_GUARD && m->breaks.at[i]->parent)
             judge_condition(&o, m->breaks.at[i]->parent, m->breaks.at[i]->guard, p->kernel->span, 0);
     for (int i = 0; i < p->kernel->arrays.count; i++)
-        if (p->kernel->arrays.at[i]->space != SPACE_GHOST && model_touched(m, p->kernel->arrays.at[i], ACCESS_READ | ACCESS_WRITE))
+        if (p->kernel->arrays.at[i]->space != SPACE_GHOST &&
+            model_touched(m, p->kernel->arrays.at[i], ACCESS_READ | ACCESS_WRITE))
             judge_offsets(&o, p->kernel->arrays.at[i]);
     if (!o.refuted)
         prover_proved(p, p->kernel->name, p->kernel->span);

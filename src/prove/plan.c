@@ -3,8 +3,7 @@
 #include "prove/model.h"
 #include <string.h>
 
-static const char *index_text(model *m, const index_expr *x)
-{
+static const char *index_text(model *m, const index_expr *x) {
     text_buffer b = {0};
     if (x)
         ix_print(&b, x);
@@ -13,8 +12,7 @@ static const char *index_text(model *m, const index_expr *x)
     return text;
 }
 
-static const char *condition_text(model *m, const cond *c)
-{
+static const char *condition_text(model *m, const cond *c) {
     text_buffer b = {0};
     cond_print(&b, c);
     const char *text = arena_strdup(m->arena, text_get(&b));
@@ -22,20 +20,19 @@ static const char *condition_text(model *m, const cond *c)
     return text;
 }
 
-static int_set *within_bounds(model *m, int_set *all, const index_var *v)
-{
+static int_set *within_bounds(model *m, int_set *all, const index_var *v) {
     for (int side = 0; side < 2; side++) {
         index_expr *bound = side ? v->hi : v->lo;
         affine *b = bound ? affine_of(m, 0, bound) : NULL, *own = b ? affine_of(m, 0, ix_var(m->arena, (index_var *)v)) : NULL;
         if (own)
-            all = sets_intersect(m->sets, all, affine_nonnegative(m, side ? affine_subtract(m, b, own) : affine_subtract(m, own, b)));
+            all = sets_intersect(m->sets, all,
+                                 affine_nonnegative(m, side ? affine_subtract(m, b, own) : affine_subtract(m, own, b)));
     }
     return all;
 }
 
 /* The parameters of launches that pass the checks: symbols at least 0, scalars in ranges that are checked or their type's, every `where`. */
-static int_set *checked_launches(prover *p)
-{
+static int_set *checked_launches(prover *p) {
     model *m = p->m;
     sets *z = m->sets;
     int_set *all = parameter_limit(m, 0);
@@ -57,16 +54,14 @@ static int_set *checked_launches(prover *p)
     return all;
 }
 
-static int_set *variant_set(prover *p, int v, bool negated)
-{
+static int_set *variant_set(prover *p, int v, bool negated) {
     const cond *c = p->plan->variants.at[v].predicate;
     if (!c)
         return negated ? sets_empty(p->m->sets, 0) : sets_universe(p->m->sets, 0);
     return affine_condition(p->m, 0, c, negated);
 }
 
-static bool judge_empty(prover *p, int_set *x, const char *subject, const char *explanation)
-{
+static bool judge_empty(prover *p, int_set *x, const char *subject, const char *explanation) {
     witness w = witness_of(p->m, x, NULL, 0);
     if (w.verdict == VERDICT_REFUTED)
         prover_refuted(p, subject, p->kernel->span, w.text, explanation, NULL);
@@ -75,8 +70,7 @@ static bool judge_empty(prover *p, int_set *x, const char *subject, const char *
     return w.verdict == VERDICT_PROVED;
 }
 
-static void judge_variants(prover *p, int_set *launches)
-{
+static void judge_variants(prover *p, int_set *launches) {
     model *m = p->m;
     int_set *none = launches;
     prover_start(p);
@@ -85,7 +79,8 @@ static void judge_variants(prover *p, int_set *launches)
     for (int i = 0; i < p->plan->variants.count; i++) {
         none = sets_intersect(m->sets, none, variant_set(p, i, true));
         for (int j = 0; j < i; j++) {
-            int_set *both = sets_intersect(m->sets, launches, sets_intersect(m->sets, variant_set(p, i, false), variant_set(p, j, false)));
+            int_set *both =
+                sets_intersect(m->sets, launches, sets_intersect(m->sets, variant_set(p, i, false), variant_set(p, j, false)));
             if (!judge_empty(p, both, p->plan->name, model_text(m, "variants %d and %d both hold", j, i)))
                 return;
         }
@@ -95,8 +90,7 @@ static void judge_variants(prover *p, int_set *launches)
 }
 
 /* What a kernel assumes follows from the checks and the predicate. */
-static bool judge_assumption(prover *p, int variant, int_set *launches, const cond *c)
-{
+static bool judge_assumption(prover *p, int variant, int_set *launches, const cond *c) {
     sets_question(p->m->sets);
     p->m->why = NULL;
     int_set *broken = sets_intersect(p->m->sets, launches, variant_set(p, variant, false));
@@ -111,25 +105,25 @@ static bool judge_assumption(prover *p, int variant, int_set *launches, const co
                        model_text(p->m, "the kernel assumes `%s`, which no launch check guarantees", condition_text(p->m, c)));
 }
 
-static const launch_check *find_check(prover *p, check_kind kind, const char *name)
-{
+static const launch_check *find_check(prover *p, check_kind kind, const char *name) {
     for (int i = 0; i < p->plan->checks.count; i++) {
         const launch_check *c = &p->plan->checks.at[i];
-        const char *of = c->kind != kind ? NULL : kind == CHECK_SCALAR_RANGE ? c->scalar->name : kind == CHECK_WHERE ? NULL : c->array->name;
+        const char *of = c->kind != kind              ? NULL
+                         : kind == CHECK_SCALAR_RANGE ? c->scalar->name
+                         : kind == CHECK_WHERE        ? NULL
+                                                      : c->array->name;
         if (of && !strcmp(of, name))
             return c;
     }
     return NULL;
 }
 
-static bool missing(prover *p, const char *subject, source_span span, const char *what)
-{
+static bool missing(prover *p, const char *subject, source_span span, const char *what) {
     prover_refuted(p, subject, span, NULL, model_text(p->m, "no launch check guarantees %s", what), NULL);
     return false;
 }
 
-static bool judge_array(prover *p, const kernel_array *a)
-{
+static bool judge_array(prover *p, const kernel_array *a) {
     model *m = p->m;
     if (a->space != SPACE_GLOBAL)
         return true;
@@ -146,19 +140,20 @@ static bool judge_array(prover *p, const kernel_array *a)
     return true;
 }
 
-static bool judge_scalar(prover *p, const kernel_scalar *s)
-{
+static bool judge_scalar(prover *p, const kernel_scalar *s) {
     if (!s->var || (!s->var->lo && !s->var->hi) || kernel_scalar_is_whole_type(s))
         return true;
     const launch_check *c = find_check(p, CHECK_SCALAR_RANGE, s->name);
     const index_var *v = c ? c->scalar->var : NULL;
-    if (v && !strcmp(index_text(p->m, v->lo), index_text(p->m, s->var->lo)) && !strcmp(index_text(p->m, v->hi), index_text(p->m, s->var->hi)))
+    if (v && !strcmp(index_text(p->m, v->lo), index_text(p->m, s->var->lo)) &&
+        !strcmp(index_text(p->m, v->hi), index_text(p->m, s->var->hi)))
         return true;
-    return missing(p, s->name, p->kernel->span, model_text(p->m, "that `%s` is in %s..%s", s->name, index_text(p->m, s->var->lo), index_text(p->m, s->var->hi)));
+    return missing(
+        p, s->name, p->kernel->span,
+        model_text(p->m, "that `%s` is in %s..%s", s->name, index_text(p->m, s->var->lo), index_text(p->m, s->var->hi)));
 }
 
-static bool judge_symbol(prover *p, int variant, int_set *launches, index_var *v)
-{
+static bool judge_symbol(prover *p, int variant, int_set *launches, index_var *v) {
     arena *a = p->arena;
     cond *c = NULL;
     if (v->lo)
@@ -169,8 +164,7 @@ static bool judge_symbol(prover *p, int variant, int_set *launches, index_var *v
 }
 
 /* The arguments of a variant: symbols, scalars and global arrays, in order. */
-static const char *signature(model *m, const kernel_ir *k)
-{
+static const char *signature(model *m, const kernel_ir *k) {
     text_buffer b = {0};
     for (int i = 0; i < k->symbols.count; i++)
         text_add(&b, "%s,", k->symbols.at[i]->name);
@@ -190,8 +184,7 @@ static const char *signature(model *m, const kernel_ir *k)
     return text;
 }
 
-static void judge_variant(prover *p, int v, int_set *launches)
-{
+static void judge_variant(prover *p, int v, int_set *launches) {
     const kernel_ir *k = p->plan->variants.at[v].kernel;
     bool fine = true;
     prover_start(p);
@@ -212,14 +205,14 @@ static void judge_variant(prover *p, int v, int_set *launches)
         prover_proved(p, k->name, k->span);
 }
 
-void judge_plan(prover *p)
-{
+void judge_plan(prover *p) {
     bool more = p->plan->workspaces.count > 0;
     for (int i = 0; i < p->plan->variants.count; i++)
         more = more || p->plan->variants.at[i].before.count > 0;
     prover_start(p);
     if (more)
-        prover_unknown(p, p->plan->name, p->kernel->span, NULL, "workspaces and kernels before the main one, which are not judged yet");
+        prover_unknown(p, p->plan->name, p->kernel->span, NULL,
+                       "workspaces and kernels before the main one, which are not judged yet");
     int_set *launches = checked_launches(p);
     judge_variants(p, launches);
     for (int i = 0; i < p->plan->variants.count; i++)

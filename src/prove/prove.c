@@ -10,7 +10,9 @@ struct proved_plan {
     const launch_plan *plan;
 };
 
-const launch_plan *proved_plan_get(const proved_plan *p) { return p->plan; }
+const launch_plan *proved_plan_get(const proved_plan *p) {
+    return p->plan;
+}
 
 const char *const verdict_names[] = {"proved", "refuted", "not proved"};
 
@@ -36,17 +38,17 @@ static const struct {
 /* ---- items ---- */
 
 /* Processor time of this thread: what else the machine does leaves it alone. */
-double prover_clock(void)
-{
+double prover_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-void prover_start(prover *p) { p->item_start = prover_clock(); }
+void prover_start(prover *p) {
+    p->item_start = prover_clock();
+}
 
-static void add_item(prover *p, verdict v, const char *subject, source_span span, const char *witness, const char *explanation)
-{
+static void add_item(prover *p, verdict v, const char *subject, source_span span, const char *witness, const char *explanation) {
     double now = prover_clock();
     proof_item item = {p->property, subject, v, span, explanation, witness && *witness ? witness : NULL, now - p->item_start};
     VEC_PUSH(p->arena, p->proof->items, item);
@@ -60,10 +62,12 @@ static void add_item(prover *p, verdict v, const char *subject, source_span span
         p->proof->unknown++;
 }
 
-void prover_proved(prover *p, const char *subject, source_span span) { add_item(p, VERDICT_PROVED, subject, span, NULL, NULL); }
+void prover_proved(prover *p, const char *subject, source_span span) {
+    add_item(p, VERDICT_PROVED, subject, span, NULL, NULL);
+}
 
-void prover_refuted(prover *p, const char *subject, source_span span, const char *witness, const char *explanation, const char *mend)
-{
+void prover_refuted(prover *p, const char *subject, source_span span, const char *witness, const char *explanation,
+                    const char *mend) {
     if (!span.line)
         span = p->kernel ? p->kernel->span : span;
     add_item(p, VERDICT_REFUTED, subject, span, witness, explanation);
@@ -73,8 +77,7 @@ void prover_refuted(prover *p, const char *subject, source_span span, const char
         diag_caret(p->diags, p->last, "%s", mend);
 }
 
-void prover_unknown(prover *p, const char *subject, source_span span, const char *witness, const char *explanation)
-{
+void prover_unknown(prover *p, const char *subject, source_span span, const char *witness, const char *explanation) {
     if (!span.line)
         span = p->kernel ? p->kernel->span : span;
     add_item(p, VERDICT_UNKNOWN, subject, span, witness, explanation);
@@ -85,8 +88,7 @@ void prover_unknown(prover *p, const char *subject, source_span span, const char
 
 /* A question was too large for all launches at once: small launches, one by one, may still refute it. Parameters count up from 0,
  * the first one slowest, so that the witness stays small. */
-static bool refuted_when_small(prover *p, const char *subject)
-{
+static bool refuted_when_small(prover *p, const char *subject) {
     enum { LONGEST_MILLISECONDS = 1500, MOST_TRIALS = 150 };
     int n = p->m->parameters.count, largest = n < 3 ? 8 : n < 4 ? 3 : 2;
     double start = prover_clock();
@@ -94,12 +96,20 @@ static bool refuted_when_small(prover *p, const char *subject)
     for (int trial = 0; trial < MOST_TRIALS && prover_clock() - start < LONGEST_MILLISECONDS; trial++) {
         cond *c = p->launch;
         for (int i = 0; i < n; i++)
-            c = cond_and(p->arena, c, cond_compare(p->arena, COND_EQ, ix_var(p->arena, p->m->parameters.at[i]), ix_const(p->arena, at[i])));
+            c = cond_and(p->arena, c,
+                         cond_compare(p->arena, COND_EQ, ix_var(p->arena, p->m->parameters.at[i]), ix_const(p->arena, at[i])));
         diag_list diags;
         proof result = {0};
         diag_init(&diags, p->arena);
-        prover small = {.arena = p->arena, .limits = p->limits, .proof = &result, .diags = &diags, .kernel = p->kernel, .small = true,
-                        .property = p->property, .code = p->code, .judge = p->judge};
+        prover small = {.arena = p->arena,
+                        .limits = p->limits,
+                        .proof = &result,
+                        .diags = &diags,
+                        .kernel = p->kernel,
+                        .small = true,
+                        .property = p->property,
+                        .code = p->code,
+                        .judge = p->judge};
         sets *s = sets_new(QUESTION_OPERATIONS / 10);
         if (!s)
             return false;
@@ -123,16 +133,14 @@ static bool refuted_when_small(prover *p, const char *subject)
     return false;
 }
 
-void prover_gave_up(prover *p, const char *subject, source_span span)
-{
+void prover_gave_up(prover *p, const char *subject, source_span span) {
     bool tired = !p->m->why || sets_gave_up(p->m->sets);
     if (tired && !p->small && p->judge && refuted_when_small(p, subject))
         return;
     prover_unknown(p, subject, span, NULL, tired ? "the question took too many steps" : p->m->why);
 }
 
-void prover_note(prover *p, const char *format, ...)
-{
+void prover_note(prover *p, const char *format, ...) {
     text_buffer b = {0};
     va_list args;
     va_start(args, format);
@@ -142,8 +150,7 @@ void prover_note(prover *p, const char *format, ...)
     text_free(&b);
 }
 
-bool prover_beyond(prover *p)
-{
+bool prover_beyond(prover *p) {
     if (!p->m->beyond)
         return false;
     prover_start(p);
@@ -157,12 +164,11 @@ bool prover_beyond(prover *p)
 
 /* ---- two accesses of one cell ---- */
 
-static const unsigned summary_uses[SUMMARY_KINDS] = {ACCESS_READ,  ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME,
+static const unsigned summary_uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME,
                                                      ACCESS_READ, ACCESS_WRITE, ACCESS_READ,  ACCESS_WRITE};
 
 static void tell_conflict(prover *p, const kernel_array *a, const conflict *c, const witness *w, int first, int second,
-                          const char *first_verb, const char *second_verb)
-{
+                          const char *first_verb, const char *second_verb) {
     model *m = p->m;
     bool trips = c->where->kind == REGION_LOOP;
     int d = c->where->depth;
@@ -203,8 +209,7 @@ static void tell_conflict(prover *p, const kernel_array *a, const conflict *c, c
 }
 
 bool prover_no_conflict(prover *p, const kernel_array *a, int first, int second, conflict_scope in, const char *first_verb,
-                        const char *second_verb)
-{
+                        const char *second_verb) {
     model *m = p->m;
     conflict c = {0};
     m->why = NULL;
@@ -234,8 +239,7 @@ bool prover_no_conflict(prover *p, const kernel_array *a, int first, int second,
 
 /* ---- kernels and plans ---- */
 
-static cond *launch_guarantees(arena *a, const launch_plan *plan, const plan_variant *v)
-{
+static cond *launch_guarantees(arena *a, const launch_plan *plan, const plan_variant *v) {
     cond *c = v->predicate;
     for (int i = 0; i < plan->checks.count; i++)
         if (plan->checks.at[i].kind == CHECK_WHERE)
@@ -243,8 +247,7 @@ static cond *launch_guarantees(arena *a, const launch_plan *plan, const plan_var
     return c;
 }
 
-static void judge_kernel(prover *p, const kernel_ir *k, cond *launch)
-{
+static void judge_kernel(prover *p, const kernel_ir *k, cond *launch) {
     char key[HASH_DIGITS + 1];
     int first = p->proof->items.count;
     p->kernel = k;
@@ -269,8 +272,7 @@ static void judge_kernel(prover *p, const kernel_ir *k, cond *launch)
     memo_keep(key, p->proof, first);
 }
 
-static void judge_whole_plan(prover *p)
-{
+static void judge_whole_plan(prover *p) {
     if (!p->plan->variants.count) {
         p->property = "launch plan";
         add_item(p, VERDICT_UNKNOWN, p->plan->name, (source_span){0}, NULL, "the plan has no variant");
@@ -293,10 +295,11 @@ static void judge_whole_plan(prover *p)
     sets_free(s);
 }
 
-static bool all_proved(const proof *p) { return p->items.count > 0 && p->proved == p->items.count; }
+static bool all_proved(const proof *p) {
+    return p->items.count > 0 && p->proved == p->items.count;
+}
 
-const proved_plan *prove_plan(arena *a, const launch_plan *plan, const target_limits *limits, proof *out, diag_list *diags)
-{
+const proved_plan *prove_plan(arena *a, const launch_plan *plan, const target_limits *limits, proof *out, diag_list *diags) {
     double start = prover_clock();
     bool well_formed = true;
     prover p = {.arena = a, .limits = limits, .plan = plan, .proof = out, .diags = diags};
@@ -316,8 +319,7 @@ const proved_plan *prove_plan(arena *a, const launch_plan *plan, const target_li
     return proved;
 }
 
-bool prove_kernel(arena *a, const kernel_ir *k, const target_limits *limits, proof *out, diag_list *diags)
-{
+bool prove_kernel(arena *a, const kernel_ir *k, const target_limits *limits, proof *out, diag_list *diags) {
     double start = prover_clock();
     prover p = {.arena = a, .limits = limits, .proof = out, .diags = diags};
     memset(out, 0, sizeof *out);

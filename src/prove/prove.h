@@ -9,7 +9,7 @@ extern const char *const verdict_names[];
 /* One property of one kernel: bounds, race, initialised, coverage, contribution, overflow, capacity, launch plan, layout, order. */
 typedef struct proof_item {
     const char *property;
-    const char *subject;    /* the array or statement, in source terms */
+    const char *subject; /* the array or statement, in source terms */
     verdict verdict;
     source_span span;
     const char *explanation; /* REFUTED: what happens at the witness; UNKNOWN: the term that could not be judged */
@@ -27,9 +27,9 @@ typedef struct target_limits {
     const char *target;
     int64_t private_bytes, shared_bytes;
     int64_t threads_per_block;
-    int index_bits;          /* of the integer type the printed code uses for offsets: 64 on a CPU */
-    int64_t largest_extent;  /* extents are assumed (and checked at launch) to be at most this */
-    bool has_lanes;          /* a kernel with levels below the task may run there */
+    int index_bits;         /* of the integer type the printed code uses for offsets: 64 on a CPU */
+    int64_t largest_extent; /* extents are assumed (and checked at launch) to be at most this */
+    bool has_lanes;         /* a kernel with levels below the task may run there */
 } target_limits;
 
 /* Only prove_plan makes one: the single door to target/. */

@@ -3,8 +3,7 @@
 #include "prove/model.h"
 
 /* All writes are shares that grid_reduce combines, by one operation: the target keeps them apart. */
-static bool all_combined(const model *m, const kernel_array *a)
-{
+static bool all_combined(const model *m, const kernel_array *a) {
     const place *first = NULL;
     for (int i = 0; i < m->places.count; i++) {
         const place *p = m->places.at[i];
@@ -18,8 +17,7 @@ static bool all_combined(const model *m, const kernel_array *a)
 }
 
 /* Some access is atomic in the sight of all tasks, and the others are ordinary ones. */
-static bool has_atomics(const model *m, const kernel_array *a)
-{
+static bool has_atomics(const model *m, const kernel_array *a) {
     bool any = false;
     for (int i = 0; i < m->places.count; i++) {
         const place *p = m->places.at[i];
@@ -30,16 +28,14 @@ static bool has_atomics(const model *m, const kernel_array *a)
     return any;
 }
 
-static bool judge_beside_atomics(prover *p, const kernel_array *a)
-{
+static bool judge_beside_atomics(prover *p, const kernel_array *a) {
     return prover_no_conflict(p, a, SUMMARY_PLAIN_WRITE, SUMMARY_MAY_WRITE, CONFLICT_TASKS, "writes", "writes") &&
            prover_no_conflict(p, a, SUMMARY_PLAIN_WRITE, SUMMARY_MAY_READ, CONFLICT_TASKS, "writes", "reads") &&
            prover_no_conflict(p, a, SUMMARY_MAY_WRITE, SUMMARY_PLAIN_READ, CONFLICT_TASKS, "writes", "reads");
 }
 
 /* Outside `tasks` a block stands for all the tasks that it runs. */
-static bool touched_outside_tasks(const model *m, const kernel_array *a)
-{
+static bool touched_outside_tasks(const model *m, const kernel_array *a) {
     for (int i = 0; m->persistent && i < m->places.count; i++) {
         const region *r = m->places.at[i]->region;
         while (r && !r->trips)
@@ -50,8 +46,7 @@ static bool touched_outside_tasks(const model *m, const kernel_array *a)
     return false;
 }
 
-void judge_race(prover *p)
-{
+void judge_race(prover *p) {
     model *m = p->m;
     if (prover_beyond(p))
         return;

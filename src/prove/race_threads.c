@@ -30,16 +30,16 @@ typedef struct races {
     bool gave_up, chains_unknown;
 } races;
 
-static region *child_at(const region *r, int i) { return r->children.at[i]; }
+static region *child_at(const region *r, int i) {
+    return r->children.at[i];
+}
 
-static bool plain_inside(const races *q, const region *r)
-{
+static bool plain_inside(const races *q, const region *r) {
     return r->touches[q->array->id] & (ACCESS_PLAIN_READ | ACCESS_PLAIN_WRITE);
 }
 
 /* Cuts the program into segments. */
-static void collect(races *q, region *r)
-{
+static void collect(races *q, region *r) {
     model *m = q->m;
     if (r->kind == REGION_SEQUENCE) {
         for (int i = 0; i < r->children.count; i++) {
@@ -61,8 +61,7 @@ static void collect(races *q, region *r)
 }
 
 /* *any: there are such accesses (the set is NULL where a question failed). */
-static int_set *cells_in(races *q, const node *n, access_use use, bool *any)
-{
+static int_set *cells_in(races *q, const node *n, access_use use, bool *any) {
     model *m = q->m;
     const kernel_array *a = q->array;
     *any = n->alone && n->alone->use == use;
@@ -85,8 +84,7 @@ static int_set *cells_in(races *q, const node *n, access_use use, bool *any)
 
 /* ---- telling ---- */
 
-static bool inside_node(const node *n, const place *p)
-{
+static bool inside_node(const node *n, const place *p) {
     if (n->alone)
         return p == n->alone;
     for (const region *r = p->region; r; r = r->parent)
@@ -96,13 +94,14 @@ static bool inside_node(const node *n, const place *p)
 }
 
 /* The place in the node that makes this access. */
-static place *place_at(races *q, const node *n, access_use use, const int64_t *parameters, const int64_t *prefix, const int64_t *cell)
-{
+static place *place_at(races *q, const node *n, access_use use, const int64_t *parameters, const int64_t *prefix,
+                       const int64_t *cell) {
     model *m = q->m;
     sets *z = m->sets;
     for (int i = 0; i < m->places.count; i++) {
         place *p = m->places.at[i];
-        if (p->array != q->array || p->use != use || !inside_node(n, p) || (!n->alone && (p->asynchronous || p->atomic || p->collective)))
+        if (p->array != q->array || p->use != use || !inside_node(n, p) ||
+            (!n->alone && (p->asynchronous || p->atomic || p->collective)))
             continue;
         sets_question(z);
         int_set *x = spread_cells_of(m, p);
@@ -118,8 +117,7 @@ static place *place_at(races *q, const node *n, access_use use, const int64_t *p
     return NULL;
 }
 
-static const char **pair_names(model *m, const pair_space *s)
-{
+static const char **pair_names(model *m, const pair_space *s) {
     const char **names = NEW_ARRAY(m->arena, const char *, s->dims + 2);
     int t = m->task_dims, n = m->thread_dims;
     for (int i = 0; i < s->a.scope->depth; i++)
@@ -127,21 +125,22 @@ static const char **pair_names(model *m, const pair_space *s)
     for (int i = 0; i < s->b.scope->depth; i++) {
         if (i < t && !s->tasks_b)
             continue;
-        names[i < t ? s->tasks_b + i : i < t + n ? s->threads_b + i - t : s->rest_b + i - t - n] = model_text(m, "%s'", model_name(s->b.scope, i));
+        names[i < t       ? s->tasks_b + i
+              : i < t + n ? s->threads_b + i - t
+                          : s->rest_b + i - t - n] = model_text(m, "%s'", model_name(s->b.scope, i));
     }
     return names;
 }
 
-static void prefix_of(const model *m, const pair_space *s, const int64_t *dims, bool second, int64_t *prefix)
-{
+static void prefix_of(const model *m, const pair_space *s, const int64_t *dims, bool second, int64_t *prefix) {
     int t = m->task_dims, n = m->thread_dims, depth = (second ? s->b : s->a).scope->depth;
     for (int i = 0; i < depth; i++)
-        prefix[i] = dims[i < t ? (second ? s->tasks_b : 0) + i : i < t + n ? (second ? s->threads_b : s->threads_a) + i - t
-                                                                           : (second ? s->rest_b : s->rest_a) + i - t - n];
+        prefix[i] = dims[i < t       ? (second ? s->tasks_b : 0) + i
+                         : i < t + n ? (second ? s->threads_b : s->threads_a) + i - t
+                                     : (second ? s->rest_b : s->rest_a) + i - t - n];
 }
 
-static bool uses_fences_and_atomics(const model *m, memory_space space)
-{
+static bool uses_fences_and_atomics(const model *m, memory_space space) {
     bool fence = false, atomic = false;
     for (int i = 0; i < m->meetings.count; i++)
         fence = fence || (m->meetings.at[i].stmt->kind == KSTMT_FENCE && !m->meetings.at[i].stmt->proxy &&
@@ -151,8 +150,7 @@ static bool uses_fences_and_atomics(const model *m, memory_space space)
     return fence && atomic;
 }
 
-static const char *access_words(const place *p)
-{
+static const char *access_words(const place *p) {
     if (!p)
         return "touched";
     if (p->asynchronous)
@@ -160,11 +158,12 @@ static const char *access_words(const place *p)
     return p->use == ACCESS_READ ? "read" : "written";
 }
 
-static const char *order_word(memory_space s) { return s == SPACE_GLOBAL ? "global" : "shared"; }
+static const char *order_word(memory_space s) {
+    return s == SPACE_GLOBAL ? "global" : "shared";
+}
 
 /* Keeps the least violation. */
-static void keep(races *q, const pair_space *s, const node *a, const node *b, access_use use_a, access_use use_b, int_set *bad)
-{
+static void keep(races *q, const pair_space *s, const node *a, const node *b, access_use use_a, access_use use_b, int_set *bad) {
     model *m = q->m;
     witness w = witness_of(m, bad, pair_names(m, s), s->dims);
     if (w.verdict == VERDICT_PROVED)
@@ -189,7 +188,8 @@ static void keep(races *q, const pair_space *s, const node *a, const node *b, ac
     prefix_of(m, s, w.dims, true, prefix);
     place *two = place_at(q, b, use_b, w.values, prefix, cell);
     const char *why = !one || !two ? "an access that was not found again" : NULL;
-    bool related = !why && place_uses_data(m, one) && place_uses_data(m, two); /* some data would do for each; for both, it is not known */
+    bool related =
+        !why && place_uses_data(m, one) && place_uses_data(m, two); /* some data would do for each; for both, it is not known */
     if (!why)
         why = place_imprecise(m, one, !related);
     if (!why)
@@ -207,9 +207,10 @@ static void keep(races *q, const pair_space *s, const node *a, const node *b, ac
     if (why && f->found)
         return;
     const char *name = witness_cell(m, q->array, cell);
-    const char *text = model_text(m, "race on %s: %s by one thread, %s by another, and nothing orders the two", name, access_words(one),
-                                  access_words(two));
-    if (one && two && one->asynchronous != two->asynchronous && !memcmp(w.dims + s->threads_a, w.dims + s->threads_b, sizeof(int64_t) * (size_t)m->thread_dims))
+    const char *text = model_text(m, "race on %s: %s by one thread, %s by another, and nothing orders the two", name,
+                                  access_words(one), access_words(two));
+    if (one && two && one->asynchronous != two->asynchronous &&
+        !memcmp(w.dims + s->threads_a, w.dims + s->threads_b, sizeof(int64_t) * (size_t)m->thread_dims))
         text = model_text(m, "race on %s: %s while it is %s", name, access_words(one->asynchronous ? two : one),
                           access_words(one->asynchronous ? one : two));
     *f = (finding){true, why ? VERDICT_UNKNOWN : VERDICT_REFUTED, w, text, why, NULL, one, two};
@@ -217,22 +218,21 @@ static void keep(races *q, const pair_space *s, const node *a, const node *b, ac
 
 /* ---- asking ---- */
 
-static bool exempt(const races *q, const node *a, const node *b)
-{
+static bool exempt(const races *q, const node *a, const node *b) {
     /* products of one accumulator follow one another in the unit */
     if (q->array->space == SPACE_REGISTER && a->alone && b->alone && a->alone->matrix && b->alone->matrix)
         return true;
     for (int side = 0; side < 2; side++) { /* atomics that reach every thread of the task (of the block, for its own memory) */
         const place *p = (side ? b : a)->alone;
-        if (!p || !p->atomic || (p->atomic_scope != LEVEL_TASK && q->m->instance_dims[p->atomic_scope] > 0 && q->array->space != SPACE_SHARED))
+        if (!p || !p->atomic ||
+            (p->atomic_scope != LEVEL_TASK && q->m->instance_dims[p->atomic_scope] > 0 && q->array->space != SPACE_SHARED))
             return false;
     }
     return true;
 }
 
 /* One access of all lanes of a holder is not a race with itself. */
-static int_set *without_itself(races *q, const pair_space *s, const node *a, const node *b, int_set *x)
-{
+static int_set *without_itself(races *q, const pair_space *s, const node *a, const node *b, int_set *x) {
     model *m = q->m;
     if (a->alone != b->alone || !a->alone || !a->alone->collective)
         return x;
@@ -242,8 +242,7 @@ static int_set *without_itself(races *q, const pair_space *s, const node *a, con
     return sets_subtract(m->sets, x, same);
 }
 
-static void ask(races *q, const node *a, const node *b, access_use use_a, access_use use_b)
-{
+static void ask(races *q, const node *a, const node *b, access_use use_a, access_use use_b) {
     model *m = q->m;
     sets *z = m->sets;
     sets_question(z);
@@ -264,7 +263,8 @@ static void ask(races *q, const node *a, const node *b, access_use use_a, access
         return;
     both = without_itself(q, &s, a, b, both);
     bool rings = m->kernel->mbarriers.count > 0;
-    bool asynchronous = (a->alone && a->alone->asynchronous) || (b->alone && b->alone->asynchronous), same = a == b && use_a == use_b;
+    bool asynchronous = (a->alone && a->alone->asynchronous) || (b->alone && b->alone->asynchronous),
+         same = a == b && use_a == use_b;
     pair_space back = pair_of(m, b->at, a->at);
     bool full = asynchronous || rings;
     int_set *forth = full ? NULL : pair_ordered(m, &s, q->space), *other = full ? NULL : pair_ordered(m, &back, q->space);
@@ -273,8 +273,12 @@ static void ask(races *q, const node *a, const node *b, access_use use_a, access
     int t = m->task_dims, n = m->thread_dims;
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? a : b)->at.scope->depth; i++) {
-            int old = i < t ? (side ? back.tasks_b : 0) + i : i < t + n ? (side ? back.threads_b : back.threads_a) + i - t : (side ? back.rest_b : back.rest_a) + i - t - n;
-            from[old] = i < t ? (side ? 0 : s.tasks_b) + i : i < t + n ? (side ? s.threads_a : s.threads_b) + i - t : (side ? s.rest_a : s.rest_b) + i - t - n;
+            int old = i < t       ? (side ? back.tasks_b : 0) + i
+                      : i < t + n ? (side ? back.threads_b : back.threads_a) + i - t
+                                  : (side ? back.rest_b : back.rest_a) + i - t - n;
+            from[old] = i < t       ? (side ? 0 : s.tasks_b) + i
+                        : i < t + n ? (side ? s.threads_a : s.threads_b) + i - t
+                                    : (side ? s.rest_a : s.rest_b) + i - t - n;
         }
     if (full) {
         forth = flight_before(m, &s, a->alone, q->space);
@@ -327,8 +331,7 @@ static void ask(races *q, const node *a, const node *b, access_use use_a, access
     }
 }
 
-static void tell(races *q)
-{
+static void tell(races *q) {
     prover *p = q->p;
     const finding *f = &q->worst;
     const char *name = q->array->name;
@@ -352,8 +355,7 @@ static void tell(races *q)
         prover_note(p, "line %d: %s here", f->one->span.line, access_words(f->one));
 }
 
-static void judge_array(prover *p, const kernel_array *a)
-{
+static void judge_array(prover *p, const kernel_array *a) {
     model *m = p->m;
     races q = {.p = p, .m = m, .array = a, .space = a->space};
     prover_start(p);
@@ -377,16 +379,14 @@ static void judge_array(prover *p, const kernel_array *a)
 }
 
 /* Local memory of one thread matters where an asynchronous unit works on it. */
-static bool in_flight(const model *m, const kernel_array *a)
-{
+static bool in_flight(const model *m, const kernel_array *a) {
     for (int i = 0; i < m->places.count; i++)
         if (m->places.at[i]->array == a && m->places.at[i]->asynchronous)
             return true;
     return false;
 }
 
-void judge_thread_races(prover *p)
-{
+void judge_thread_races(prover *p) {
     model *m = p->m;
     for (int i = 0; i < m->kernel->arrays.count; i++) {
         const kernel_array *a = m->kernel->arrays.at[i];

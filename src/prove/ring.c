@@ -8,8 +8,8 @@ typedef struct ring {
     const kernel_mbarrier *barrier;
     VEC(const meeting *) arrivals;
     VEC(const meeting *) waits;
-    const region *base;       /* where arrivals are counted from */
-    int_set *phases;          /* [tasks, o, slot, phase] */
+    const region *base; /* where arrivals are counted from */
+    int_set *phases;    /* [tasks, o, slot, phase] */
     int64_t participants;
 } ring;
 
@@ -20,18 +20,18 @@ struct ring_list {
     int_set **before; /* [i * count + j]: [tasks, o of i, o of j], one completion before another */
 };
 
-static position position_of(const meeting *t) { return (position){t->scope, t->region, t->region->index}; }
+static position position_of(const meeting *t) {
+    return (position){t->scope, t->region, t->region->index};
+}
 
-static int_set *nothing(model *m, const char *why)
-{
+static int_set *nothing(model *m, const char *why) {
     if (!m->rings_why)
         m->rings_why = why;
     return NULL;
 }
 
 /* Over [dimensions of the scope, more.., v] with v at `dim`: v is the expression. */
-static int_set *is_value(model *m, const scope *s, int dims, int dim, index_expr *x)
-{
+static int_set *is_value(model *m, const scope *s, int dims, int dim, index_expr *x) {
     (void)s;
     affine *e = x ? affine_of(m, dims, x) : NULL;
     return e ? affine_zero(m, affine_subtract(m, affine_dim(m, dims, dim), e)) : nothing(m, m->why);
@@ -39,10 +39,12 @@ static int_set *is_value(model *m, const scope *s, int dims, int dim, index_expr
 
 /* ---- arrivals ---- */
 
-typedef struct ids { const model *m; const int64_t *at; } ids;
+typedef struct ids {
+    const model *m;
+    const int64_t *at;
+} ids;
 
-static bool id_value(void *context, const index_var *v, int64_t *value)
-{
+static bool id_value(void *context, const index_var *v, int64_t *value) {
     const ids *x = context;
     const model *m = x->m;
     if (v->has_value) {
@@ -56,8 +58,7 @@ static bool id_value(void *context, const index_var *v, int64_t *value)
 }
 
 /* How many threads of a block satisfy the condition; -1: not known. */
-static int64_t count_participants(model *m, const cond *c)
-{
+static int64_t count_participants(model *m, const cond *c) {
     int n = m->thread_dims, first = m->instance_dims[LEVEL_BLOCK];
     int64_t *at = NEW_ARRAY(m->arena, int64_t, n + 1), all = 0, threads = 1;
     for (int d = first; d < n; d++)
@@ -78,17 +79,17 @@ static int64_t count_participants(model *m, const cond *c)
     return all;
 }
 
-static index_expr *ordinal(model *m, const ring *r, const meeting *t)
-{
+static index_expr *ordinal(model *m, const ring *r, const meeting *t) {
     counted c = {KSTMT_MBARRIER_ARRIVE, false, r->barrier->name};
     return count_before(m, t->region, r->base, &c);
 }
 
-static index_expr *slot_of(model *m, const kernel_stmt *s) { return s->slot ? s->slot : ix_const(m->arena, 0); }
+static index_expr *slot_of(model *m, const kernel_stmt *s) {
+    return s->slot ? s->slot : ix_const(m->arena, 0);
+}
 
 /* [tasks, o, slot, phase] of one arrival, phase = floor(o / slots) or o */
-static int_set *phases_of(model *m, const ring *r, const meeting *t, int64_t slots)
-{
+static int_set *phases_of(model *m, const ring *r, const meeting *t, int64_t slots) {
     sets *z = m->sets;
     int d = t->scope->depth, dims = d + 3;
     index_expr *o = ordinal(m, r, t);
@@ -103,8 +104,7 @@ static int_set *phases_of(model *m, const ring *r, const meeting *t, int64_t slo
 }
 
 /* Whether the phases of each slot are 0, 1, 2, .. in the order of the arrivals. */
-static bool phases_count_up(model *m, int_set *x)
-{
+static bool phases_count_up(model *m, int_set *x) {
     sets *z = m->sets;
     int t = m->task_dims, *from = NEW_ARRAY(m->arena, int, t + 4);
     for (int i = 0; i < t; i++)
@@ -122,12 +122,12 @@ static bool phases_count_up(model *m, int_set *x)
     lower = sets_intersect(z, lower, sets_zero(z, linear_add(z, step, linear_constant(z, t + 3, -1))));
     lower = sets_project(z, lower, t + 1, 1);
     lower = sets_intersect(z, lower, sets_nonnegative(z, linear_dim(z, t + 2, t + 1)));
-    int_set *negative = sets_nonnegative(z, linear_add(z, linear_scale(z, linear_dim(z, t + 2, t + 1), -1), linear_constant(z, t + 2, -1)));
+    int_set *negative =
+        sets_nonnegative(z, linear_add(z, linear_scale(z, linear_dim(z, t + 2, t + 1), -1), linear_constant(z, t + 2, -1)));
     return sets_is_subset(z, lower, all) == TRI_YES && sets_is_empty(z, sets_intersect(z, all, negative)) == TRI_YES;
 }
 
-static bool find_phases(model *m, ring *r)
-{
+static bool find_phases(model *m, ring *r) {
     const char *name = r->barrier->name;
     if (!r->arrivals.count)
         return nothing(m, model_text(m, "`%s`, at which nobody arrives", name));
@@ -141,7 +141,8 @@ static bool find_phases(model *m, ring *r)
             r->arrivals.at[i]->stmt->participants != who)
             return nothing(m, model_text(m, "which threads arrive at `%s`", name));
     if (r->participants != r->barrier->arrivals)
-        return nothing(m, model_text(m, "`%s` counts %" PRId64 " arrivals, %" PRId64 " threads arrive", name, r->barrier->arrivals, r->participants));
+        return nothing(m, model_text(m, "`%s` counts %" PRId64 " arrivals, %" PRId64 " threads arrive", name,
+                                     r->barrier->arrivals, r->participants));
     for (int trial = 0; trial < 2; trial++) {
         int_set *all = NULL;
         for (int i = 0; i < r->arrivals.count; i++) {
@@ -163,8 +164,7 @@ static bool find_phases(model *m, ring *r)
 /* ---- completions before and after a place ---- */
 
 /* Over [dimensions of the place, o]: the completions that one of its arrivals, ordered after the place, brings about. */
-static int_set *arrived_after(model *m, const ring *r, position at, memory_space space, bool plain)
-{
+static int_set *arrived_after(model *m, const ring *r, position at, memory_space space, bool plain) {
     sets *z = m->sets;
     int d = at.scope->depth;
     int_set *all;
@@ -192,8 +192,7 @@ static int_set *arrived_after(model *m, const ring *r, position at, memory_space
 }
 
 /* Over [dimensions of the wait, o]: the completion that it waits for. */
-static int_set *waited_for(model *m, const ring *r, const meeting *t)
-{
+static int_set *waited_for(model *m, const ring *r, const meeting *t) {
     sets *z = m->sets;
     int d = t->scope->depth, k = m->task_dims;
     int_set *x = sets_insert(z, domain_of(m, t->scope), d, 3);
@@ -209,8 +208,7 @@ static int_set *waited_for(model *m, const ring *r, const meeting *t)
 }
 
 /* Over [dimensions of the place, o]: the completions that a wait ordered before the place has seen. */
-static int_set *waited_before(model *m, const ring *r, position at, memory_space space)
-{
+static int_set *waited_before(model *m, const ring *r, position at, memory_space space) {
     sets *z = m->sets;
     int d = at.scope->depth;
     int_set *all;
@@ -233,8 +231,7 @@ static int_set *waited_before(model *m, const ring *r, position at, memory_space
 
 /* ---- the closure ---- */
 
-static int_set *direct(model *m, const ring *from, const ring *to)
-{
+static int_set *direct(model *m, const ring *from, const ring *to) {
     sets *z = m->sets;
     int t = m->task_dims;
     int_set *all = sets_empty(z, t + 2);
@@ -249,8 +246,7 @@ static int_set *direct(model *m, const ring *from, const ring *to)
     return sets_simplify(z, all);
 }
 
-static bool close_over(model *m, struct ring_list *l)
-{
+static bool close_over(model *m, struct ring_list *l) {
     sets *z = m->sets;
     int t = m->task_dims, n = l->count;
     int_set *all = sets_empty(z, t + 4); /* [tasks, ring, o, ring', o'] */
@@ -274,8 +270,7 @@ static bool close_over(model *m, struct ring_list *l)
     return true;
 }
 
-bool rings_known(model *m)
-{
+bool rings_known(model *m) {
     if (m->rings)
         return m->rings->known;
     struct ring_list *l = m->rings = NEW(m->arena, struct ring_list);
@@ -309,8 +304,7 @@ bool rings_known(model *m)
 }
 
 /* x over [dimensions of a place, o] and y over [dimensions of another, o']: through the completions. */
-static int_set *through(model *m, const pair_space *s, int i, int j, int_set *x, int_set *y)
-{
+static int_set *through(model *m, const pair_space *s, int i, int j, int_set *x, int_set *y) {
     sets *z = m->sets;
     int t = m->task_dims, dims = s->dims, n = m->rings->count, *from = NEW_ARRAY(m->arena, int, dims + 2);
     int_set *first = sets_insert(z, pair_first(m, s, x, 1), dims + 1, 1);
@@ -330,8 +324,7 @@ static int_set *through(model *m, const pair_space *s, int i, int j, int_set *x,
 }
 
 /* The completion that a copy's landing counts for: of the first arrival of its thread after it at its slot. */
-static int_set *lands_with(model *m, const ring *r, const place *p, position at)
-{
+static int_set *lands_with(model *m, const ring *r, const place *p, position at) {
     sets *z = m->sets;
     int d = at.scope->depth, k = m->task_dims, *from = NEW_ARRAY(m->arena, int, d + 4);
     int_set *x = arrived_after(m, r, at, SPACE_SHARED, true); /* [dims, o] */
@@ -352,8 +345,7 @@ static int_set *lands_with(model *m, const ring *r, const place *p, position at)
     return sets_simplify(z, sets_subtract(z, x, later));
 }
 
-int_set *rings_order(model *m, const pair_space *s, memory_space space, const place *landing)
-{
+int_set *rings_order(model *m, const pair_space *s, memory_space space, const place *landing) {
     sets *z = m->sets;
     int_set *all;
     if (order_known(m, s->a.region, s->b.region, landing, space, ORDER_RINGS, &all))
@@ -380,8 +372,7 @@ int_set *rings_order(model *m, const pair_space *s, memory_space space, const pl
 
 /* ---- what must hold of arrivals and waits ---- */
 
-static bool judge_none(prover *p, int_set *bad, const scope *s, const meeting *t, const char *what)
-{
+static bool judge_none(prover *p, int_set *bad, const scope *s, const meeting *t, const char *what) {
     model *m = p->m;
     witness w = witness_of(m, bad, scope_names(m, s), s->depth);
     if (w.verdict == VERDICT_PROVED)
@@ -396,8 +387,7 @@ static bool judge_none(prover *p, int_set *bad, const scope *s, const meeting *t
 }
 
 /* Some phase awaited never completes, or may be two behind when it is waited for. */
-static bool judge_wait(prover *p, const ring *r, const meeting *t)
-{
+static bool judge_wait(prover *p, const ring *r, const meeting *t) {
     model *m = p->m;
     sets *z = m->sets;
     int d = t->scope->depth, k = m->task_dims;
@@ -438,8 +428,7 @@ static bool judge_wait(prover *p, const ring *r, const meeting *t)
 }
 
 /* At `at`, for the completion `o` of x, over [dims, o]: the phase before, of the same slot, is complete. */
-static bool judge_after_previous(prover *p, const ring *r, position at, int_set *o, const meeting *tell, const char *what)
-{
+static bool judge_after_previous(prover *p, const ring *r, position at, int_set *o, const meeting *tell, const char *what) {
     model *m = p->m;
     sets *z = m->sets;
     int k = m->task_dims, self = (int)(r - m->rings->at), n = m->rings->count, d = at.scope->depth;
@@ -472,8 +461,7 @@ static bool judge_after_previous(prover *p, const ring *r, position at, int_set 
 }
 
 /* No participant arrives for a phase, and no copy is issued that counts for it, before the phase before is complete. */
-static bool judge_arrivals(prover *p, const ring *r)
-{
+static bool judge_arrivals(prover *p, const ring *r) {
     model *m = p->m;
     sets *z = m->sets;
     const char *name = r->barrier->name;
@@ -487,12 +475,14 @@ static bool judge_arrivals(prover *p, const ring *r)
         sets_question(z);
         int_set *o = lands_with(m, r, c, at);
         meeting tell = {c->stmt, c->scope, c->region};
-        if (c->use == ACCESS_WRITE && !judge_after_previous(p, r, at, o, &tell, model_text(m, "this copy may count for an earlier phase of `%s`", name)))
+        if (c->use == ACCESS_WRITE &&
+            !judge_after_previous(p, r, at, o, &tell, model_text(m, "this copy may count for an earlier phase of `%s`", name)))
             return false;
         /* every copy has a phase that it counts for */
         sets_question(z);
         int_set *never = sets_subtract(z, domain_of(m, c->scope), sets_project(z, o, c->scope->depth, 1));
-        if (c->use == ACCESS_WRITE && !judge_none(p, never, c->scope, &tell, model_text(m, "no arrival at `%s` follows this copy", name)))
+        if (c->use == ACCESS_WRITE &&
+            !judge_none(p, never, c->scope, &tell, model_text(m, "no arrival at `%s` follows this copy", name)))
             return false;
     }
     for (int i = 0; i < r->arrivals.count && (copies || r->participants > 1); i++) {
@@ -501,14 +491,14 @@ static bool judge_arrivals(prover *p, const ring *r)
         sets_question(z);
         int_set *o = sets_insert(z, domain_of(m, t->scope), d, 1);
         o = sets_intersect(z, o, is_value(m, t->scope, d + 1, d, ordinal(m, r, t)));
-        if (!judge_after_previous(p, r, position_of(t), o, t, model_text(m, "this may arrive at `%s` before the phase before is complete", name)))
+        if (!judge_after_previous(p, r, position_of(t), o, t,
+                                  model_text(m, "this may arrive at `%s` before the phase before is complete", name)))
             return false;
     }
     return true;
 }
 
-static bool judge_progress(prover *p)
-{
+static bool judge_progress(prover *p) {
     model *m = p->m;
     sets *z = m->sets;
     int t = m->task_dims, n = m->rings->count;
@@ -523,15 +513,16 @@ static bool judge_progress(prover *p)
         if (w.verdict == VERDICT_UNKNOWN)
             prover_gave_up(p, r->barrier->name, r->barrier->span);
         else
-            prover_refuted(p, r->barrier->name, r->barrier->span, w.text,
-                           model_text(m, "the threads wait for one another: a phase of `%s` completes only after itself", r->barrier->name), NULL);
+            prover_refuted(
+                p, r->barrier->name, r->barrier->span, w.text,
+                model_text(m, "the threads wait for one another: a phase of `%s` completes only after itself", r->barrier->name),
+                NULL);
         return false;
     }
     return true;
 }
 
-void judge_rings(prover *p)
-{
+void judge_rings(prover *p) {
     model *m = p->m;
     if (!m->kernel->mbarriers.count)
         return;

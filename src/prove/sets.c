@@ -26,7 +26,7 @@ struct sets {
     isl_ctx *ctx;
     unsigned long operations;
     union_cache unions;
-    double end;                      /* processor time of this thread, in seconds, after which no question gets an answer */
+    double end; /* processor time of this thread, in seconds, after which no question gets an answer */
     char **names;
     int parameters;
     made *made;
@@ -35,15 +35,13 @@ struct sets {
 
 enum { LONGEST_SECONDS = 10 };
 
-static double processor_seconds(void)
-{
+static double processor_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-sets *sets_new(unsigned long operations)
-{
+sets *sets_new(unsigned long operations) {
     sets *s = calloc(1, sizeof *s);
     isl_ctx *ctx = isl_ctx_alloc();
     if (!s || !ctx) {
@@ -60,8 +58,7 @@ sets *sets_new(unsigned long operations)
     return s;
 }
 
-void sets_free(sets *s)
-{
+void sets_free(sets *s) {
     if (!s)
         return;
     sets_release(s, 0, NULL);
@@ -74,8 +71,7 @@ void sets_free(sets *s)
     free(s);
 }
 
-int sets_declare(sets *s, const char *name)
-{
+int sets_declare(sets *s, const char *name) {
     char **names = realloc(s->names, ((size_t)s->parameters + 1) * sizeof *names);
     if (!names)
         abort();
@@ -88,36 +84,45 @@ int sets_declare(sets *s, const char *name)
     return s->parameters++;
 }
 
-int sets_parameters(const sets *s) { return s->parameters; }
+int sets_parameters(const sets *s) {
+    return s->parameters;
+}
 
-void sets_question(sets *s)
-{
+void sets_question(sets *s) {
     isl_ctx_reset_error(s->ctx);
     isl_ctx_reset_operations(s->ctx);
     isl_ctx_set_max_operations(s->ctx, processor_seconds() < s->end ? s->operations : 1);
 }
 
-bool sets_gave_up(sets *s) { return isl_ctx_last_error(s->ctx) != isl_error_none; }
+bool sets_gave_up(sets *s) {
+    return isl_ctx_last_error(s->ctx) != isl_error_none;
+}
 
-int sets_mark(const sets *s) { return s->count; }
+int sets_mark(const sets *s) {
+    return s->count;
+}
 
 /* Tests let one operation fail, to see that nothing is proved by it. */
 static _Thread_local unsigned long fault_in;
 static _Thread_local bool fault_armed;
 
-void sets_fail_at(unsigned long operation)
-{
+void sets_fail_at(unsigned long operation) {
     fault_in = operation;
     fault_armed = operation > 0;
 }
 
-bool sets_fault_armed(void) { return fault_armed; }
-bool sets_fault_pending(void) { return fault_in > 0; }
+bool sets_fault_armed(void) {
+    return fault_armed;
+}
+bool sets_fault_pending(void) {
+    return fault_in > 0;
+}
 
-static bool fails(void) { return fault_in > 0 && --fault_in == 0; }
+static bool fails(void) {
+    return fault_in > 0 && --fault_in == 0;
+}
 
-static bool remember(sets *s, isl_set *set, isl_aff *aff)
-{
+static bool remember(sets *s, isl_set *set, isl_aff *aff) {
     if (s->count == s->capacity) {
         int capacity = s->capacity ? 2 * s->capacity : 256;
         made *larger = realloc(s->made, (size_t)capacity * sizeof *larger);
@@ -130,8 +135,7 @@ static bool remember(sets *s, isl_set *set, isl_aff *aff)
     return true;
 }
 
-static int_set *own(sets *s, isl_set *x)
-{
+static int_set *own(sets *s, isl_set *x) {
     if (fails())
         x = isl_set_free(x);
     if (x)
@@ -139,8 +143,7 @@ static int_set *own(sets *s, isl_set *x)
     return (int_set *)x;
 }
 
-static linear *own_linear(sets *s, isl_aff *x)
-{
+static linear *own_linear(sets *s, isl_aff *x) {
     if (fails())
         x = isl_aff_free(x);
     if (x)
@@ -148,8 +151,7 @@ static linear *own_linear(sets *s, isl_aff *x)
     return (linear *)x;
 }
 
-int_set *sets_release(sets *s, int mark, int_set *keep)
-{
+int_set *sets_release(sets *s, int mark, int_set *keep) {
     isl_set *kept = keep ? isl_set_copy((isl_set *)keep) : NULL;
     for (int i = mark; i < s->count; i++) {
         isl_set_free(s->made[i].set);
@@ -159,11 +161,14 @@ int_set *sets_release(sets *s, int mark, int_set *keep)
     return own(s, kept);
 }
 
-static isl_set *borrow(int_set *x) { return x ? isl_set_copy((isl_set *)x) : NULL; }
-static isl_aff *borrow_linear(linear *x) { return x ? isl_aff_copy((isl_aff *)x) : NULL; }
+static isl_set *borrow(int_set *x) {
+    return x ? isl_set_copy((isl_set *)x) : NULL;
+}
+static isl_aff *borrow_linear(linear *x) {
+    return x ? isl_aff_copy((isl_aff *)x) : NULL;
+}
 
-static isl_space *space(sets *s, int dims)
-{
+static isl_space *space(sets *s, int dims) {
     isl_space *p = isl_space_set_alloc(s->ctx, (unsigned)s->parameters, (unsigned)dims);
     for (int i = 0; i < s->parameters; i++) {
         isl_id *id = isl_id_alloc(s->ctx, s->names[i], NULL);
@@ -172,14 +177,12 @@ static isl_space *space(sets *s, int dims)
     return p;
 }
 
-static isl_local_space *local_space(sets *s, int dims)
-{
+static isl_local_space *local_space(sets *s, int dims) {
     isl_space *p = space(s, dims);
     return isl_local_space_from_space(p);
 }
 
-linear *linear_constant(sets *s, int dims, int64_t value)
-{
+linear *linear_constant(sets *s, int dims, int64_t value) {
     if (dims < 0)
         return NULL;
     isl_local_space *l = local_space(s, dims);
@@ -187,137 +190,118 @@ linear *linear_constant(sets *s, int dims, int64_t value)
     return own_linear(s, isl_aff_val_on_domain(l, v));
 }
 
-linear *linear_dim(sets *s, int dims, int position)
-{
+linear *linear_dim(sets *s, int dims, int position) {
     if (dims < 0 || position < 0 || position >= dims)
         return NULL;
     isl_local_space *l = local_space(s, dims);
     return own_linear(s, isl_aff_var_on_domain(l, isl_dim_set, (unsigned)position));
 }
 
-linear *linear_parameter(sets *s, int dims, int index)
-{
+linear *linear_parameter(sets *s, int dims, int index) {
     if (dims < 0)
         return NULL;
     isl_local_space *l = local_space(s, dims);
     return own_linear(s, isl_aff_var_on_domain(l, isl_dim_param, (unsigned)index));
 }
 
-linear *linear_add(sets *s, linear *x, linear *y)
-{
+linear *linear_add(sets *s, linear *x, linear *y) {
     isl_aff *a = borrow_linear(x);
     isl_aff *b = borrow_linear(y);
     return own_linear(s, isl_aff_add(a, b));
 }
 
-linear *linear_scale(sets *s, linear *x, int64_t factor)
-{
+linear *linear_scale(sets *s, linear *x, int64_t factor) {
     isl_aff *a = borrow_linear(x);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)factor);
     return own_linear(s, isl_aff_scale_val(a, v));
 }
 
-linear *linear_floor(sets *s, linear *x, int64_t divisor)
-{
+linear *linear_floor(sets *s, linear *x, int64_t divisor) {
     isl_aff *a = borrow_linear(x);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)divisor);
     a = isl_aff_scale_down_val(a, v);
     return own_linear(s, isl_aff_floor(a));
 }
 
-linear *linear_mod(sets *s, linear *x, int64_t divisor)
-{
+linear *linear_mod(sets *s, linear *x, int64_t divisor) {
     isl_aff *a = borrow_linear(x);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)divisor);
     return own_linear(s, isl_aff_mod_val(a, v));
 }
 
-int_set *sets_universe(sets *s, int dims)
-{
+int_set *sets_universe(sets *s, int dims) {
     if (dims < 0)
         return NULL;
     isl_space *p = space(s, dims);
     return own(s, isl_set_universe(p));
 }
 
-int_set *sets_empty(sets *s, int dims)
-{
+int_set *sets_empty(sets *s, int dims) {
     if (dims < 0)
         return NULL;
     isl_space *p = space(s, dims);
     return own(s, isl_set_empty(p));
 }
 
-isl_basic_set *half_space(isl_aff *a)
-{
+isl_basic_set *half_space(isl_aff *a) {
     isl_constraint *c = isl_inequality_from_aff(a);
     return isl_basic_set_from_constraint(c);
 }
 
-int_set *sets_nonnegative(sets *s, linear *x)
-{
+int_set *sets_nonnegative(sets *s, linear *x) {
     isl_aff *a = borrow_linear(x);
     isl_basic_set *b = half_space(a);
     return own(s, isl_set_from_basic_set(b));
 }
 
-int_set *sets_zero(sets *s, linear *x)
-{
+int_set *sets_zero(sets *s, linear *x) {
     isl_aff *a = borrow_linear(x);
     isl_basic_set *b = isl_aff_zero_basic_set(a);
     return own(s, isl_set_from_basic_set(b));
 }
 
-int_set *sets_intersect(sets *s, int_set *x, int_set *y)
-{
+int_set *sets_intersect(sets *s, int_set *x, int_set *y) {
     isl_set *a = borrow(x);
     isl_set *b = borrow(y);
     return own(s, isl_set_intersect(a, b));
 }
 
-int_set *sets_union(sets *s, int_set *x, int_set *y)
-{
+int_set *sets_union(sets *s, int_set *x, int_set *y) {
     isl_set *a = borrow(x);
     isl_set *b = borrow(y);
     return own(s, isl_set_union(a, b));
 }
 
-int_set *sets_subtract(sets *s, int_set *x, int_set *y)
-{
+int_set *sets_subtract(sets *s, int_set *x, int_set *y) {
     isl_set *a = borrow(x);
     isl_set *b = borrow(y);
     return own(s, isl_set_subtract(a, b));
 }
 
-int_set *sets_project(sets *s, int_set *x, int first, int count)
-{
+int_set *sets_project(sets *s, int_set *x, int first, int count) {
     isl_set *a = borrow(x);
     a = isl_set_project_out(a, isl_dim_set, (unsigned)first, (unsigned)count);
     return own(s, isl_set_compute_divs(a));
 }
 
-int_set *sets_insert(sets *s, int_set *x, int first, int count)
-{
+int_set *sets_insert(sets *s, int_set *x, int first, int count) {
     isl_set *a = borrow(x);
     return own(s, isl_set_insert_dims(a, isl_dim_set, (unsigned)first, (unsigned)count));
 }
 
-int_set *sets_fix(sets *s, int_set *x, int position, int64_t value)
-{
+int_set *sets_fix(sets *s, int_set *x, int position, int64_t value) {
     isl_set *a = borrow(x);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)value);
     return own(s, isl_set_fix_val(a, isl_dim_set, (unsigned)position, v));
 }
 
-int_set *sets_fix_parameter(sets *s, int_set *x, int index, int64_t value)
-{
+int_set *sets_fix_parameter(sets *s, int_set *x, int index, int64_t value) {
     isl_set *a = borrow(x);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)value);
     return own(s, isl_set_fix_val(a, isl_dim_param, (unsigned)index, v));
 }
 
-int_set *sets_remap(sets *s, int_set *x, int dims, const int *from)
-{
+int_set *sets_remap(sets *s, int_set *x, int dims, const int *from) {
     int old = sets_dims(x);
     bool fine = old >= 0 && dims >= 0;
     for (int i = 0; fine && i < old; i++)
@@ -337,8 +321,7 @@ int_set *sets_remap(sets *s, int_set *x, int dims, const int *from)
     return own(s, isl_set_preimage_multi_aff(a, m));
 }
 
-int_set *sets_closure(sets *s, int_set *x, int prefix, int width)
-{
+int_set *sets_closure(sets *s, int_set *x, int prefix, int width) {
     if (sets_dims(x) != prefix + 2 * width)
         return NULL;
     isl_set *a = borrow(x);
@@ -364,8 +347,7 @@ int_set *sets_closure(sets *s, int_set *x, int prefix, int width)
     return own(s, isl_map_range(m));
 }
 
-int_set *sets_less(sets *s, int_set *x, int first, int second)
-{
+int_set *sets_less(sets *s, int_set *x, int first, int second) {
     int dims = sets_dims(x);
     if (dims < 0)
         return NULL;
@@ -373,11 +355,14 @@ int_set *sets_less(sets *s, int_set *x, int first, int second)
     return sets_intersect(s, x, sets_nonnegative(s, linear_add(s, gap, linear_constant(s, dims, -1))));
 }
 
-int sets_dims(int_set *x) { return x ? (int)isl_set_dim((isl_set *)x, isl_dim_set) : -1; }
-int sets_pieces(int_set *x) { return x ? (int)isl_set_n_basic_set((isl_set *)x) : -1; }
+int sets_dims(int_set *x) {
+    return x ? (int)isl_set_dim((isl_set *)x, isl_dim_set) : -1;
+}
+int sets_pieces(int_set *x) {
+    return x ? (int)isl_set_n_basic_set((isl_set *)x) : -1;
+}
 
-int_set *sets_simplify(sets *s, int_set *x)
-{
+int_set *sets_simplify(sets *s, int_set *x) {
     int pieces = sets_pieces(x), variables = s->parameters + (x ? sets_dims(x) : 0);
     if (pieces < 2)
         return x;
@@ -385,16 +370,16 @@ int_set *sets_simplify(sets *s, int_set *x)
     return sets_gave_up(s) ? x : own(s, a);
 }
 
-static tri answer(isl_bool b) { return fails() ? TRI_UNKNOWN : b == isl_bool_true ? TRI_YES : b == isl_bool_false ? TRI_NO : TRI_UNKNOWN; }
+static tri answer(isl_bool b) {
+    return fails() ? TRI_UNKNOWN : b == isl_bool_true ? TRI_YES : b == isl_bool_false ? TRI_NO : TRI_UNKNOWN;
+}
 
-tri sets_is_empty(sets *s, int_set *x)
-{
+tri sets_is_empty(sets *s, int_set *x) {
     (void)s;
     return x ? answer(isl_set_is_empty((isl_set *)x)) : TRI_UNKNOWN;
 }
 
-tri sets_is_subset(sets *s, int_set *x, int_set *y)
-{
+tri sets_is_subset(sets *s, int_set *x, int_set *y) {
     (void)s;
     return x && y ? answer(isl_set_is_subset((isl_set *)x, (isl_set *)y)) : TRI_UNKNOWN;
 }
@@ -407,8 +392,7 @@ typedef struct least {
     bool found, failed;
 } least;
 
-static isl_stat least_of_piece(isl_basic_set *b, void *user)
-{
+static isl_stat least_of_piece(isl_basic_set *b, void *user) {
     least *l = user;
     isl_set *smallest = isl_basic_set_lexmin(b);
     isl_bool empty = smallest ? isl_set_is_empty(smallest) : isl_bool_error;
@@ -439,8 +423,7 @@ static isl_stat least_of_piece(isl_basic_set *b, void *user)
     return isl_stat_ok;
 }
 
-bool sets_least(sets *s, int_set *x, int64_t *values)
-{
+bool sets_least(sets *s, int_set *x, int64_t *values) {
     if (!x)
         return false;
     sets_question(s);
@@ -458,4 +441,6 @@ bool sets_least(sets *s, int_set *x, int64_t *values)
     return l.found && !l.failed;
 }
 
-char *sets_text(int_set *x) { return x ? isl_set_to_str((isl_set *)x) : NULL; }
+char *sets_text(int_set *x) {
+    return x ? isl_set_to_str((isl_set *)x) : NULL;
+}

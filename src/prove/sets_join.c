@@ -18,8 +18,7 @@ typedef struct hull {
 } hull;
 
 /* Adds one side (c >= 0) if it holds in the whole set. */
-static void add_if_valid(hull *h, isl_constraint *c, bool negate)
-{
+static void add_if_valid(hull *h, isl_constraint *c, bool negate) {
     isl_aff *holds = isl_constraint_get_aff(c);
     if (negate)
         holds = isl_aff_neg(holds);
@@ -38,8 +37,7 @@ static void add_if_valid(hull *h, isl_constraint *c, bool negate)
     }
 }
 
-static isl_stat try_constraint(isl_constraint *c, void *user)
-{
+static isl_stat try_constraint(isl_constraint *c, void *user) {
     hull *h = user;
     if (h->count == MOST_CONSTRAINTS || isl_constraint_is_div_constraint(c) != isl_bool_false) {
         isl_constraint_free(c);
@@ -57,16 +55,14 @@ static isl_stat try_constraint(isl_constraint *c, void *user)
     return isl_stat_ok;
 }
 
-static isl_stat try_piece(isl_basic_set *b, void *user)
-{
+static isl_stat try_piece(isl_basic_set *b, void *user) {
     isl_basic_set_foreach_constraint(b, try_constraint, user);
     isl_basic_set_free(b);
     return isl_stat_ok;
 }
 
 /* One basic set that is exactly the union; NULL when there is none of this kind. */
-static isl_basic_set *hull_of(isl_set *of)
-{
+static isl_basic_set *hull_of(isl_set *of) {
     hull h = {.of = of};
     h.found = isl_basic_set_universe(isl_set_get_space(of));
     isl_set_foreach_basic_set(of, try_piece, &h);
@@ -81,23 +77,20 @@ static isl_basic_set *hull_of(isl_set *of)
     return NULL;
 }
 
-static void forget(tried_union *t)
-{
+static void forget(tried_union *t) {
     isl_set_free(t->of);
     isl_basic_set_free(t->both);
     *t = (tried_union){NULL, NULL};
 }
 
-void union_cache_clear(union_cache *c)
-{
+void union_cache_clear(union_cache *c) {
     for (int i = 0; i < UNIONS_KEPT; i++)
         forget(&c->at[i]);
 }
 
 /* Takes `of`. The same, on the dimensions that matter alone; what was tried before, perhaps at another depth of the program, is not tried
  * again. */
-static isl_basic_set *joined(union_cache *cache, isl_set *of)
-{
+static isl_basic_set *joined(union_cache *cache, isl_set *of) {
     isl_ctx *ctx = isl_set_get_ctx(of);
     int dims = (int)isl_set_dim(of, isl_dim_set);
     bool kept[MOST_VARIABLES] = {false};
@@ -133,19 +126,18 @@ typedef struct product {
     int variables, parameters; /* parameters first */
     int group[MOST_VARIABLES]; /* a smaller variable of the same group, or itself */
     int pieces;
-    isl_basic_set *factor[MOST_PIECES][GROUPS]; /* by the group's least variable; the last one: no variable at all. NULL: everything */
+    isl_basic_set
+        *factor[MOST_PIECES][GROUPS]; /* by the group's least variable; the last one: no variable at all. NULL: everything */
 } product;
 
-static int representative(const product *p, int v)
-{
+static int representative(const product *p, int v) {
     while (p->group[v] != v)
         v = p->group[v];
     return v;
 }
 
 /* The first variable that c involves, floors seen through; all that it involves join one group if `merge`. MOST_VARIABLES: none. */
-static int variable_of(product *p, isl_constraint *c, bool merge)
-{
+static int variable_of(product *p, isl_constraint *c, bool merge) {
     isl_aff *a = isl_constraint_get_aff(c);
     int first = MOST_VARIABLES;
     for (int v = 0; v < p->variables; v++) {
@@ -164,23 +156,20 @@ static int variable_of(product *p, isl_constraint *c, bool merge)
     return first;
 }
 
-static isl_stat merge_groups(isl_constraint *c, void *user)
-{
+static isl_stat merge_groups(isl_constraint *c, void *user) {
     if (isl_constraint_is_div_constraint(c) == isl_bool_false)
         variable_of(user, c, true);
     isl_constraint_free(c);
     return isl_stat_ok;
 }
 
-static isl_stat merge_piece(isl_basic_set *b, void *user)
-{
+static isl_stat merge_piece(isl_basic_set *b, void *user) {
     isl_basic_set_foreach_constraint(b, merge_groups, user);
     isl_basic_set_free(b);
     return isl_stat_ok;
 }
 
-static isl_stat add_to_factor(isl_constraint *c, void *user)
-{
+static isl_stat add_to_factor(isl_constraint *c, void *user) {
     product *p = user;
     if (isl_constraint_is_div_constraint(c) != isl_bool_false) {
         isl_constraint_free(c);
@@ -192,16 +181,14 @@ static isl_stat add_to_factor(isl_constraint *c, void *user)
     return isl_stat_ok;
 }
 
-static void free_piece(product *p, int i)
-{
+static void free_piece(product *p, int i) {
     for (int g = 0; g < GROUPS; g++) {
         isl_basic_set_free(p->factor[i][g]);
         p->factor[i][g] = NULL;
     }
 }
 
-static isl_stat split_piece(isl_basic_set *b, void *user)
-{
+static isl_stat split_piece(isl_basic_set *b, void *user) {
     product *p = user;
     isl_basic_set_foreach_constraint(b, add_to_factor, p);
     isl_basic_set_free(b);
@@ -215,16 +202,14 @@ static isl_stat split_piece(isl_basic_set *b, void *user)
     return isl_stat_ok;
 }
 
-static bool same_factor(isl_basic_set *x, isl_basic_set *y)
-{
+static bool same_factor(isl_basic_set *x, isl_basic_set *y) {
     if (!x || !y)
         return x == y;
     return isl_basic_set_plain_is_equal(x, y) == isl_bool_true || isl_basic_set_is_equal(x, y) == isl_bool_true;
 }
 
 /* The one factor in which two pieces differ; -1: none, -2: several. */
-static int difference(const product *p, int i, int j)
-{
+static int difference(const product *p, int i, int j) {
     int different = -1;
     for (int g = 0; g < GROUPS; g++)
         if ((p->factor[i][g] || p->factor[j][g]) && !same_factor(p->factor[i][g], p->factor[j][g])) {
@@ -235,8 +220,7 @@ static int difference(const product *p, int i, int j)
     return different;
 }
 
-static void remove_piece(product *p, int i)
-{
+static void remove_piece(product *p, int i) {
     free_piece(p, i);
     p->pieces--;
     if (i != p->pieces)
@@ -245,8 +229,7 @@ static void remove_piece(product *p, int i)
 }
 
 /* Joins pieces that differ from piece i in factor g alone; `with` in increasing order, after i. */
-static bool join_along(product *p, int i, int g, const int *with, int count)
-{
+static bool join_along(product *p, int i, int g, const int *with, int count) {
     isl_basic_set **x = &p->factor[i][g], *both = NULL;
     bool everything = !*x; /* a factor without constraints swallows the others */
     for (int k = 0; k < count; k++)
@@ -266,8 +249,7 @@ static bool join_along(product *p, int i, int g, const int *with, int count)
 }
 
 /* Joins piece i with others; true when something was joined. */
-static bool join_piece(product *p, int i)
-{
+static bool join_piece(product *p, int i) {
     int by[MOST_PIECES], along[MOST_PIECES], counts[GROUPS] = {0};
     for (int j = i + 1; j < p->pieces; j++) {
         int g = by[j] = difference(p, i, j);
@@ -294,8 +276,7 @@ static bool join_piece(product *p, int i)
 }
 
 /* Takes the space. */
-static isl_set *multiplied(product *p, isl_space *space)
-{
+static isl_set *multiplied(product *p, isl_space *space) {
     isl_set *all = isl_set_empty(isl_space_copy(space));
     for (int i = 0; i < p->pieces; i++) {
         isl_basic_set *b = isl_basic_set_universe(isl_space_copy(space));
@@ -308,8 +289,7 @@ static isl_set *multiplied(product *p, isl_space *space)
     return all;
 }
 
-isl_set *sets_join(union_cache *cache, isl_set *x, int parameters, int variables)
-{
+isl_set *sets_join(union_cache *cache, isl_set *x, int parameters, int variables) {
     if (!x || variables > MOST_VARIABLES || isl_set_n_basic_set(x) > MOST_PIECES)
         return isl_set_coalesce(x);
     product p = {.cache = cache, .variables = variables, .parameters = parameters};

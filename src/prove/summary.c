@@ -2,11 +2,10 @@
  * it is summed up, so that questions stay small: n statements and loops make n questions, not n squared. */
 #include "prove/model.h"
 
-static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE, ACCESS_CONSUME, ACCESS_CONSUME, ACCESS_READ, ACCESS_WRITE,
-                                              ACCESS_PLAIN_READ, ACCESS_PLAIN_WRITE};
+static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE,      ACCESS_CONSUME,    ACCESS_CONSUME,
+                                             ACCESS_READ, ACCESS_WRITE, ACCESS_PLAIN_READ, ACCESS_PLAIN_WRITE};
 
-static int_set *place_sum(model *m, region *r, const kernel_array *a, int kind, bool must)
-{
+static int_set *place_sum(model *m, region *r, const kernel_array *a, int kind, bool must) {
     bool plain = kind == SUMMARY_PLAIN_READ || kind == SUMMARY_PLAIN_WRITE;
     unsigned use = kind == SUMMARY_PLAIN_READ ? ACCESS_READ : kind == SUMMARY_PLAIN_WRITE ? ACCESS_WRITE : uses[kind];
     bool source = kind == SUMMARY_SOURCE_READ || kind == SUMMARY_SOURCE_WRITE;
@@ -24,8 +23,7 @@ static int_set *place_sum(model *m, region *r, const kernel_array *a, int kind, 
 
 /* Cells that are in x whatever the value of dimension `dim`, among the values that the scope allows. Where it allows none (an index
  * array whose bound is 0 passes the launch check only when empty), that point of the program is never reached: every cell counts. */
-static int_set *for_every_value(model *m, scope *s, int_set *x, int dim, int rank)
-{
+static int_set *for_every_value(model *m, scope *s, int_set *x, int dim, int rank) {
     sets *z = m->sets;
     int_set *some = sets_project(z, x, dim, 1), *domain = domain_of(m, s);
     int_set *everywhere = sets_intersect(z, sets_insert(z, some, dim, 1), sets_insert(z, domain, dim + 1, rank));
@@ -34,8 +32,7 @@ static int_set *for_every_value(model *m, scope *s, int_set *x, int dim, int ran
     return sets_union(z, sets_subtract(z, some, missing), sets_insert(z, never, dim, rank));
 }
 
-static int_set *compute(model *m, region *r, const kernel_array *a, int kind)
-{
+static int_set *compute(model *m, region *r, const kernel_array *a, int kind) {
     sets *z = m->sets;
     bool must = kind == SUMMARY_MUST_WRITE || kind == SUMMARY_MUST_CONSUME;
     if (!(r->touches[a->id] & uses[kind]))
@@ -72,8 +69,7 @@ static int_set *compute(model *m, region *r, const kernel_array *a, int kind)
     return sets_simplify(z, sets_project(z, all, r->depth, 1));
 }
 
-int_set *summary_of(model *m, region *r, const kernel_array *a, int kind)
-{
+int_set *summary_of(model *m, region *r, const kernel_array *a, int kind) {
     summary *memo = r->summaries[a->id];
     if (!memo)
         memo = r->summaries[a->id] = NEW_ARRAY(m->arena, summary, SUMMARY_KINDS);
@@ -99,23 +95,22 @@ typedef struct search {
 } search;
 
 /* Statement by statement, in the order of the program. */
-static bool in_order(const search *q) { return q->in != CONFLICT_TASKS; }
+static bool in_order(const search *q) {
+    return q->in != CONFLICT_TASKS;
+}
 
-static bool inside(const search *q, const region *r, int kind)
-{
+static bool inside(const search *q, const region *r, int kind) {
     return r->touches[q->array->id] & uses[kind];
 }
 
-static tri meet(search *q, region *r, int_set *set, int first, int second, bool later)
-{
+static tri meet(search *q, region *r, int_set *set, int first, int second, bool later) {
     tri empty = sets_is_empty(q->m->sets, set);
     if (empty == TRI_NO)
         *q->out = (conflict){set, r, first, second, later};
     return empty == TRI_NO ? TRI_YES : empty == TRI_YES ? TRI_NO : TRI_UNKNOWN;
 }
 
-static tri among_children(search *q, region *r)
-{
+static tri among_children(search *q, region *r) {
     sets *z = q->m->sets;
     int_set *before = NULL;
     tri result = TRI_NO;
@@ -143,8 +138,7 @@ static tri among_children(search *q, region *r)
     return result;
 }
 
-static tri among_places(search *q, region *r)
-{
+static tri among_places(search *q, region *r) {
     if (q->first != q->second)
         return TRI_NO; /* a statement reads before it writes */
     sets *z = q->m->sets;
@@ -162,8 +156,7 @@ static tri among_places(search *q, region *r)
     return TRI_NO;
 }
 
-static tri among_trips(search *q, region *r)
-{
+static tri among_trips(search *q, region *r) {
     sets *z = q->m->sets;
     region *body = r->children.at[0];
     int d = r->depth;
@@ -182,8 +175,7 @@ static tri among_trips(search *q, region *r)
     return result;
 }
 
-static tri find(search *q, region *r)
-{
+static tri find(search *q, region *r) {
     if (!inside(q, r, q->first) || !inside(q, r, q->second))
         return TRI_NO;
     tri result = TRI_NO;
@@ -204,8 +196,7 @@ static tri find(search *q, region *r)
     return own == TRI_NO ? result : own;
 }
 
-tri conflict_find(model *m, const kernel_array *a, int first, int second, conflict_scope in, conflict *out)
-{
+tri conflict_find(model *m, const kernel_array *a, int first, int second, conflict_scope in, conflict *out) {
     if (scattered_dims(m, a)) {
         first = first == SUMMARY_MAY_WRITE ? SUMMARY_SOURCE_WRITE : first;
         second = second == SUMMARY_MAY_WRITE ? SUMMARY_SOURCE_WRITE : second == SUMMARY_MAY_READ ? SUMMARY_SOURCE_READ : second;
@@ -214,8 +205,7 @@ tri conflict_find(model *m, const kernel_array *a, int first, int second, confli
     return find(&q, m->root);
 }
 
-static const char *first_inexact(model *m, const kernel_array *a, unsigned uses_asked, bool strict)
-{
+static const char *first_inexact(model *m, const kernel_array *a, unsigned uses_asked, bool strict) {
     for (int i = 0; i < m->places.count; i++) {
         place *p = m->places.at[i];
         bool asked = p->array == a && (p->use & uses_asked);
@@ -228,12 +218,13 @@ static const char *first_inexact(model *m, const kernel_array *a, unsigned uses_
     return NULL;
 }
 
-const char *array_inexact(model *m, const kernel_array *a, unsigned uses_asked)
-{
+const char *array_inexact(model *m, const kernel_array *a, unsigned uses_asked) {
     inexactness *known = &m->inexact[a->id];
     if (known->uses != uses_asked)
         *known = (inexactness){uses_asked, first_inexact(m, a, uses_asked, true)};
     return known->why;
 }
 
-const char *array_unsure(model *m, const kernel_array *a, unsigned uses_asked) { return first_inexact(m, a, uses_asked, false); }
+const char *array_unsure(model *m, const kernel_array *a, unsigned uses_asked) {
+    return first_inexact(m, a, uses_asked, false);
+}

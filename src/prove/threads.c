@@ -4,8 +4,7 @@
 
 enum { MOST_PATH = 512 };
 
-pair_space pair_of(const model *m, position a, position b)
-{
+pair_space pair_of(const model *m, position a, position b) {
     pair_space s = {.a = a, .b = b};
     int t = m->task_dims, n = m->thread_dims;
     s.tasks_b = m->persistent ? t : 0;
@@ -17,20 +16,17 @@ pair_space pair_of(const model *m, position a, position b)
     return s;
 }
 
-static int dim_a(const model *m, const pair_space *s, int i)
-{
+static int dim_a(const model *m, const pair_space *s, int i) {
     int t = m->task_dims, n = m->thread_dims;
     return i < t ? i : i < t + n ? s->threads_a + i - t : s->rest_a + i - t - n;
 }
 
-static int dim_b(const model *m, const pair_space *s, int i)
-{
+static int dim_b(const model *m, const pair_space *s, int i) {
     int t = m->task_dims, n = m->thread_dims;
     return i < t ? s->tasks_b + i : i < t + n ? s->threads_b + i - t : s->rest_b + i - t - n;
 }
 
-static int_set *placed(model *m, const pair_space *s, int_set *x, int more, bool second)
-{
+static int_set *placed(model *m, const pair_space *s, int_set *x, int more, bool second) {
     int depth = (second ? s->b : s->a).scope->depth, *from = NEW_ARRAY(m->arena, int, depth + more + 1);
     for (int i = 0; i < depth; i++)
         from[i] = second ? dim_b(m, s, i) : dim_a(m, s, i);
@@ -39,11 +35,14 @@ static int_set *placed(model *m, const pair_space *s, int_set *x, int more, bool
     return sets_remap(m->sets, x, s->dims + more, from);
 }
 
-int_set *pair_first(model *m, const pair_space *s, int_set *x, int more) { return placed(m, s, x, more, false); }
-int_set *pair_second(model *m, const pair_space *s, int_set *x, int more) { return placed(m, s, x, more, true); }
+int_set *pair_first(model *m, const pair_space *s, int_set *x, int more) {
+    return placed(m, s, x, more, false);
+}
+int_set *pair_second(model *m, const pair_space *s, int_set *x, int more) {
+    return placed(m, s, x, more, true);
+}
 
-int_set *pair_equal(model *m, const pair_space *s, int_set *x, int first, int second)
-{
+int_set *pair_equal(model *m, const pair_space *s, int_set *x, int first, int second) {
     (void)s;
     sets *z = m->sets;
     int dims = sets_dims(x);
@@ -53,29 +52,25 @@ int_set *pair_equal(model *m, const pair_space *s, int_set *x, int first, int se
     return sets_intersect(z, x, sets_zero(z, gap));
 }
 
-int_set *pair_same_thread(model *m, const pair_space *s, int_set *x, int levels)
-{
+int_set *pair_same_thread(model *m, const pair_space *s, int_set *x, int levels) {
     for (int i = 0; i < levels; i++)
         x = pair_equal(m, s, x, s->threads_a + i, s->threads_b + i);
     return x;
 }
 
-static bool in_tasks(const region *r)
-{
+static bool in_tasks(const region *r) {
     while (r && !r->trips)
         r = r->parent;
     return r != NULL;
 }
 
-static int_set *same_task(model *m, const pair_space *s, int_set *x)
-{
+static int_set *same_task(model *m, const pair_space *s, int_set *x) {
     for (int i = 0; i < m->task_dims; i++)
         x = pair_equal(m, s, x, i, s->tasks_b + i);
     return x;
 }
 
-int_set *pair_same_block(model *m, const pair_space *s, int_set *x)
-{
+int_set *pair_same_block(model *m, const pair_space *s, int_set *x) {
     bool apart = m->persistent && (in_tasks(s->a.region) || in_tasks(s->b.region));
     x = pair_same_thread(m, s, x, m->instance_dims[LEVEL_BLOCK]);
     return apart ? x : same_task(m, s, x);
@@ -83,8 +78,7 @@ int_set *pair_same_block(model *m, const pair_space *s, int_set *x)
 
 /* ---- the order of the program ---- */
 
-static int path_of(region *r, region **path)
-{
+static int path_of(region *r, region **path) {
     int n = 0;
     for (region *x = r; x; x = x->parent)
         n++;
@@ -96,11 +90,12 @@ static int path_of(region *r, region **path)
     return n;
 }
 
-static int_set *less_at(model *m, int_set *equal, int first, int second) { return sets_less(m->sets, equal, first, second); }
+static int_set *less_at(model *m, int_set *equal, int first, int second) {
+    return sets_less(m->sets, equal, first, second);
+}
 
 /* Task ids of one block come in increasing order. */
-static int_set *less_in_tasks(model *m, const pair_space *s, int_set **equal)
-{
+static int_set *less_in_tasks(model *m, const pair_space *s, int_set **equal) {
     int_set *all = sets_empty(m->sets, s->dims);
     for (int i = 0; i < m->task_dims; i++) {
         all = sets_union(m->sets, all, less_at(m, *equal, i, s->tasks_b + i));
@@ -109,8 +104,7 @@ static int_set *less_in_tasks(model *m, const pair_space *s, int_set **equal)
     return all;
 }
 
-int_set *pair_before(model *m, const pair_space *s)
-{
+int_set *pair_before(model *m, const pair_space *s) {
     sets *z = m->sets;
     region *a[MOST_PATH], *b[MOST_PATH];
     int na = path_of(s->a.region, a), nb = path_of(s->b.region, b), i = 0;
@@ -136,10 +130,16 @@ int_set *pair_before(model *m, const pair_space *s)
 
 /* ---- barriers ---- */
 
-struct known_order { const region *a, *b; const void *of; memory_space space; order_question what; int_set *set; };
+struct known_order {
+    const region *a, *b;
+    const void *of;
+    memory_space space;
+    order_question what;
+    int_set *set;
+};
 
-bool order_known(const model *m, const region *a, const region *b, const void *of, memory_space space, order_question what, int_set **set)
-{
+bool order_known(const model *m, const region *a, const region *b, const void *of, memory_space space, order_question what,
+                 int_set **set) {
     for (int i = 0; i < m->orders.count; i++) {
         const struct known_order *k = m->orders.at[i];
         if (k->a == a && k->b == b && k->of == of && k->space == space && k->what == what) {
@@ -150,8 +150,8 @@ bool order_known(const model *m, const region *a, const region *b, const void *o
     return false;
 }
 
-int_set *order_keep(model *m, const region *a, const region *b, const void *of, memory_space space, order_question what, int_set *set)
-{
+int_set *order_keep(model *m, const region *a, const region *b, const void *of, memory_space space, order_question what,
+                    int_set *set) {
     if (!set) /* no answer: to be asked again */
         return NULL;
     struct known_order *k = NEW(m->arena, struct known_order);
@@ -161,15 +161,13 @@ int_set *order_keep(model *m, const region *a, const region *b, const void *of, 
 }
 
 /* The threads that take part, over [task ids, thread ids]; C mentions ids alone. */
-static int_set *taking_part(model *m, const cond *c)
-{
+static int_set *taking_part(model *m, const cond *c) {
     int dims = m->task_dims + m->thread_dims;
     return c ? affine_condition(m, dims, c, false) : sets_universe(m->sets, dims);
 }
 
 /* Both threads take part in one instance of the barrier. */
-static int_set *meet_at(model *m, const pair_space *s, const kernel_stmt *barrier, int_set *x)
-{
+static int_set *meet_at(model *m, const pair_space *s, const kernel_stmt *barrier, int_set *x) {
     int t = m->task_dims, n = m->thread_dims, *from = NEW_ARRAY(m->arena, int, t + n + 1);
     if (barrier->participants) {
         int_set *who = taking_part(m, barrier->participants);
@@ -184,8 +182,7 @@ static int_set *meet_at(model *m, const pair_space *s, const kernel_stmt *barrie
 }
 
 /* x over pair (a, u) or (u, b), into the space of (a, b) followed by u's own dimensions. */
-static int_set *into_three(model *m, const pair_space *s, const pair_space *of, int_set *x, bool u_second, bool thread_of_b)
-{
+static int_set *into_three(model *m, const pair_space *s, const pair_space *of, int_set *x, bool u_second, bool thread_of_b) {
     int *from = NEW_ARRAY(m->arena, int, of->dims + 1), t = m->task_dims, n = m->thread_dims;
     int own = s->dims, rest = own + s->tasks_b; /* u: task ids where they are its own, then the rest */
     position u = u_second ? of->b : of->a;
@@ -209,21 +206,18 @@ static int_set *into_three(model *m, const pair_space *s, const pair_space *of, 
     return sets_remap(m->sets, x, total, from);
 }
 
-int_set *pair_through(model *m, const pair_space *s, position u, int_set *first, int_set *second, bool thread_of_b)
-{
+int_set *pair_through(model *m, const pair_space *s, position u, int_set *first, int_set *second, bool thread_of_b) {
     pair_space before = pair_of(m, s->a, u), after = pair_of(m, u, s->b);
     int_set *x = into_three(m, s, &before, first, true, thread_of_b);
     x = sets_intersect(m->sets, x, into_three(m, s, &after, second, false, thread_of_b));
     return sets_project(m->sets, x, s->dims, sets_dims(x) - s->dims);
 }
 
-static bool is_uncertain(const scope *s)
-{
+static bool is_uncertain(const scope *s) {
     return s->own_loose || s->kind == SCOPE_DATA_GUARD || s->kind == SCOPE_TRIP || (s->kind == SCOPE_LOOP && s->may_stop);
 }
 
-bool scope_is_sure(model *m, scope *s)
-{
+bool scope_is_sure(model *m, scope *s) {
     domain_of(m, s);
     for (const scope *x = s; x; x = x->parent)
         if (is_uncertain(x) && x->parent) /* the launch itself is as it is */
@@ -231,16 +225,14 @@ bool scope_is_sure(model *m, scope *s)
     return true;
 }
 
-static bool stands_below(const scope *inner, const scope *outer)
-{
+static bool stands_below(const scope *inner, const scope *outer) {
     while (inner && inner != outer)
         inner = inner->parent;
     return inner != NULL;
 }
 
 /* Keeps the points where u and a (or b) agree in the loops outside dimension `depth`. */
-static int_set *same_instance(model *m, const pair_space *s, int_set *x, const scope *outer, int depth, bool of_b)
-{
+static int_set *same_instance(model *m, const pair_space *s, int_set *x, const scope *outer, int depth, bool of_b) {
     int t = m->task_dims, n = m->thread_dims;
     for (const scope *o = outer; o; o = o->parent) {
         int d = o->depth - 1;
@@ -253,8 +245,7 @@ static int_set *same_instance(model *m, const pair_space *s, int_set *x, const s
 
 /* A barrier whose being reached is not in its set (data decides, a loop may stop, a condition is not affine) is there where a or b stands
  * below the same decision. */
-static int_set *surely_reached(model *m, const pair_space *s, const meeting *u, int_set *x)
-{
+static int_set *surely_reached(model *m, const pair_space *s, const meeting *u, int_set *x) {
     for (const scope *o = u->scope; o; o = o->parent) {
         if (!is_uncertain(o) || !o->parent)
             continue;
@@ -271,8 +262,7 @@ static int_set *surely_reached(model *m, const pair_space *s, const meeting *u, 
 }
 
 /* Where the barrier stands between a and b. */
-static int_set *barrier_between(model *m, const pair_space *s, const meeting *u)
-{
+static int_set *barrier_between(model *m, const pair_space *s, const meeting *u) {
     sets *z = m->sets;
     int t = m->task_dims, n = m->thread_dims;
     position at = {u->scope, u->region, u->region->index};
@@ -290,7 +280,8 @@ static int_set *barrier_between(model *m, const pair_space *s, const meeting *u)
     x = sets_intersect(z, x, sets_remap(z, reached, total, from));
     x = surely_reached(m, s, u, x);
     if (s->tasks_b && in_tasks(u->region)) { /* in the task of a or of b: whether the block runs one in between is not known */
-        int_set *first = in_tasks(s->a.region) ? x : sets_empty(z, total), *second = in_tasks(s->b.region) ? x : sets_empty(z, total);
+        int_set *first = in_tasks(s->a.region) ? x : sets_empty(z, total),
+                *second = in_tasks(s->b.region) ? x : sets_empty(z, total);
         for (int i = 0; i < t; i++) {
             first = pair_equal(m, s, first, i, s->dims + i);
             second = pair_equal(m, s, second, s->tasks_b + i, s->dims + i);
@@ -301,8 +292,7 @@ static int_set *barrier_between(model *m, const pair_space *s, const meeting *u)
     return sets_simplify(z, meet_at(m, s, u->stmt, x));
 }
 
-int_set *pair_ordered(model *m, const pair_space *s, memory_space space)
-{
+int_set *pair_ordered(model *m, const pair_space *s, memory_space space) {
     sets *z = m->sets;
     int_set *all;
     if (order_known(m, s->a.region, s->b.region, NULL, space, ORDER_BARRIERS, &all))
@@ -320,8 +310,7 @@ int_set *pair_ordered(model *m, const pair_space *s, memory_space space)
 
 /* ---- several barriers, one after another ---- */
 
-bool barriers_are_partial(const model *m)
-{
+bool barriers_are_partial(const model *m) {
     bool partial = false;
     int barriers = 0;
     for (int i = 0; i < m->meetings.count; i++) {
@@ -335,8 +324,7 @@ bool barriers_are_partial(const model *m)
 }
 
 /* a, then a barrier of its thread and another thread r, then (r) a barrier of r and b's thread, then b. */
-static int_set *two_barriers(model *m, const pair_space *s, memory_space space)
-{
+static int_set *two_barriers(model *m, const pair_space *s, memory_space space) {
     sets *z = m->sets;
     int t = m->task_dims, n = m->thread_dims;
     int_set *all;
@@ -360,7 +348,9 @@ static int_set *two_barriers(model *m, const pair_space *s, memory_space space)
         for (int side = 0; side < 2; side++) {
             const pair_space *of = side ? &after : &before;
             for (int k = 0; k < at.scope->depth; k++)
-                from[side ? dim_a(m, of, k) : dim_b(m, of, k)] = k < t ? (s->tasks_b ? own + k : k) : k < t + n ? threads + k - t : rest + k - t - n;
+                from[side ? dim_a(m, of, k) : dim_b(m, of, k)] = k < t       ? (s->tasks_b ? own + k : k)
+                                                                 : k < t + n ? threads + k - t
+                                                                             : rest + k - t - n;
             const scope *end = side ? s->b.scope : s->a.scope;
             for (int k = 0; k < end->depth; k++)
                 from[side ? dim_b(m, of, k) : dim_a(m, of, k)] = side ? dim_b(m, s, k) : dim_a(m, s, k);
@@ -377,8 +367,7 @@ static int_set *two_barriers(model *m, const pair_space *s, memory_space space)
     return order_keep(m, s->a.region, s->b.region, NULL, space, ORDER_CHAINS, sets_simplify(z, all));
 }
 
-int_set *pair_chained(model *m, const pair_space *s, memory_space space, bool *exact)
-{
+int_set *pair_chained(model *m, const pair_space *s, memory_space space, bool *exact) {
     int_set *all = two_barriers(m, s, space);
     /* if two barriers order no more than one from any barrier on, neither do more */
     for (int i = 0; i < m->meetings.count && *exact; i++) {

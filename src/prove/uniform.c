@@ -7,7 +7,7 @@ typedef struct uniformity {
     model *m;
     level_kind level;
     int steps;
-    bool in_map;      /* elements of fragments at one logical place are the same whoever holds them */
+    bool in_map;                      /* elements of fragments at one logical place are the same whoever holds them */
     const kernel_array *visiting[16]; /* thread-local arrays whose stores are being looked at: assumed uniform meanwhile */
     int visits;
 } uniformity;
@@ -15,8 +15,7 @@ typedef struct uniformity {
 static bool is_uniform(uniformity *u, const kernel_value *v, int nesting);
 static bool scope_is_uniform(uniformity *u, const scope *s, int nesting);
 
-static bool index_is_uniform(uniformity *u, const index_expr *x, int nesting)
-{
+static bool index_is_uniform(uniformity *u, const index_expr *x, int nesting) {
     model *m = u->m;
     if (!x)
         return true;
@@ -43,8 +42,7 @@ static bool index_is_uniform(uniformity *u, const index_expr *x, int nesting)
     return s->kind == SCOPE_VALUE && is_uniform(u, s->stmt->value, nesting + 1);
 }
 
-static bool condition_is_uniform(uniformity *u, const cond *c, int nesting)
-{
+static bool condition_is_uniform(uniformity *u, const cond *c, int nesting) {
     if (!c)
         return true;
     if (nesting > MOST_NESTING)
@@ -54,8 +52,7 @@ static bool condition_is_uniform(uniformity *u, const cond *c, int nesting)
 }
 
 /* Whether all threads of the instance are there or none, as far as the scopes tell by themselves. */
-static bool scope_is_uniform(uniformity *u, const scope *s, int nesting)
-{
+static bool scope_is_uniform(uniformity *u, const scope *s, int nesting) {
     for (; s && s->kind != SCOPE_ID && s->kind != SCOPE_ROOT; s = s->parent) {
         if (s->may_stop || s->kind == SCOPE_TRIP)
             return false;
@@ -63,15 +60,15 @@ static bool scope_is_uniform(uniformity *u, const scope *s, int nesting)
             return false;
         if (s->kind == SCOPE_DATA_GUARD && !is_uniform(u, s->stmt->value, nesting + 1))
             return false;
-        if (s->kind == SCOPE_LOOP && !(index_is_uniform(u, s->stmt->lo, 0) && index_is_uniform(u, s->stmt->hi, 0) && index_is_uniform(u, s->stmt->step, 0)))
+        if (s->kind == SCOPE_LOOP && !(index_is_uniform(u, s->stmt->lo, 0) && index_is_uniform(u, s->stmt->hi, 0) &&
+                                       index_is_uniform(u, s->stmt->step, 0)))
             return false;
     }
     return true;
 }
 
 /* Every store to a thread's own memory gives a uniform value at a uniform place, and all threads make it or none. */
-static bool stores_are_uniform(uniformity *u, const kernel_array *a, int nesting)
-{
+static bool stores_are_uniform(uniformity *u, const kernel_array *a, int nesting) {
     model *m = u->m;
     for (int i = 0; i < u->visits; i++)
         if (u->visiting[i] == a)
@@ -84,7 +81,8 @@ static bool stores_are_uniform(uniformity *u, const kernel_array *a, int nesting
         const place *p = m->places.at[i];
         if (p->array != a || p->use != ACCESS_WRITE)
             continue;
-        fine = p->stmt->kind == KSTMT_STORE && is_uniform(u, p->stmt->value, nesting + 1) && scope_is_uniform(u, p->scope, nesting + 1);
+        fine = p->stmt->kind == KSTMT_STORE && is_uniform(u, p->stmt->value, nesting + 1) &&
+               scope_is_uniform(u, p->scope, nesting + 1);
         for (int d = 0; d < a->rank && fine; d++)
             fine = index_is_uniform(u, p->indices[d], 0);
         fine = fine && index_is_uniform(u, p->active, 0);
@@ -93,8 +91,7 @@ static bool stores_are_uniform(uniformity *u, const kernel_array *a, int nesting
     return fine;
 }
 
-static bool load_is_uniform(uniformity *u, const kernel_access *x, int nesting)
-{
+static bool load_is_uniform(uniformity *u, const kernel_access *x, int nesting) {
     const kernel_array *a = x->array;
     for (int d = 0; d < a->rank; d++)
         if (!index_is_uniform(u, x->indices[d], 0))
@@ -116,8 +113,7 @@ static bool load_is_uniform(uniformity *u, const kernel_access *x, int nesting)
     return stores_are_uniform(u, a, nesting);
 }
 
-static bool is_uniform(uniformity *u, const kernel_value *v, int nesting)
-{
+static bool is_uniform(uniformity *u, const kernel_value *v, int nesting) {
     if (nesting > MOST_NESTING || ++u->steps > 20000)
         return false;
     switch (v->op) {
@@ -150,26 +146,22 @@ static bool is_uniform(uniformity *u, const kernel_value *v, int nesting)
     return index_is_uniform(u, v->index, 0);
 }
 
-bool uniform_value(model *m, const kernel_value *v, level_kind level)
-{
+bool uniform_value(model *m, const kernel_value *v, level_kind level) {
     uniformity u = {.m = m, .level = level};
     return is_uniform(&u, v, 0);
 }
 
-bool uniform_condition(model *m, const cond *c, level_kind level)
-{
+bool uniform_condition(model *m, const cond *c, level_kind level) {
     uniformity u = {.m = m, .level = level};
     return condition_is_uniform(&u, c, 0);
 }
 
-bool uniform_loop(model *m, const kernel_stmt *loop, level_kind level)
-{
+bool uniform_loop(model *m, const kernel_stmt *loop, level_kind level) {
     uniformity u = {.m = m, .level = level};
     return index_is_uniform(&u, loop->lo, 0) && index_is_uniform(&u, loop->hi, 0) && index_is_uniform(&u, loop->step, 0);
 }
 
-bool uniform_operands(model *m, const kernel_stmt *s, level_kind level)
-{
+bool uniform_operands(model *m, const kernel_stmt *s, level_kind level) {
     uniformity u = {.m = m, .level = level, .in_map = true};
     bool fine = !s->value || is_uniform(&u, s->value, 0);
     for (int i = 0; i < 4 && fine; i++)

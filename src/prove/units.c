@@ -2,23 +2,29 @@
  * all lanes of a holder give the same operands. */
 #include "prove/model.h"
 
-static position position_of(const place *p) { return (position){p->scope, p->region, p->region->index}; }
+static position position_of(const place *p) {
+    return (position){p->scope, p->region, p->region->index};
+}
 
-static bool is_unit(const place *p) { return !p->unordered && (p->asynchronous || p->by_unit) && p->array->space != SPACE_REGISTER && p->array->space != SPACE_PRIVATE; }
+static bool is_unit(const place *p) {
+    return !p->unordered && (p->asynchronous || p->by_unit) && p->array->space != SPACE_REGISTER &&
+           p->array->space != SPACE_PRIVATE;
+}
 
 /* Where a fence stands between the write and the unit's access, run by the one's thread or the other's. */
-static int_set *fenced(model *m, const pair_space *s, const place *w)
-{
+static int_set *fenced(model *m, const pair_space *s, const place *w) {
     sets *z = m->sets;
     int_set *all = sets_empty(z, s->dims);
     for (int i = 0; i < m->meetings.count; i++) {
         const meeting *f = &m->meetings.at[i];
-        if (f->stmt->kind != KSTMT_FENCE || !f->stmt->proxy || !(f->stmt->spaces & 1u << w->array->space) || !scope_is_sure(m, f->scope))
+        if (f->stmt->kind != KSTMT_FENCE || !f->stmt->proxy || !(f->stmt->spaces & 1u << w->array->space) ||
+            !scope_is_sure(m, f->scope))
             continue;
         position at = {f->scope, f->region, f->region->index};
         pair_space before = pair_of(m, s->a, at), after = pair_of(m, at, s->b);
         sets_question(z);
-        int_set *first = pair_happens_before(m, &before, w->array->space), *second = pair_happens_before(m, &after, w->array->space);
+        int_set *first = pair_happens_before(m, &before, w->array->space),
+                *second = pair_happens_before(m, &after, w->array->space);
         first = sets_intersect(z, first, pair_second(m, &before, domain_of(m, f->scope), 0));
         for (int of_b = 0; of_b < 2; of_b++) {
             sets_question(z);
@@ -28,8 +34,7 @@ static int_set *fenced(model *m, const pair_space *s, const place *w)
     return all;
 }
 
-static bool judge_fence(prover *p, place *w, place *u)
-{
+static bool judge_fence(prover *p, place *w, place *u) {
     model *m = p->m;
     sets *z = m->sets;
     int rank = w->array->rank;
@@ -57,15 +62,18 @@ static bool judge_fence(prover *p, place *w, place *u)
     else if (why)
         prover_unknown(p, w->array->name, u->span, v.text, why);
     else
-        prover_refuted(p, w->array->name, u->span, v.text,
-                       model_text(m, "%s was stored at line %d; an asynchronous unit works on it here with no `fence ... proxy` between", cell, w->span.line), NULL);
+        prover_refuted(
+            p, w->array->name, u->span, v.text,
+            model_text(m, "%s was stored at line %d; an asynchronous unit works on it here with no `fence ... proxy` between",
+                       cell, w->span.line),
+            NULL);
     return false;
 }
 
-static bool judge_end(prover *p, place *u)
-{
+static bool judge_end(prover *p, place *u) {
     model *m = p->m;
-    if (u->array->space != SPACE_SHARED || u->use != ACCESS_READ || !u->asynchronous || (u->stmt->kind == KSTMT_COPY && u->stmt->name))
+    if (u->array->space != SPACE_SHARED || u->use != ACCESS_READ || !u->asynchronous ||
+        (u->stmt->kind == KSTMT_COPY && u->stmt->name))
         return true;
     sets_question(m->sets);
     m->why = NULL;
@@ -81,13 +89,15 @@ static bool judge_end(prover *p, place *u)
     else if (v.verdict == VERDICT_UNKNOWN)
         prover_gave_up(p, u->array->name, u->span);
     else
-        prover_refuted(p, u->array->name, u->span, v.text, model_text(m, "`%s` may still be read asynchronously when the block ends: no wait covers this", u->array->name), NULL);
+        prover_refuted(
+            p, u->array->name, u->span, v.text,
+            model_text(m, "`%s` may still be read asynchronously when the block ends: no wait covers this", u->array->name),
+            NULL);
     return false;
 }
 
 /* Two lanes of one holder that name different places. */
-static bool judge_together(prover *p, place *c)
-{
+static bool judge_together(prover *p, place *c) {
     model *m = p->m;
     sets *z = m->sets;
     pair_space s = pair_of(m, position_of(c), position_of(c));
@@ -117,14 +127,14 @@ static bool judge_together(prover *p, place *c)
         else if (why)
             prover_unknown(p, c->array->name, c->span, w.text, why);
         else
-            prover_refuted(p, c->array->name, c->span, w.text, model_text(m, "the lanes that hold the fragment name different cells of `%s`", c->array->name), NULL);
+            prover_refuted(p, c->array->name, c->span, w.text,
+                           model_text(m, "the lanes that hold the fragment name different cells of `%s`", c->array->name), NULL);
         return false;
     }
     return true;
 }
 
-void judge_units(prover *p)
-{
+void judge_units(prover *p) {
     model *m = p->m;
     bool any = false, fine = true;
     prover_start(p);

@@ -14,27 +14,23 @@ typedef struct collector {
 
 static int_set *points(collector *c, scope *s, const kernel_value *v, int nesting);
 
-static int_set *unknown(model *m, const char *what)
-{
+static int_set *unknown(model *m, const char *what) {
     m->why = what;
     return NULL;
 }
 
-static void lower(collector *c, precision p)
-{
+static void lower(collector *c, precision p) {
     if (*c->precision < p)
         *c->precision = p;
 }
 
-static int_set *exactly(model *m, scope *s, const index_expr *x)
-{
+static int_set *exactly(model *m, scope *s, const index_expr *x) {
     affine *e = affine_of(m, s->depth + 1, x);
     return e ? affine_zero(m, affine_subtract(m, e, affine_dim(m, s->depth + 1, s->depth))) : NULL;
 }
 
 /* lo <= value < hi */
-static int_set *between(model *m, scope *s, int64_t lo, const index_expr *hi)
-{
+static int_set *between(model *m, scope *s, int64_t lo, const index_expr *hi) {
     int dims = s->depth + 1;
     affine *v = affine_dim(m, dims, s->depth), *h = affine_of(m, dims, hi);
     if (!h)
@@ -44,20 +40,30 @@ static int_set *between(model *m, scope *s, int64_t lo, const index_expr *hi)
     return sets_intersect(m->sets, low, affine_nonnegative(m, room));
 }
 
-static bool type_range(element_type t, int64_t *lo, int64_t *hi)
-{
+static bool type_range(element_type t, int64_t *lo, int64_t *hi) {
     switch (t) {
-    case ELEMENT_I8: *lo = INT8_MIN; *hi = INT8_MAX; return true;
-    case ELEMENT_U8: *lo = 0; *hi = UINT8_MAX; return true;
-    case ELEMENT_I32: *lo = INT32_MIN; *hi = INT32_MAX; return true;
-    case ELEMENT_U32: *lo = 0; *hi = UINT32_MAX; return true;
+    case ELEMENT_I8:
+        *lo = INT8_MIN;
+        *hi = INT8_MAX;
+        return true;
+    case ELEMENT_U8:
+        *lo = 0;
+        *hi = UINT8_MAX;
+        return true;
+    case ELEMENT_I32:
+        *lo = INT32_MIN;
+        *hi = INT32_MAX;
+        return true;
+    case ELEMENT_U32:
+        *lo = 0;
+        *hi = UINT32_MAX;
+        return true;
     default: return false;
     }
 }
 
 /* The same values, if all of them fit the type: a value that may wrap is unknown. */
-static int_set *fitting(model *m, scope *s, element_type t, int_set *x)
-{
+static int_set *fitting(model *m, scope *s, element_type t, int_set *x) {
     int64_t lo, hi;
     if (!x || t == ELEMENT_INDEX)
         return x;
@@ -70,11 +76,10 @@ static int_set *fitting(model *m, scope *s, element_type t, int_set *x)
 }
 
 /* a + b (or a - b) for every a of x and b of y */
-static int_set *sum(model *m, scope *s, int_set *x, int_set *y, int sign)
-{
+static int_set *sum(model *m, scope *s, int_set *x, int_set *y, int sign) {
     int n = s->depth;
     int_set *a = sets_insert(m->sets, x, n, 1), *b = sets_insert(m->sets, y, n, 1); /* [.., v, operand] */
-    a = sets_insert(m->sets, a, n + 2, 1);                                       /* [.., v, a, b] */
+    a = sets_insert(m->sets, a, n + 2, 1);                                          /* [.., v, a, b] */
     b = sets_insert(m->sets, b, n + 1, 1);
     linear *v = linear_dim(m->sets, n + 3, n), *la = linear_dim(m->sets, n + 3, n + 1), *lb = linear_dim(m->sets, n + 3, n + 2);
     linear *gap = linear_add(m->sets, linear_add(m->sets, la, linear_scale(m->sets, lb, sign)), linear_scale(m->sets, v, -1));
@@ -82,8 +87,7 @@ static int_set *sum(model *m, scope *s, int_set *x, int_set *y, int sign)
     return sets_project(m->sets, both, n + 1, 2);
 }
 
-static int_set *multiple(model *m, scope *s, int_set *x, int64_t factor)
-{
+static int_set *multiple(model *m, scope *s, int_set *x, int64_t factor) {
     int n = s->depth;
     int_set *a = sets_insert(m->sets, x, n, 1);
     linear *v = linear_dim(m->sets, n + 2, n), *of = linear_scale(m->sets, linear_dim(m->sets, n + 2, n + 1), -factor);
@@ -91,26 +95,25 @@ static int_set *multiple(model *m, scope *s, int_set *x, int64_t factor)
 }
 
 /* The values of x that are not beyond every value of y: what min or max may give of x. */
-static int_set *not_beyond(model *m, scope *s, int_set *x, int_set *y, bool is_min)
-{
+static int_set *not_beyond(model *m, scope *s, int_set *x, int_set *y, bool is_min) {
     int n = s->depth;
     int_set *a = sets_insert(m->sets, x, n + 1, 1), *b = sets_insert(m->sets, y, n, 1);
     linear *v = linear_dim(m->sets, n + 2, n), *other = linear_dim(m->sets, n + 2, n + 1);
-    linear *gap = is_min ? linear_add(m->sets, other, linear_scale(m->sets, v, -1)) : linear_add(m->sets, v, linear_scale(m->sets, other, -1));
-    return sets_project(m->sets, sets_intersect(m->sets, sets_intersect(m->sets, a, b), sets_nonnegative(m->sets, gap)), n + 1, 1);
+    linear *gap = is_min ? linear_add(m->sets, other, linear_scale(m->sets, v, -1))
+                         : linear_add(m->sets, v, linear_scale(m->sets, other, -1));
+    return sets_project(m->sets, sets_intersect(m->sets, sets_intersect(m->sets, a, b), sets_nonnegative(m->sets, gap)), n + 1,
+                        1);
 }
 
 /* The ids that tell copies of an array apart. */
-static int own_ids(const model *m, const kernel_array *array)
-{
+static int own_ids(const model *m, const kernel_array *array) {
     if (array->space == SPACE_SHARED)
         return m->persistent ? 0 : m->task_dims;
     return m->task_dims + m->thread_dims;
 }
 
 /* Everything stored in a local array, over [ids, value]. */
-static int_set *stored(collector *c, const kernel_array *array, int nesting)
-{
+static int_set *stored(collector *c, const kernel_array *array, int nesting) {
     model *m = c->m;
     int ids = own_ids(m, array);
     if (m->visiting[array->id]) {
@@ -142,8 +145,7 @@ static int_set *stored(collector *c, const kernel_array *array, int nesting)
     return sets_simplify(m->sets, all);
 }
 
-static int_set *loaded(collector *c, scope *s, const kernel_value *v, int nesting)
-{
+static int_set *loaded(collector *c, scope *s, const kernel_value *v, int nesting) {
     model *m = c->m;
     const kernel_array *array = v->access.array;
     int_set *x;
@@ -169,8 +171,7 @@ static int_set *loaded(collector *c, scope *s, const kernel_value *v, int nestin
 }
 
 /* Both operands' values; for `stored` to know whether an operand depends on the array being collected. */
-static int_set *either(collector *c, scope *s, const kernel_value *v, int first, int nesting)
-{
+static int_set *either(collector *c, scope *s, const kernel_value *v, int first, int nesting) {
     model *m = c->m;
     int met_before = m->met_visiting;
     m->met_visiting = INT_MAX;
@@ -187,8 +188,7 @@ static int_set *either(collector *c, scope *s, const kernel_value *v, int first,
     return sets_union(m->sets, a, b);
 }
 
-static int_set *arithmetic(collector *c, scope *s, const kernel_value *v, int nesting)
-{
+static int_set *arithmetic(collector *c, scope *s, const kernel_value *v, int nesting) {
     model *m = c->m;
     m->arithmetic++;
     int_set *a = points(c, s, v->operands[0], nesting + 1), *x = NULL;
@@ -210,8 +210,7 @@ static int_set *arithmetic(collector *c, scope *s, const kernel_value *v, int ne
     return fitting(m, s, v->type, x);
 }
 
-static int_set *referred(collector *c, scope *s, const kernel_value *v, int nesting)
-{
+static int_set *referred(collector *c, scope *s, const kernel_value *v, int nesting) {
     model *m = c->m;
     const index_var *own = v->let->var;
     if (own && model_knows(m, own) && (m->definition[own->id] || (m->position[own->id] >= 0 && m->position[own->id] < s->depth)))
@@ -226,8 +225,7 @@ static int_set *referred(collector *c, scope *s, const kernel_value *v, int nest
     return unknown(m, "it is not known here");
 }
 
-static int_set *points(collector *c, scope *s, const kernel_value *v, int nesting)
-{
+static int_set *points(collector *c, scope *s, const kernel_value *v, int nesting) {
     model *m = c->m;
     if (nesting > MOST_NESTING)
         return unknown(m, "it is nested too deeply");
@@ -256,8 +254,7 @@ static int_set *points(collector *c, scope *s, const kernel_value *v, int nestin
     }
 }
 
-int_set *value_points(model *m, scope *s, const kernel_value *v, precision *p)
-{
+int_set *value_points(model *m, scope *s, const kernel_value *v, precision *p) {
     collector c = {m, p};
     m->arithmetic = 0;
     m->met_visiting = INT_MAX;
@@ -267,8 +264,7 @@ int_set *value_points(model *m, scope *s, const kernel_value *v, precision *p)
 
 /* ---- conditions that depend on no data ---- */
 
-static index_expr *as_index(model *m, const kernel_value *v)
-{
+static index_expr *as_index(model *m, const kernel_value *v) {
     if (v->lanes != 1)
         return NULL;
     if (v->op == KERNEL_INDEX)
@@ -280,10 +276,11 @@ static index_expr *as_index(model *m, const kernel_value *v)
     return NULL;
 }
 
-static cond *as_condition(model *m, const kernel_value *v, int nesting)
-{
-    static const struct { kernel_op value; cond_op condition; } compares[] = {
-        {KERNEL_LT, COND_LT}, {KERNEL_LE, COND_LE}, {KERNEL_EQ, COND_EQ}, {KERNEL_NE, COND_NE}};
+static cond *as_condition(model *m, const kernel_value *v, int nesting) {
+    static const struct {
+        kernel_op value;
+        cond_op condition;
+    } compares[] = {{KERNEL_LT, COND_LT}, {KERNEL_LE, COND_LE}, {KERNEL_EQ, COND_EQ}, {KERNEL_NE, COND_NE}};
     if (nesting > MOST_NESTING || v->lanes != 1)
         return NULL;
     for (int i = 0; i < 4; i++)
@@ -291,7 +288,8 @@ static cond *as_condition(model *m, const kernel_value *v, int nesting)
             index_expr *x = as_index(m, v->operands[0]), *y = as_index(m, v->operands[1]);
             return x && y ? cond_compare(m->arena, compares[i].condition, x, y) : NULL;
         }
-    cond *a = v->op == KERNEL_AND || v->op == KERNEL_OR || v->op == KERNEL_NOT ? as_condition(m, v->operands[0], nesting + 1) : NULL;
+    cond *a =
+        v->op == KERNEL_AND || v->op == KERNEL_OR || v->op == KERNEL_NOT ? as_condition(m, v->operands[0], nesting + 1) : NULL;
     if (!a)
         return NULL;
     if (v->op == KERNEL_NOT)
@@ -302,4 +300,6 @@ static cond *as_condition(model *m, const kernel_value *v, int nesting)
     return v->op == KERNEL_AND ? cond_and(m->arena, a, b) : cond_or(m->arena, a, b);
 }
 
-cond *value_condition(model *m, const kernel_value *v) { return as_condition(m, v, 0); }
+cond *value_condition(model *m, const kernel_value *v) {
+    return as_condition(m, v, 0);
+}

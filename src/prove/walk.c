@@ -2,10 +2,11 @@
 #include "prove/walk.h"
 #include <math.h>
 
-region *walk_step(walk *w, kernel_stmt *s) { return walk_region(w->m, w->sequence, REGION_STEP, w->scope, w->scope->depth, s); }
+region *walk_step(walk *w, kernel_stmt *s) {
+    return walk_region(w->m, w->sequence, REGION_STEP, w->scope, w->scope->depth, s);
+}
 
-void walk_touch(place *p)
-{
+void walk_touch(place *p) {
     bool plain = !p->asynchronous && !p->atomic && !p->collective;
     unsigned uses = (unsigned)p->use;
     if (plain && p->use == ACCESS_READ)
@@ -16,12 +17,18 @@ void walk_touch(place *p)
         r->touches[p->array->id] |= (unsigned char)uses;
 }
 
-place *walk_place(walk *w, region *step, const kernel_access *access, access_use use, source_span span)
-{
+place *walk_place(walk *w, region *step, const kernel_access *access, access_use use, source_span span) {
     model *m = w->m;
     place *p = NEW(m->arena, place);
-    *p = (place){.array = access->array, .use = use, .indices = access->indices, .lanes = access->lanes, .active = access->active,
-                 .vector_dim = access->lanes > 1 ? access->vector_dim : -1, .scope = step->scope, .region = step, .stmt = step->stmt,
+    *p = (place){.array = access->array,
+                 .use = use,
+                 .indices = access->indices,
+                 .lanes = access->lanes,
+                 .active = access->active,
+                 .vector_dim = access->lanes > 1 ? access->vector_dim : -1,
+                 .scope = step->scope,
+                 .region = step,
+                 .stmt = step->stmt,
                  .span = span.line ? span : step->stmt->span};
     VEC_PUSH(m->arena, step->places, p);
     VEC_PUSH(m->arena, m->places, p);
@@ -29,16 +36,14 @@ place *walk_place(walk *w, region *step, const kernel_access *access, access_use
 }
 
 /* A place whose flags need no setting. */
-static void simple_place(walk *w, region *step, const kernel_access *access, access_use use, source_span span)
-{
+static void simple_place(walk *w, region *step, const kernel_access *access, access_use use, source_span span) {
     place *p = walk_place(w, step, access, use, span), *bytes = walk_view_place(w, step, p);
     walk_touch(p);
     if (bytes)
         walk_touch(bytes);
 }
 
-void walk_loads(walk *w, region *step, const kernel_value *v, int depth)
-{
+void walk_loads(walk *w, region *step, const kernel_value *v, int depth) {
     model *m = w->m;
     if (!v)
         return;
@@ -56,8 +61,7 @@ void walk_loads(walk *w, region *step, const kernel_value *v, int depth)
         walk_loads(w, step, v->operands[i], depth + 1);
 }
 
-void walk_inside(walk *w, const kernel_block *b, region *sequence, scope *s, scope *loop)
-{
+void walk_inside(walk *w, const kernel_block *b, region *sequence, scope *s, scope *loop) {
     walk inner = {w->m, sequence, s, loop, w->depth + 1};
     if (inner.depth > MOST_DEPTH)
         walk_beyond(w->m, sequence->stmt->span, "statements nested deeper than 200");
@@ -65,8 +69,7 @@ void walk_inside(walk *w, const kernel_block *b, region *sequence, scope *s, sco
         walk_block(&inner, b);
 }
 
-static void walk_choice(walk *w, kernel_stmt *s, cond *guard)
-{
+static void walk_choice(walk *w, kernel_stmt *s, cond *guard) {
     model *m = w->m;
     region *choice = walk_region(m, w->sequence, guard ? REGION_CHOICE : REGION_MAYBE, w->scope, w->scope->depth, s);
     for (int branch = 0; branch < 2; branch++) {
@@ -80,8 +83,7 @@ static void walk_choice(walk *w, kernel_stmt *s, cond *guard)
 
 /* ---- loops ---- */
 
-static bool value_exchanges(const kernel_value *v, int depth)
-{
+static bool value_exchanges(const kernel_value *v, int depth) {
     if (!v || depth > MOST_DEPTH)
         return false;
     if (v->op >= KERNEL_SUBGROUP_SUM)
@@ -93,12 +95,12 @@ static bool value_exchanges(const kernel_value *v, int depth)
 }
 
 /* Whether threads meet somewhere inside. */
-static bool threads_meet(const kernel_block *b, int depth)
-{
+static bool threads_meet(const kernel_block *b, int depth) {
     for (int i = 0; i < b->items.count && depth <= MOST_DEPTH; i++) {
         const kernel_stmt *s = b->items.at[i];
-        bool meets = s->kind == KSTMT_BARRIER || s->kind == KSTMT_COMMIT || s->kind == KSTMT_WAIT_ASYNC || s->kind == KSTMT_MBARRIER_ARRIVE ||
-                     s->kind == KSTMT_MBARRIER_WAIT || (s->kind >= KSTMT_FRAGMENT_FILL && s->kind <= KSTMT_FRAGMENT_SET);
+        bool meets = s->kind == KSTMT_BARRIER || s->kind == KSTMT_COMMIT || s->kind == KSTMT_WAIT_ASYNC ||
+                     s->kind == KSTMT_MBARRIER_ARRIVE || s->kind == KSTMT_MBARRIER_WAIT ||
+                     (s->kind >= KSTMT_FRAGMENT_FILL && s->kind <= KSTMT_FRAGMENT_SET);
         if (meets || value_exchanges(s->value, 0) || threads_meet(&s->body, depth + 1) || threads_meet(&s->otherwise, depth + 1))
             return true;
     }
@@ -106,8 +108,7 @@ static bool threads_meet(const kernel_block *b, int depth)
 }
 
 /* Whether the value may differ between the threads of a block. */
-static bool differs(model *m, const index_expr *x, int nesting)
-{
+static bool differs(model *m, const index_expr *x, int nesting) {
     if (nesting > 2 * MOST_DEPTH)
         return true;
     if (x->op == IX_CONST)
@@ -124,8 +125,7 @@ static bool differs(model *m, const index_expr *x, int nesting)
 }
 
 /* A loop in which threads meet, but which each begins at a place of its own: its trips are what they have in common. */
-static kernel_stmt *loop_of_trips(model *m, kernel_stmt *s)
-{
+static kernel_stmt *loop_of_trips(model *m, kernel_stmt *s) {
     int64_t step;
     if (!m->thread_dims || !ix_is_const(s->step, &step) || step <= 0 || !differs(m, s->lo, 0) || !threads_meet(&s->body, 0))
         return NULL;
@@ -143,8 +143,7 @@ static kernel_stmt *loop_of_trips(model *m, kernel_stmt *s)
     return t;
 }
 
-static void walk_loop(walk *w, kernel_stmt *s)
-{
+static void walk_loop(walk *w, kernel_stmt *s) {
     model *m = w->m;
     bool counted = s->kind == KSTMT_FOR;
     if (counted && s->var->id >= 0 && s->var->id < m->kernel->var_count)
@@ -161,8 +160,7 @@ static void walk_loop(walk *w, kernel_stmt *s)
 
 /* ---- lets, contracts ---- */
 
-static void walk_let(walk *w, kernel_stmt *s)
-{
+static void walk_let(walk *w, kernel_stmt *s) {
     model *m = w->m;
     region *step = walk_step(w, s);
     walk_loads(w, step, s->value, 0);
@@ -188,8 +186,7 @@ static void walk_let(walk *w, kernel_stmt *s)
     w->scope = inner;
 }
 
-static void walk_intrinsic(walk *w, kernel_stmt *s)
-{
+static void walk_intrinsic(walk *w, kernel_stmt *s) {
     region *step = walk_step(w, s);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < s->contract_count; i++) {
@@ -219,8 +216,7 @@ static void walk_intrinsic(walk *w, kernel_stmt *s)
 }
 
 /* A `break when C` stands below its condition. */
-static void stop_scope(walk *w, kernel_stmt *s)
-{
+static void stop_scope(walk *w, kernel_stmt *s) {
     scope *at = w->scope;
     if (s->condition) {
         at = walk_scope(w->m, at, SCOPE_GUARD, s, NULL);
@@ -229,8 +225,7 @@ static void stop_scope(walk *w, kernel_stmt *s)
     VEC_PUSH(w->m->arena, w->m->breaks, at);
 }
 
-static void walk_stmt(walk *w, kernel_stmt *s)
-{
+static void walk_stmt(walk *w, kernel_stmt *s) {
     model *m = w->m;
     region *step;
     switch (s->kind) {
@@ -266,8 +261,7 @@ static void walk_stmt(walk *w, kernel_stmt *s)
     }
 }
 
-void walk_block(walk *w, const kernel_block *b)
-{
+void walk_block(walk *w, const kernel_block *b) {
     walk here = *w; /* a let may open a region for the rest of this block only */
     for (int i = 0; i < b->items.count && !here.m->beyond; i++)
         walk_stmt(&here, b->items.at[i]);

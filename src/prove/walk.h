@@ -9,7 +9,7 @@ typedef struct walk {
     model *m;
     region *sequence;
     scope *scope;
-    scope *loop;  /* the innermost FOR or LOOP; NULL: none */
+    scope *loop; /* the innermost FOR or LOOP; NULL: none */
     int depth;
 } walk;
 

@@ -2,14 +2,12 @@
 #include "prove/walk.h"
 
 /* What stands before and after the step in the program is told apart. */
-static void mark_ordering(region *step)
-{
+static void mark_ordering(region *step) {
     for (region *r = step; r; r = r->parent)
         r->syncs = true;
 }
 
-static region *ordering(walk *w, kernel_stmt *s)
-{
+static region *ordering(walk *w, kernel_stmt *s) {
     region *step = walk_step(w, s);
     mark_ordering(step);
     VEC_PUSH(w->m->arena, w->m->meetings, ((meeting){s, w->scope, step}));
@@ -18,21 +16,25 @@ static region *ordering(walk *w, kernel_stmt *s)
 
 /* ---- fragments: the lanes' shares are register arrays [count, elements of a share] ---- */
 
-static int64_t share(model *m, const kernel_fragment *f)
-{
+static int64_t share(model *m, const kernel_fragment *f) {
     int64_t lanes = 1, cells = (int64_t)f->rows * f->columns;
     for (int d = m->instance_dims[f->holder]; d < m->thread_dims; d++)
         lanes *= m->thread_extents[d] > 0 ? m->thread_extents[d] : 1;
     return cells > lanes ? (cells + lanes - 1) / lanes : 1;
 }
 
-void walk_fragments(model *m, const kernel_ir *k)
-{
+void walk_fragments(model *m, const kernel_ir *k) {
     m->fragment_array = NEW_ARRAY(m->arena, kernel_array *, k->fragments.count + 1);
     for (int i = 0; i < k->fragments.count; i++) {
         const kernel_fragment *f = k->fragments.at[i];
-        kernel_array like = {.name = f->name, .space = SPACE_REGISTER, .use = USE_LOCAL, .element = ELEMENT_F32, .lanes = 1, .rank = 2,
-                             .source_array = -1, .span = f->span};
+        kernel_array like = {.name = f->name,
+                             .space = SPACE_REGISTER,
+                             .use = USE_LOCAL,
+                             .element = ELEMENT_F32,
+                             .lanes = 1,
+                             .rank = 2,
+                             .source_array = -1,
+                             .span = f->span};
         like.dims = NEW_ARRAY(m->arena, index_expr *, 2);
         like.dims[0] = ix_const(m->arena, f->count);
         like.dims[1] = ix_const(m->arena, share(m, f));
@@ -44,8 +46,8 @@ void walk_fragments(model *m, const kernel_ir *k)
 }
 
 /* One of the fragments, whole (element NULL) or one element of the lane's share. */
-static place *fragment_place(walk *w, region *step, const kernel_fragment *f, index_expr *index, index_expr *element, access_use use, source_span span)
-{
+static place *fragment_place(walk *w, region *step, const kernel_fragment *f, index_expr *index, index_expr *element,
+                             access_use use, source_span span) {
     arena *a = w->m->arena;
     kernel_array *array = w->m->fragment_array[f->id];
     kernel_access access = {.array = array, .lanes = 1, .vector_dim = -1};
@@ -59,8 +61,7 @@ static place *fragment_place(walk *w, region *step, const kernel_fragment *f, in
     return p;
 }
 
-static void touch_fragment(walk *w, region *step, const fragment_ref *f, access_use use, bool asynchronous)
-{
+static void touch_fragment(walk *w, region *step, const fragment_ref *f, access_use use, bool asynchronous) {
     if (!f->fragment)
         return;
     place *p = fragment_place(w, step, f->fragment, f->index, NULL, use, step->stmt->span);
@@ -68,20 +69,19 @@ static void touch_fragment(walk *w, region *step, const fragment_ref *f, access_
     walk_touch(p);
 }
 
-void walk_fragment_value(walk *w, region *step, const kernel_value *v)
-{
+void walk_fragment_value(walk *w, region *step, const kernel_value *v) {
     index_expr *element = v->op == KERNEL_LANE_VIEW ? v->index : NULL;
     if (v->fragment)
         walk_touch(fragment_place(w, step, v->fragment, v->fragment_index, element, ACCESS_READ, v->span));
 }
 
 /* The cells of memory that a load or store covers. */
-static index_expr **fragment_box(walk *w, const kernel_stmt *s)
-{
+static index_expr **fragment_box(walk *w, const kernel_stmt *s) {
     model *m = w->m;
     arena *a = m->arena;
     const kernel_fragment *f = s->fragments[0].fragment;
-    index_expr *rows = ix_const(a, f->rows), *columns = ix_const(a, f->columns), **box = NEW_ARRAY(a, index_expr *, s->access.array->rank + 1);
+    index_expr *rows = ix_const(a, f->rows), *columns = ix_const(a, f->columns),
+               **box = NEW_ARRAY(a, index_expr *, s->access.array->rank + 1);
     int64_t own;
     if (s->extents && !(ix_is_const(s->extents[0], &own) && own >= f->rows))
         rows = ix_min(a, rows, s->extents[0]);
@@ -102,8 +102,7 @@ static index_expr **fragment_box(walk *w, const kernel_stmt *s)
     return box;
 }
 
-static void memory_of_fragment(walk *w, region *step, const kernel_stmt *s, access_use use, bool by_unit, bool asynchronous)
-{
+static void memory_of_fragment(walk *w, region *step, const kernel_stmt *s, access_use use, bool by_unit, bool asynchronous) {
     model *m = w->m;
     if (m->object_of[s->access.array->id])
         walk_beyond(m, s->span, "fragments in an array of several views");
@@ -117,8 +116,7 @@ static void memory_of_fragment(walk *w, region *step, const kernel_stmt *s, acce
 }
 
 /* A store in which no element exists reads nothing. */
-static void read_for_store(walk *w, region *step, const kernel_stmt *s)
-{
+static void read_for_store(walk *w, region *step, const kernel_stmt *s) {
     arena *a = w->m->arena;
     place *p = fragment_place(w, step, s->fragments[0].fragment, s->fragments[0].index, NULL, ACCESS_READ, s->span);
     if (s->extents)
@@ -126,18 +124,18 @@ static void read_for_store(walk *w, region *step, const kernel_stmt *s)
     walk_touch(p);
 }
 
-static bool stands_over(const scope *outer, const scope *inner)
-{
+static bool stands_over(const scope *outer, const scope *inner) {
     while (inner && inner != outer)
         inner = inner->parent;
     return inner != NULL;
 }
 
-static bool same_index(const index_expr *x, const index_expr *y) { return x == y || (x && y && ix_equal(x, y)); }
+static bool same_index(const index_expr *x, const index_expr *y) {
+    return x == y || (x && y && ix_equal(x, y));
+}
 
 /* What an operand by reference reads: the memory that its one load names, at each use. */
-static void operand_by_reference(walk *w, region *step, const fragment_ref *f, bool asynchronous)
-{
+static void operand_by_reference(walk *w, region *step, const fragment_ref *f, bool asynchronous) {
     model *m = w->m;
     const meeting *found = NULL;
     bool other = false, any = false;
@@ -164,8 +162,7 @@ static void operand_by_reference(walk *w, region *step, const fragment_ref *f, b
 }
 
 /* The map's value stands below its logical position: two loops around its loads. */
-static void fragment_map(walk *w, kernel_stmt *s)
-{
+static void fragment_map(walk *w, kernel_stmt *s) {
     model *m = w->m;
     const kernel_fragment *f = s->fragments[0].fragment;
     index_var *vars[2] = {s->row, s->column};
@@ -173,8 +170,12 @@ static void fragment_map(walk *w, kernel_stmt *s)
     walk inner = *w;
     for (int i = 0; i < 2; i++) {
         kernel_stmt *t = NEW(m->arena, kernel_stmt);
-        *t = (kernel_stmt){.kind = KSTMT_FOR, .span = s->span, .var = vars[i], .lo = ix_const(m->arena, 0),
-                           .hi = ix_const(m->arena, extents[i]), .step = ix_const(m->arena, 1)};
+        *t = (kernel_stmt){.kind = KSTMT_FOR,
+                           .span = s->span,
+                           .var = vars[i],
+                           .lo = ix_const(m->arena, 0),
+                           .hi = ix_const(m->arena, extents[i]),
+                           .step = ix_const(m->arena, 1)};
         scope *position = walk_scope(m, inner.scope, SCOPE_LOOP, t, vars[i]);
         if (model_knows(m, vars[i]))
             m->loop[vars[i]->id] = t;
@@ -195,8 +196,7 @@ static void fragment_map(walk *w, kernel_stmt *s)
     touch_fragment(w, walk_step(w, s), &s->fragments[0], ACCESS_WRITE, false);
 }
 
-static bool fragment_stmt(walk *w, kernel_stmt *s)
-{
+static bool fragment_stmt(walk *w, kernel_stmt *s) {
     model *m = w->m;
     region *step;
     VEC_PUSH(m->arena, m->meetings, ((meeting){s, w->scope, NULL}));
@@ -247,8 +247,7 @@ static bool fragment_stmt(walk *w, kernel_stmt *s)
 
 /* ---- copies, atomics, tasks ---- */
 
-static void copy(walk *w, kernel_stmt *s)
-{
+static void copy(walk *w, kernel_stmt *s) {
     model *m = w->m;
     region *step = walk_step(w, s);
     mark_ordering(step);
@@ -270,8 +269,7 @@ static void copy(walk *w, kernel_stmt *s)
     walk_touch(p);
 }
 
-static void atomic(walk *w, kernel_stmt *s)
-{
+static void atomic(walk *w, kernel_stmt *s) {
     region *step = walk_step(w, s);
     walk_loads(w, step, s->value, 0);
     if (w->m->object_of[s->access.array->id])
@@ -284,8 +282,7 @@ static void atomic(walk *w, kernel_stmt *s)
     }
 }
 
-static void tasks(walk *w, kernel_stmt *s)
-{
+static void tasks(walk *w, kernel_stmt *s) {
     model *m = w->m;
     if (w->depth || !m->persistent || w->scope->depth != m->task_dims + m->thread_dims) {
         walk_beyond(m, s->span, "`tasks` below something else");
@@ -296,8 +293,7 @@ static void tasks(walk *w, kernel_stmt *s)
     walk_inside(w, &s->body, trips, m->inside_tasks, NULL);
 }
 
-bool walk_order_stmt(walk *w, kernel_stmt *s)
-{
+bool walk_order_stmt(walk *w, kernel_stmt *s) {
     region *step;
     switch (s->kind) {
     case KSTMT_BARRIER:

@@ -2,8 +2,7 @@
  * the array itself stands for bounds. */
 #include "prove/walk.h"
 
-static int64_t common(int64_t x, int64_t y)
-{
+static int64_t common(int64_t x, int64_t y) {
     while (y) {
         int64_t t = x % y;
         x = y;
@@ -12,8 +11,7 @@ static int64_t common(int64_t x, int64_t y)
     return x;
 }
 
-static const kernel_array *base_of(const kernel_array *a, int64_t *offset)
-{
+static const kernel_array *base_of(const kernel_array *a, int64_t *offset) {
     *offset = 0;
     for (int hops = 0; a->view_of && hops < 64; hops++) {
         *offset += a->view_offset;
@@ -23,8 +21,7 @@ static const kernel_array *base_of(const kernel_array *a, int64_t *offset)
 }
 
 /* Row-major (padded, perhaps), of constant extents and whole bytes. */
-static bool is_plain(const kernel_array *a)
-{
+static bool is_plain(const kernel_array *a) {
     int64_t x;
     for (int d = 0; d < a->rank; d++)
         if (!ix_is_const(a->dims[d], &x))
@@ -32,8 +29,7 @@ static bool is_plain(const kernel_array *a)
     return (a->layout.kind == LAYOUT_ROW || a->layout.kind == LAYOUT_PAD) && element_table[a->element].block_elements == 1;
 }
 
-void walk_views(model *m, const kernel_ir *k)
-{
+void walk_views(model *m, const kernel_ir *k) {
     int n = k->arrays.count;
     m->object_of = NEW_ARRAY(m->arena, kernel_array *, 2 * n + k->fragments.count + 1);
     for (int i = 0; i < n; i++) {
@@ -56,7 +52,8 @@ void walk_views(model *m, const kernel_ir *k)
         }
         for (int j = 0; j < n; j++) {
             const kernel_array *v = k->arrays.at[j];
-            int64_t end = base_of(v, &offset) == base ? offset + kernel_array_cells(v) * element_table[v->element].block_bytes : 0;
+            int64_t end =
+                base_of(v, &offset) == base ? offset + kernel_array_cells(v) * element_table[v->element].block_bytes : 0;
             bytes = end > bytes ? end : bytes;
         }
         kernel_array *object = walk_new_array(m, base);
@@ -72,12 +69,12 @@ void walk_views(model *m, const kernel_ir *k)
     }
 }
 
-place *walk_view_place(walk *w, region *step, const place *of)
-{
+place *walk_view_place(walk *w, region *step, const place *of) {
     model *m = w->m;
     arena *a = m->arena;
     const kernel_array *v = of->array;
-    kernel_array *object = v->id < m->kernel->arrays.count && m->object_of && v->space != SPACE_GHOST ? m->object_of[v->id] : NULL;
+    kernel_array *object =
+        v->id < m->kernel->arrays.count && m->object_of && v->space != SPACE_GHOST ? m->object_of[v->id] : NULL;
     if (!object || object == v)
         return NULL;
     int64_t offset, granule = object->alignment, size = element_table[v->element].block_bytes, lanes = of->lanes;
@@ -90,7 +87,8 @@ place *walk_view_place(walk *w, region *step, const place *of)
     index_expr *at = ix_const(a, 0);
     for (int d = 0; d < v->rank; d++) {
         bool last = d == v->rank - 1;
-        index_expr *extent = last && v->layout.kind == LAYOUT_PAD ? ix_add(a, v->dims[d], ix_const(a, v->layout.amount)) : v->dims[d];
+        index_expr *extent =
+            last && v->layout.kind == LAYOUT_PAD ? ix_add(a, v->dims[d], ix_const(a, v->layout.amount)) : v->dims[d];
         at = ix_add(a, ix_mul(a, at, extent), of->indices[d]);
     }
     index_expr *count = ix_const(a, vector ? lanes : 1), *each = ix_const(a, size / granule);

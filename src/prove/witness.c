@@ -3,16 +3,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-const char **scope_names(model *m, const scope *s)
-{
+const char **scope_names(model *m, const scope *s) {
     const char **names = NEW_ARRAY(m->arena, const char *, s->depth + 2);
     for (int i = 0; i < s->depth; i++)
         names[i] = model_name(s, i);
     return names;
 }
 
-witness witness_of(model *m, int_set *violations, const char *const *names, int named)
-{
+witness witness_of(model *m, int_set *violations, const char *const *names, int named) {
     witness w = {.verdict = VERDICT_UNKNOWN};
     sets *z = m->sets;
     sets_question(z);
@@ -33,7 +31,8 @@ witness witness_of(model *m, int_set *violations, const char *const *names, int 
     w.verdict = VERDICT_REFUTED;
     text_buffer b = {0};
     for (int i = 0; i < parameters + named; i++)
-        text_add(&b, "%s%s = %" PRId64, i ? ", " : "", i < parameters ? m->parameters.at[i]->name : names[i - parameters], w.values[i]);
+        text_add(&b, "%s%s = %" PRId64, i ? ", " : "", i < parameters ? m->parameters.at[i]->name : names[i - parameters],
+                 w.values[i]);
     w.text = arena_strdup(m->arena, text_get(&b));
     text_free(&b);
     return w;
@@ -45,8 +44,7 @@ typedef struct evaluation {
     int nesting;
 } evaluation;
 
-static bool look_up(void *context, const index_var *v, int64_t *value)
-{
+static bool look_up(void *context, const index_var *v, int64_t *value) {
     evaluation *e = context;
     model *m = e->m;
     for (int i = 0; i < m->parameters.count; i++)
@@ -71,22 +69,19 @@ static bool look_up(void *context, const index_var *v, int64_t *value)
     return true;
 }
 
-bool witness_eval(model *m, const witness *w, const index_expr *x, int64_t *value)
-{
+bool witness_eval(model *m, const witness *w, const index_expr *x, int64_t *value) {
     evaluation e = {m, w, 0};
     return ix_eval(x, look_up, &e, value);
 }
 
-static bool is_inside(const region *r, const region *outer)
-{
+static bool is_inside(const region *r, const region *outer) {
     while (r && r != outer)
         r = r->parent;
     return r != NULL;
 }
 
 place *witness_place(model *m, region *r, const kernel_array *a, unsigned use, const int64_t *parameters, const int64_t *prefix,
-                     int prefix_count, const int64_t *cell)
-{
+                     int prefix_count, const int64_t *cell) {
     sets *z = m->sets;
     for (int i = 0; i < m->places.count; i++) {
         place *p = m->places.at[i];
@@ -106,8 +101,7 @@ place *witness_place(model *m, region *r, const kernel_array *a, unsigned use, c
     return NULL;
 }
 
-const char *witness_cell(model *m, const kernel_array *a, const int64_t *cell)
-{
+const char *witness_cell(model *m, const kernel_array *a, const int64_t *cell) {
     text_buffer b = {0};
     text_add(&b, "%s[", a->name);
     for (int d = 0; d < a->rank; d++)
@@ -118,8 +112,7 @@ const char *witness_cell(model *m, const kernel_array *a, const int64_t *cell)
     return text;
 }
 
-bool witness_is_less(const model *m, const witness *x, const witness *y)
-{
+bool witness_is_less(const model *m, const witness *x, const witness *y) {
     for (int i = 0; i < m->parameters.count + m->task_dims; i++)
         if (x->values[i] != y->values[i])
             return x->values[i] < y->values[i];

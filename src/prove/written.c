@@ -1,10 +1,11 @@
 /* Writes before reads where threads run apart (roles, mbarriers): a write that happens before the read, by whatever orders. */
 #include "prove/model.h"
 
-static position position_of(const place *p) { return (position){p->scope, p->region, p->region->index}; }
+static position position_of(const place *p) {
+    return (position){p->scope, p->region, p->region->index};
+}
 
-int_set *unwritten_before(model *m, place *reader, int_set *cells)
-{
+int_set *unwritten_before(model *m, place *reader, int_set *cells) {
     sets *z = m->sets;
     const kernel_array *a = reader->array;
     int rank = a->rank;
