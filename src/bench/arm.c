@@ -29,15 +29,11 @@ bench_arm *arm_open(bench_work *w, const char *words, bool *unsupported, diag_li
     const char *rest;
     bool good = false;
     const char *device = strncmp(words, "ours@", 5) ? NULL : words + 5;
-    size_t device_length = device ? strcspn(device, ":") : 0;
-    if (device && !(device_length == 3 && !strncmp(device, "cpu", 3))) {
-        *unsupported = true;
-        diag_error(diags, "E1013", (source_span){0}, "%s: the lab times kernels on the CPU; a clock for `%.*s` is not built yet",
-                   words, (int)device_length, device);
-    } else if (device) {
-        good = arm_open_kernel(arm, w, device[device_length] ? device + device_length + 1 : "", diags);
+    if (device) {
+        size_t n = strcspn(device, ":");
+        good = arm_open_kernel(arm, w, arena_strndup(w->arena, device, n), device[n] ? device + n + 1 : "", diags);
     } else if (begins(words, "ours", &rest))
-        good = arm_open_kernel(arm, w, rest, diags);
+        good = arm_open_kernel(arm, w, session_device_name(w->session), rest, diags);
     else if (begins(words, "file", &rest))
         good = arm_open_file(arm, w, rest, diags);
     else if (begins(words, "openblas", &rest) && !*rest)

@@ -28,7 +28,7 @@ struct bench_arm {
 };
 
 /* Opens an arm from its words:
- *   ours[@cpu][:NAME=N,...]      our kernel, with tile sizes set
+ *   ours[@DEVICE][:NAME=N,...]   our kernel on a device (the CPU), with tile sizes set
  *   file:MANIFEST.json           a drop-in kernel beside its manifest
  *   openblas                     the library, where it can do this work
  *   python:FILE.py[:FUNCTION]    a callable behind an adapter process; the function is the kernel's name when not given
@@ -37,11 +37,13 @@ bench_arm *arm_open(bench_work *w, const char *words, bool *unsupported, diag_li
 void arm_close(bench_arm *arm);
 
 /* One file each. */
-bool arm_open_kernel(bench_arm *arm, bench_work *w, const char *words, diag_list *diags);
+bool arm_open_kernel(bench_arm *arm, bench_work *w, const char *device, const char *words, diag_list *diags);
 bool arm_open_file(bench_arm *arm, bench_work *w, const char *path, diag_list *diags);
 bool arm_open_library(bench_arm *arm, bench_work *w, bool *unsupported, diag_list *diags);
 bool arm_open_python(bench_arm *arm, bench_work *w, const char *words, bool *unsupported, diag_list *diags);
 
 /* The call behind an arm of kind "kernel", NULL for others: the value check judges it by the tree that was emitted. */
 run_call *arm_call(bench_arm *arm);
+/* Has such an arm's call read and write this set of the work's arrays. */
+void arm_point_at(bench_arm *arm, int64_t set);
 #endif

@@ -10,28 +10,40 @@
 typedef struct kernel_arm {
     bench_work *work;
     run_call *call;
+    session *other; /* of a device that is not the work's; NULL: the work's own */
 } kernel_arm;
+
+void arm_point_at(bench_arm *arm, int64_t set) {
+    kernel_arm *k = arm->state;
+    for (int n = 0; n < k->work->arrays.count; n++) {
+        call_array *x = &k->call->arrays.at[n];
+        x->host.data = work_at(k->work, n, set);
+        if (!k->other)
+            x->device = x->host.data;
+    }
+}
 
 static bool run_kernel(bench_arm *arm, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags) {
     kernel_arm *k = arm->state;
     bench_work *w = k->work;
-    double start = clock_now_ns();
+    double start = clock_now_ns(), launches = 0;
     for (int64_t i = 0; i < count; i++) {
         if (w->sets > 1)
-            for (int n = 0; n < w->arrays.count; n++) {
-                call_array *x = &k->call->arrays.at[n];
-                x->device = x->host.data = work_at(w, n, (first_set + i) % w->sets);
-            }
+            arm_point_at(arm, (first_set + i) % w->sets);
         if (!call_run(k->call, diags))
             return false;
+        for (int n = 0; k->other && n < k->call->steps.count; n++)
+            launches += k->call->steps.at[n].milliseconds * 1e6;
     }
-    *nanoseconds = clock_now_ns() - start;
+    /* Another device has copies of the arrays: its time is that of the launches, each to its end, by the same clock. */
+    *nanoseconds = k->other ? launches : clock_now_ns() - start;
     return true;
 }
 
 static void close_kernel(bench_arm *arm) {
     kernel_arm *k = arm->state;
     call_free(k->call);
+    session_close(k->other);
     free(k);
 }
 
@@ -119,12 +131,24 @@ static void describe(bench_arm *arm, const kernel_arm *k, double prepare_ns, int
     arena_free(a);
 }
 
-bool arm_open_kernel(bench_arm *arm, bench_work *w, const char *words, diag_list *diags) {
+bool arm_open_kernel(bench_arm *arm, bench_work *w, const char *device, const char *words, diag_list *diags) {
     kernel_arm *k = calloc(1, sizeof *k);
-    if (!k || !(k->call = call_new(w->session, w->module, w->name, diags))) {
+    if (!k) {
+        diag_error(diags, "E0648", (source_span){0}, "no memory for an arm");
+        return false;
+    }
+    bool own = strcmp(device, session_device_name(w->session)) != 0;
+    if (own && !(k->other = session_open(device, diags))) {
         free(k);
         return false;
     }
+    if (!(k->call = call_new(own ? k->other : w->session, w->module, w->name, diags))) {
+        session_close(k->other);
+        free(k);
+        return false;
+    }
+    arm->shares_buffers = !own;
+    arm->threads = own ? 0 : w->threads; /* another device has its own */
     k->work = w;
     arm->kind = &kernel_kind;
     arm->state = k;
@@ -144,6 +168,7 @@ bool arm_open_kernel(bench_arm *arm, bench_work *w, const char *words, diag_list
     int64_t runs = compiler_calls();
     good = good && call_prepare(k->call, diags);
     if (good)
-        describe(arm, k, *words ? clock_now_ns() - start : w->prepare_ns, *words ? compiler_calls() - runs : w->compiler_runs);
+        describe(arm, k, *words || own ? clock_now_ns() - start : w->prepare_ns,
+                 *words || own ? compiler_calls() - runs : w->compiler_runs);
     return good;
 }

@@ -212,8 +212,7 @@ static bool check_one(checker *c, bench_arm *arm, const struct data_set *set, ar
     double ignored;
     restore_and_poison(c);
     if (call) {
-        for (int i = 0; i < c->work->arrays.count; i++)
-            call->arrays.at[i].device = call->arrays.at[i].host.data = work_at(c->work, i, 0);
+        arm_point_at(arm, 0);
         if (!judge_ours(call, out, diags))
             return false;
         return set->recipe != RECIPE_INTEGERS || compare(c, arm, set, false, out, diags);

@@ -196,9 +196,16 @@ else:
 status, answer, log = bench(*shape, "ours", "openblas")
 check("unsupported: OpenBLAS for a sum", status == 0 and row(answer, "openblas")["status"] == "unsupported" and row(answer, "openblas")["reason"], log)
 
-status, answer, log = bench(*shape, "ours@cpu:B=64", "ours@abacus")
-check("unsupported: a device without a clock", status == 0 and row(answer, "ours@cpu:B=64")["status"] == "pass"
-      and row(answer, "ours@abacus")["status"] == "unsupported", log, answer)
+status, answer, log = bench(*shape, "ours@cpu", "ours@cpu:B=64", "ours@abacus")
+check("a device by its name", row(answer, "ours@cpu:B=64")["status"] == "pass", log, answer)
+check("refused: no such device", status == 1 and row(answer, "ours@abacus")["status"] == "fail" and row(answer, "ours@cpu")["status"] == "pass", log, answer)
+devices = subprocess.run([tilec, "devices"], capture_output=True, text=True).stdout
+if any(line.startswith("opencl ") and "," in line for line in devices.splitlines()):
+    status, answer, log = bench(*shape, "ours", "ours@opencl")
+    other = row(answer, "ours@opencl")
+    check("our kernel on OpenCL", status == 0 and other["status"] == "pass" and other["device"] == "opencl" and other["buffers"] != "the same", log, answer)
+else:
+    print("skip our kernel on OpenCL (no device here)")
 
 # An update array, a program, cold data, threads.
 status, answer, log = bench("--kernel", "residual_add", "--shape", "N=1000", "ours",
