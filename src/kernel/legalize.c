@@ -150,6 +150,11 @@ static void rewrite_block(legalizer *l, kernel_block *b) {
     *b = (kernel_block){0};
     for (int i = 0; i < old.items.count && !l->failed; i++) {
         kernel_stmt *s = old.items.at[i];
+        int taken = l->table->subgroups ? 0 : legalize_butterfly(l, &old.items.at[i], old.items.count - i, b);
+        if (taken) {
+            i += taken - 1;
+            continue;
+        }
         l->done.count = 0;
         if (s->value)
             rewrite_value(l, s->value, b);

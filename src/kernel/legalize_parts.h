@@ -25,5 +25,7 @@ void legalize_route(legalizer *l, const char *format, ...) PRINTF_LIKE(2, 3);   
 /* ---- legalize_subgroup.c ---- */
 /* Turns the exchange v (operands rewritten) into a load; the statements that fill and order shared memory are appended to `before`. */
 void legalize_exchange(legalizer *l, kernel_value *v, kernel_block *before);
+/* A run of statements, each combining one register cell with that of another lane, as one exchange: how many of `at` it replaces; 0: none. */
+int legalize_butterfly(legalizer *l, kernel_stmt *const *at, int count, kernel_block *before);
 void legalize_barrier(legalizer *l, kernel_block *b, source_span span); /* of the block, for shared memory */
 #endif

@@ -80,6 +80,96 @@ void legalize_barrier(legalizer *l, kernel_block *b, source_span span) {
     s->spaces = 1u << SPACE_SHARED;
 }
 
+/* ---- butterflies: a register cell combined with the same cell of the lanes xor m, xor m/2, ... ---- */
+
+static bool same_access(const kernel_access *x, const kernel_access *y) {
+    bool same = x->array == y->array && x->lanes == y->lanes && !x->active && !y->active;
+    for (int d = 0; same && d < x->array->rank; d++)
+        same = ix_equal(x->indices[d], y->indices[d]);
+    return same;
+}
+
+/* The mask when s is `store A <- op(A, shuffle_xor(A, mask))`, A a cell in registers and mask one bit; 0 otherwise. */
+static int64_t butterfly_mask(const kernel_stmt *s) {
+    const kernel_value *v = s->value;
+    if (s->kind != KSTMT_STORE || s->access.array->space != SPACE_REGISTER || s->access.lanes != 1 ||
+        (v->op != KERNEL_ADD && v->op != KERNEL_MAX && v->op != KERNEL_MIN))
+        return 0;
+    const kernel_value *own = v->operands[0], *other = v->operands[1];
+    if (own->op != KERNEL_LOAD || !same_access(&own->access, &s->access) || other->op != KERNEL_SHUFFLE_XOR ||
+        other->operands[0]->op != KERNEL_LOAD || !same_access(&other->operands[0]->access, &s->access) ||
+        other->operands[1]->op != KERNEL_CONST)
+        return 0;
+    int64_t mask = (int64_t)other->operands[1]->number;
+    return mask > 0 && !(mask & (mask - 1)) ? mask : 0;
+}
+
+/* The number of the lane whose bits `mask` are 0 and whose others are this lane's. An id all of whose bits are in the mask is left out: what remains
+ * is then affine. */
+static index_expr *group_start(const kernel_ir *k, int64_t mask) {
+    arena *a = k->arena;
+    const kernel_level *lanes = level_of(k, LEVEL_LANE);
+    index_expr *flat = ix_const(a, 0);
+    int64_t stride = lane_count(k);
+    for (int d = 0; d < lanes->rank; d++) {
+        int64_t extent = extent_of(lanes, d), bits = stride - stride / extent;
+        stride /= extent;
+        index_expr *id = ix_var(a, lanes->ids[d]);
+        if ((mask & bits) == bits)
+            continue;
+        for (int64_t bit = stride; bit < stride * extent; bit *= 2)
+            if (mask & bit) {
+                index_expr *digit = ix_mod(a, ix_floordiv(a, ix_var(a, lanes->ids[d]), ix_const(a, bit / stride)), ix_const(a, 2));
+                id = ix_sub(a, id, ix_mul(a, digit, ix_const(a, bit / stride)));
+            }
+        flat = ix_add(a, flat, ix_mul(a, id, ix_const(a, stride)));
+    }
+    return flat;
+}
+
+int legalize_butterfly(legalizer *l, kernel_stmt *const *at, int count, kernel_block *before) {
+    kernel_ir *k = l->kernel;
+    arena *a = k->arena;
+    int64_t masks[16], seen = 0, lanes = lane_count(k);
+    int n = 0;
+    while (n < count && n < 5) { /* at most 32 cells are read */
+        int64_t mask = butterfly_mask(at[n]);
+        if (!mask || mask >= lanes || (seen & mask) ||
+            (n && (!same_access(&at[n]->access, &at[0]->access) || at[n]->value->op != at[0]->value->op)))
+            break;
+        seen |= mask;
+        masks[n++] = mask;
+    }
+    if (n < 2 || l->divergent || (lanes & (lanes - 1)))
+        return 0;
+    const kernel_stmt *s = at[0];
+    element_type t = s->access.array->element;
+    int turn = l->turn;
+    if (!l->cells[turn][t])
+        l->cells[turn][t] = exchange_array(l, "lane_values", t, lanes);
+    kernel_array *cells = l->cells[turn][t];
+    index_expr *own = flat_lane(k), *base = group_start(k, seen);
+    kernel_store(k, before, lane_cell(l, cells, own), kernel_load(k, s->access), s->span);
+    legalize_barrier(l, before, s->span);
+    kernel_value *all[32];
+    for (int i = 0; i < 1 << n; i++) {
+        int64_t offset = 0;
+        for (int b = 0; b < n; b++)
+            offset += i >> (n - 1 - b) & 1 ? masks[b] : 0;
+        all[i] = kernel_load(k, lane_cell(l, cells, ix_add(a, base, ix_const(a, offset))));
+    }
+    for (int half = 1 << (n - 1); half >= 1; half /= 2) /* in the order of the masks, as the shuffles would */
+        for (int i = 0; i < half; i++)
+            all[i] = kernel_op2(k, s->value->op, t, all[i], all[i + half]);
+    kernel_store(k, before, s->access, all[0], s->span);
+    l->shuffles++;
+    l->turn = !turn;
+    l->group = NULL;
+    legalize_route(l, "shuffle_xor %d times over: each lane reads %d cells of shared memory (refused: subgroup operations, which %s lacks)", n, 1 << n,
+                   l->table->target);
+    return n;
+}
+
 /* cells[lane], cells[lane + step], ... (count of them, a power of two) combined pairwise, halves first. */
 static kernel_value *combined(legalizer *l, kernel_op op, kernel_array *cells, index_expr *lane, int64_t step, int64_t count) {
     arena *a = l->kernel->arena;
