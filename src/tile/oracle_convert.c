@@ -12,10 +12,9 @@ static bool is_exact_in_f32(element_type t) {
     }
 }
 
-/* Between 32-bit integers bits are kept; into smaller ones values saturate, as from floats. */
+/* An integer made a 32-bit one keeps its value modulo 2^32; into smaller ones values saturate, as from floats. */
 static double convert_number(element_type from, element_type to, bool saturate, double x) {
-    bool wraps =
-        (to == ELEMENT_U32 || to == ELEMENT_I32) && (from == ELEMENT_I32 || from == ELEMENT_U32 || from == ELEMENT_INDEX);
+    bool wraps = (to == ELEMENT_U32 || to == ELEMENT_I32) && !element_table[from].is_float && from != ELEMENT_BOOL;
     return wraps ? wrap_integer(to, x) : round_to_type(to, saturate, x);
 }
 
