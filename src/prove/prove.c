@@ -16,7 +16,7 @@ const launch_plan *proved_plan_get(const proved_plan *p) {
 
 const char *const verdict_names[] = {"proved", "refuted", "not proved"};
 
-enum { QUESTION_OPERATIONS = 200000 };
+enum { QUESTION_OPERATIONS = 3000000 };
 
 /* The properties of one kernel, in the order in which they are judged. */
 static const struct {
