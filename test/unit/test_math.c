@@ -60,7 +60,7 @@ static entry_function compile(kernel_op op, int lanes) {
     c_plan printed;
     bool hit;
     char *path = NULL;
-    if (k && c_plan_print(a, &plan, "", &printed, &d)) {
+    if (k && c_plan_print(a, &plan, "", NULL, &printed, &d)) {
         c_plan_head(&text);
         text_add(&text, "%s\n%s", printed.prelude, printed.functions);
         path = cache_compile(text_get(&text), plan.name, &hit, &d);
