@@ -29,7 +29,7 @@ static inline char *text_to_c(const char *text, compiled_text *out, char expect[
     VEC_PUSH(a, plan.variants, v);
     c_plan printed;
     text_buffer all = {0};
-    if (k && kernel_check(k, &d) && c_plan_print(a, &plan, "", &printed, &d)) {
+    if (k && kernel_check(k, &d) && c_plan_print(a, &plan, "", NULL, &printed, &d)) {
         c_plan_head(&all);
         text_add(&all, "%s\n%s", printed.prelude, printed.functions);
         out->scratch_bytes = kernel_private_bytes(k);
