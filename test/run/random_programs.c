@@ -144,7 +144,8 @@ static bool compile_item(item *it, const char *text) {
             break;
         const char *why = trial_first_error(&it->diags);
         if (!count || strncmp(why, "E05", 3) || attempt == 4)
-            return stop(it, STAGE_COMPILE, why);
+            return stop(it, STAGE_COMPILE,
+                        arena_printf(it->arena, "%s; tiles: %s", why, it->ck.schedule.text ? it->ck.schedule.text : "none"));
     }
     spent(STAGE_COMPILE);
     text_buffer out = {0};
