@@ -183,6 +183,15 @@ unsigned scattered_dims(model *m, const kernel_array *a) {
     return found;
 }
 
+unsigned plainly_scattered_dims(model *m, const kernel_array *a) {
+    for (int i = 0; i < m->places.count; i++) {
+        const place *p = m->places.at[i];
+        if (p->array == a && (p->asynchronous || p->atomic || p->collective))
+            return 0;
+    }
+    return scattered_dims(m, a);
+}
+
 /* cell dimension d of a place, in a space of `dims` + rank dimensions */
 static int_set *place_dimension(model *m, const place *p, int d, int dims, bool source) {
     int all = dims + p->array->rank;

@@ -198,6 +198,8 @@ int_set *cells_of(model *m, place *p);
 /* The dimensions, as bits, that every access indexes by an element of one array without repetition (an array for each dimension). There,
  * an element's place in that array tells cells apart as well as the element does. */
 unsigned scattered_dims(model *m, const kernel_array *a);
+/* The same, if every access is an ordinary one of a single thread: then all questions about the array may be asked of sources. */
+unsigned plainly_scattered_dims(model *m, const kernel_array *a);
 int_set *source_cells_of(model *m, place *p);
 int_set *spread_cells_of(model *m, place *p);
 bool place_uses_data(model *m, const place *p); /* a value from memory decides where or whether it happens */

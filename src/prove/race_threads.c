@@ -104,7 +104,7 @@ static place *place_at(races *q, const node *n, access_use use, const int64_t *p
             (!n->alone && (p->asynchronous || p->atomic || p->collective)))
             continue;
         sets_question(z);
-        int_set *x = spread_cells_of(m, p);
+        int_set *x = plainly_scattered_dims(m, q->array) ? source_cells_of(m, p) : spread_cells_of(m, p);
         for (int j = 0; j < m->parameters.count; j++)
             x = sets_fix_parameter(z, x, j, parameters[j]);
         for (int j = 0; j < n->at.scope->depth; j++)

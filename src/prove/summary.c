@@ -8,7 +8,7 @@ static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_W
 static int_set *place_sum(model *m, region *r, const kernel_array *a, int kind, bool must) {
     bool plain = kind == SUMMARY_PLAIN_READ || kind == SUMMARY_PLAIN_WRITE;
     unsigned use = kind == SUMMARY_PLAIN_READ ? ACCESS_READ : kind == SUMMARY_PLAIN_WRITE ? ACCESS_WRITE : uses[kind];
-    bool source = kind == SUMMARY_SOURCE_READ || kind == SUMMARY_SOURCE_WRITE;
+    bool source = kind == SUMMARY_SOURCE_READ || kind == SUMMARY_SOURCE_WRITE || (plain && plainly_scattered_dims(m, a));
     int_set *all = sets_empty(m->sets, r->depth + a->rank);
     for (int i = 0; i < r->places.count; i++) {
         place *p = r->places.at[i];
@@ -197,7 +197,9 @@ static tri find(search *q, region *r) {
 }
 
 tri conflict_find(model *m, const kernel_array *a, int first, int second, conflict_scope in, conflict *out) {
-    if (scattered_dims(m, a)) {
+    bool plain = first == SUMMARY_PLAIN_READ || first == SUMMARY_PLAIN_WRITE || second == SUMMARY_PLAIN_READ ||
+                 second == SUMMARY_PLAIN_WRITE;
+    if (plain ? plainly_scattered_dims(m, a) : scattered_dims(m, a)) { /* both in terms of sources, or neither */
         first = first == SUMMARY_MAY_WRITE ? SUMMARY_SOURCE_WRITE : first;
         second = second == SUMMARY_MAY_WRITE ? SUMMARY_SOURCE_WRITE : second == SUMMARY_MAY_READ ? SUMMARY_SOURCE_READ : second;
     }

@@ -186,6 +186,24 @@ static void test_defects(void **state)
     assert_int_equal(broken, mended);
 }
 
+typedef struct trial { const char *text; bool proved; } trial;
+
+static void try_all(const trial *trials, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        arena *a = arena_new();
+        kernel_ir *k;
+        proof p;
+        bool fine = proved(a, "uncertain", trials[i].text, 64, &k, &p);
+        if (fine != trials[i].proved) {
+            fprintf(stderr, "%s\n", trials[i].text);
+            show("uncertain", &p);
+        }
+        assert_int_equal(fine, trials[i].proved);
+        arena_free(a);
+    }
+}
+
 /* Where what decides is not affine, or data, nothing is proved of the barrier behind it. */
 static void test_uncertain_barriers(void **state)
 {
@@ -193,7 +211,7 @@ static void test_uncertain_barriers(void **state)
 #define EXCHANGE(before, after)                                                                                             \
     "kernel k { symbol N, M task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[8] shared s: f32[8]\n"           \
     "store s[l] <- x[l]\n" before " barrier block orders shared " after " store y[l] <- s[7 - l] }"
-    static const struct { const char *text; bool proved; } trials[] = {
+    static const trial trials[] = {
         {EXCHANGE("", ""), true},
         {EXCHANGE("if N * M <= 4 {", "}"), false},
         {EXCHANGE("if l * N <= 4 {", "}"), false},
@@ -211,18 +229,27 @@ static void test_uncertain_barriers(void **state)
          "store v[] <- x[l] for m in 0 .. 3 unroll { store v[] <- add(v[], shuffle_xor(v[], shl(1:index, index(m)))) }\n"
          "if l == 0 { store y[0] <- v[] } }", true},
     };
-    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
-        arena *a = arena_new();
-        kernel_ir *k;
-        proof p;
-        bool fine = proved(a, "uncertain", trials[i].text, 64, &k, &p);
-        if (fine != trials[i].proved) {
-            fprintf(stderr, "%s\n", trials[i].text);
-            show("uncertain", &p);
-        }
-        assert_int_equal(fine, trials[i].proved);
-        arena_free(a);
-    }
+    try_all(trials, sizeof trials / sizeof *trials);
+}
+
+/* The lanes of a block write to places that an index array without repetition names. */
+static void test_scatters_among_lanes(void **state)
+{
+    (void)state;
+#define SCATTER(attribute, body)                                                                                                     \
+    "kernel k { symbol T, V task (t < 4) lane (l < 8) global in ids: index[T] bound V" attribute                                     \
+    " global in x: f32[T] global update y: f32[V]\n" body " }"
+#define IN_BOUNDS(body) "if 8 * t + l < T { " body " }"
+    static const trial trials[] = {
+        {SCATTER(" injective", IN_BOUNDS("let v: index = ids[8 * t + l] store y[v] <- x[8 * t + l]")), true},
+        {SCATTER("", IN_BOUNDS("let v: index = ids[8 * t + l] store y[v] <- x[8 * t + l]")), false},
+        {SCATTER(" injective", IN_BOUNDS("let v: index = ids[8 * t + floor(l / 2)] store y[v] <- x[8 * t + l]")), false},
+        {SCATTER(" injective", IN_BOUNDS("let v: index = ids[l] store y[v] <- x[8 * t + l]")), false},
+        {SCATTER(" injective", IN_BOUNDS("let v: index = ids[8 * t + l] let w: index = ids[8 * t] store y[v] <- y[w]")), false},
+        {SCATTER(" injective", IN_BOUNDS("let v: index = ids[8 * t + l] store y[v] <- add(y[v], x[8 * t + l])")), true},
+        {SCATTER(" injective", IN_BOUNDS("let v: index = ids[8 * t + l] store y[v] <- x[8 * t + l] store y[0] <- 0:f32")), false},
+    };
+    try_all(trials, sizeof trials / sizeof *trials);
 }
 
 /* A question that fails, wherever it stands, never makes a broken kernel proved. */
@@ -293,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_twins_are_refuted),
         cmocka_unit_test(test_defects),
         cmocka_unit_test(test_uncertain_barriers),
+        cmocka_unit_test(test_scatters_among_lanes),
         cmocka_unit_test(test_failures_prove_nothing),
         cmocka_unit_test(test_proofs_are_kept),
     };
