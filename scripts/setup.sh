@@ -28,6 +28,15 @@ need() { # package, then the check that finds it
     "$@" || missing+=("$package")
 }
 
+have_library() { have_file "/usr/lib/*/$1" || have_file "/usr/lib*/$1" || have_file "/usr/local/lib/$1"; }
+have_file() { compgen -G "$1" > /dev/null; }
+wished=()
+wish() { # the same for what tests can do without
+    local package=$1
+    shift
+    "$@" || wished+=("$package")
+}
+
 need gcc have_program gcc
 need libc6-dev have_header stdio.h
 need make have_program make
@@ -39,13 +48,21 @@ if [ "$what" = test ]; then
     need valgrind have_program valgrind
     need python3 have_program python3
     need python3-numpy have_numpy
+    # An OpenCL device on the CPU, and an interpreter that judges OpenCL kernels. The suites that use them are skipped where they are missing.
+    wish ocl-icd-libopencl1 have_library libOpenCL.so.1
+    wish pocl-opencl-icd have_file '/etc/OpenCL/vendors/*.icd'
+    wish oclgrind have_program oclgrind-kernel
 fi
 if [ "$what" = fuzz ]; then
     need clang have_program clang
 fi
-[ ${#missing[@]} -eq 0 ] && exit 0
+[ ${#missing[@]} -eq 0 ] && [ ${#wished[@]} -eq 0 ] && exit 0
 
 names=${missing[*]}
+if [ ${#missing[@]} -eq 0 ] && { ! have_program apt-get || { [ "$(id -u)" -ne 0 ] && ! sudo -n true 2> /dev/null; }; }; then
+    echo "not installed, and the tests that need them are skipped: ${wished[*]}" >&2
+    exit 0
+fi
 if ! have_program apt-get; then
     echo "tilec needs these (by their Debian names), and this system has no apt-get to install them with: $names" >&2
     exit 1
@@ -68,3 +85,8 @@ if ! { "${root[@]}" apt-get update && "${root[@]}" apt-get install -y --no-insta
     echo "The installation failed; what was tried: apt-get install -y $names" >&2
     exit 1
 fi
+for package in "${wished[@]}"; do
+    "${root[@]}" apt-get install -y --no-install-recommends "$package" > /dev/null 2>&1 ||
+        echo "$package could not be installed: the tests that need it are skipped" >&2
+done
+exit 0

@@ -257,10 +257,8 @@ static bool fits(const device *d, const device_kernel *k, diag_list *diags) {
                        d->local_bytes);
             return false;
         }
-        if (!(d->float_config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) && block_divides(&ir->body)) {
-            diag_error(diags, "E0853", ir->span, "%s divides, and the device does not round quotients and square roots correctly", name);
-            return false;
-        }
+        if (!(d->float_config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) && block_divides(&ir->body))
+            diag_warning(diags, "E0853", ir->span, "%s divides, and the device may miss quotients by 2.5 units in the last place and square roots by 3: the stated error bounds take them as rounded correctly", name);
     }
     if (!(d->float_config & CL_FP_DENORM))
         diag_warning(diags, "E0853", (source_span){0}, "%s: the device takes numbers below 2^-126 for 0, which the stated error bounds leave out", k->plan->name);

@@ -17,7 +17,7 @@ static const arithmetic_model models[] = {
      .smallest = 0x1p-149,
      .fused_products = false},
     /* As emitted C: the same functions by the same operations, each rounding by itself. Division and square root are correctly rounded where the
-     * device can (-cl-fp32-correctly-rounded-divide-sqrt; run/opencl.c refuses kernels that divide where it cannot). */
+     * device can (-cl-fp32-correctly-rounded-divide-sqrt; run/opencl.c warns of kernels that divide where it cannot). */
     {.target = "opencl",
      .unit = 0x1p-24,
      .divide = 0x1p-24,

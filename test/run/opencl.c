@@ -83,14 +83,14 @@ static bool try_case(suite *s, device_kernel *k, const compiled_kernel *ck, tria
 }
 
 static bool compile(suite *s, arena *a, const tile_module *m, const tile_kernel *k, random_state *r, compiled_kernel *ck, diag_list *diags) {
-    static const int64_t candidates[] = {1, 2, 4, 8, 16, 33};
+    static const int64_t candidates[] = {4, 8, 16, 2, 1};
     tile_binding statics[64];
     bool compiled = false;
-    for (int attempt = 0; attempt < 6 && !compiled; attempt++) { /* a `where` may refuse some statics */
+    for (int attempt = 0; attempt < 4 && !compiled; attempt++) { /* a `where` may refuse some statics */
         int count = 0;
         for (int i = 0; i < k->symbols.count && count < 64; i++)
             if (k->symbols.at[i]->kind == INDEX_STATIC && (s->small || !k->symbols.at[i]->has_value))
-                statics[count++] = (tile_binding){k->symbols.at[i]->name, candidates[random_between(r, 0, 5)]};
+                statics[count++] = (tile_binding){k->symbols.at[i]->name, candidates[random_between(r, 0, attempt ? 4 : 2)]};
         compile_options options = {.target = target_find("opencl"), .statics = statics, .static_count = count};
         diag_init(diags, a);
         memset(ck, 0, sizeof *ck);
