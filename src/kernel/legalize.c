@@ -155,6 +155,8 @@ static void rewrite_block(legalizer *l, kernel_block *b) {
             i += taken - 1;
             continue;
         }
+        if (!l->table->subgroups && legalize_batch(l, s, b))
+            continue;
         l->done.count = 0;
         if (s->value)
             rewrite_value(l, s->value, b);

@@ -3,6 +3,13 @@
 #define TILEC_KERNEL_LEGALIZE_PARTS_H
 #include "kernel/legalize.h"
 
+/* A shared array with a cell for each trip and lane. */
+typedef struct batch_array {
+    const char *name; /* compared as a pointer */
+    int64_t trips;
+    kernel_array *array;
+} batch_array;
+
 typedef struct legalizer {
     kernel_ir *kernel;
     const legal_table *table;
@@ -17,6 +24,7 @@ typedef struct legalizer {
     VEC(const kernel_value *) done; /* values of the current statement */
     kernel_array *cells[2][ELEMENT_COUNT];            /* [turn]: what shuffles exchange, one cell a lane */
     kernel_array *parts[ELEMENT_COUNT], *few[ELEMENT_COUNT]; /* of reductions: one cell a lane, and what a few lanes made of them */
+    VEC(batch_array) batches;
 } legalizer;
 
 bool legalize_refuse(legalizer *l, source_span span, const char *what, ...) PRINTF_LIKE(3, 4); /* E0552; returns false */
@@ -27,5 +35,8 @@ void legalize_route(legalizer *l, const char *format, ...) PRINTF_LIKE(2, 3);   
 void legalize_exchange(legalizer *l, kernel_value *v, kernel_block *before);
 /* A run of statements, each combining one register cell with that of another lane, as one exchange: how many of `at` it replaces; 0: none. */
 int legalize_butterfly(legalizer *l, kernel_stmt *const *at, int count, kernel_block *before);
+/* An unrolled loop whose trips exchange between lanes, as loops in which all trips do so together; false: it has another shape. */
+bool legalize_batch(legalizer *l, kernel_stmt *loop, kernel_block *before);
+kernel_array *legalize_batch_array(legalizer *l, const char *name, element_type t, int64_t trips, int64_t lanes);
 void legalize_barrier(legalizer *l, kernel_block *b, source_span span); /* of the block, for shared memory */
 #endif

@@ -3,9 +3,9 @@
 #include "kernel/legalize.h"
 #include "target/gpu_plan.h"
 
-enum { PRIVATE_BYTES = 4096, SHARED_BYTES = 32 * 1024, THREADS = 128, LANES = 32 };
+enum { PRIVATE_BYTES = 4096, SHARED_BYTES = 32 * 1024, EXCHANGE_BYTES = 12 * 1024, THREADS = 128, LANES = 32 };
 
-/* 32 lanes, whatever the device's own width: without subgroup operations it is only how elements are dealt out. */
+/* Tiles leave room for what lanes exchange (legalize_subgroup.c). 32 lanes, whatever the device's own width: without subgroup operations it is only how elements are dealt out. */
 const machine_model *opencl_machine(void) {
     static const machine_model machine = {.target = "opencl",
                                           .vector_lanes = 4,
@@ -15,7 +15,7 @@ const machine_model *opencl_machine(void) {
                                           .workers = 1,
                                           .subgroup_lanes = LANES,
                                           .subgroups = THREADS / LANES,
-                                          .shared_bytes = SHARED_BYTES};
+                                          .shared_bytes = SHARED_BYTES - EXCHANGE_BYTES};
     return &machine;
 }
 

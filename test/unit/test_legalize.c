@@ -78,7 +78,7 @@ static void simulate(const kernel_ir *k, float *x, float *y, diag_list *diags) {
 static const char *kernel_text(arena *a, const char *declarations, const char *body) {
     return arena_printf(a,
                         "kernel k {\n symbol R\n task (r < R)\n subgroup (g < 2)\n %s\n global in x: f32[R, 64]\n global out y: f32[R, 64] cells (i, j) where j < 32\n"
-                        " register v: f32[]\n register w: f32[]\n%s\n}\n",
+                        " register v: f32[]\n%s\n}\n",
                         declarations, body);
 }
 
@@ -161,6 +161,35 @@ static void butterflies(void **state) {
                 "store y[r, 16 * g + 4 * a + b] <- v[]", 1);
 }
 
+/* The trips of an unrolled loop over register cells exchange together: the barriers are those of one trip. */
+static void batches(void **state) {
+    (void)state;
+    const char *fill = "for i in 0 .. 4 unroll { store c[i] <- mul(" OWN ", convert(f32, index(i + 1))) }\n";
+    const char *use = "store y[r, 16 * g + l] <- add(add(c[0], mul(3:f32, c[1])), add(mul(5:f32, c[2]), mul(7:f32, c[3])))";
+    const struct {
+        const char *body;
+        int barriers;
+    } cases[] = {
+        {"for i in 0 .. 4 unroll { store c[i] <- subgroup_sum(c[i]) }\n", 2},
+        {"for i in 0 .. 4 unroll { store c[i] <- add(c[i], shuffle_xor(c[i], 2:i32))\n store c[i] <- add(c[i], shuffle_xor(c[i], 1:i32)) }\n", 2},
+        {"for j in 0 .. R { for i in 0 .. 4 unroll { store c[i] <- max(c[i], shuffle_xor(c[i], 8:i32))\n store c[i] <- max(c[i], shuffle_xor(c[i], 4:i32))\n"
+         "store c[i] <- sub(c[i], 1:f32)\n store c[i] <- subgroup_min(add(c[i], " /* a value made in the trip itself */
+         "c[i])) } }\n", 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[1024];
+        snprintf(body, sizeof body, "%s%s%s", fill, cases[i].body, use);
+        agrees(ONE " register c: f32[4]", body, cases[i].barriers);
+    }
+    /* More trips than shared memory holds at once go by chunks, each behind barriers of its own. */
+    agrees(ONE " register e: f32[128]", "for i in 0 .. 128 unroll { store e[i] <- mul(" OWN ", convert(f32, index(i))) }\n"
+           "for i in 0 .. 128 unroll { store e[i] <- add(e[i], shuffle_xor(e[i], 1:i32))\n store e[i] <- add(e[i], shuffle_xor(e[i], 4:i32)) }\n"
+           "store v[] <- 0:f32\n for i in 0 .. 128 unroll { store v[] <- add(v[], mul(convert(f32, index((i mod 7) + 1)), e[i])) }\n"
+           "store y[r, 16 * g + l] <- v[]", 2);
+    /* Trips that depend on each other keep their order. */
+    agrees(ONE " register c: f32[4]", "store v[] <- " OWN "\n for i in 0 .. 4 unroll { store v[] <- sub(subgroup_sum(v[]), " OWN ") }\n store y[r, 16 * g + l] <- v[]", 0);
+}
+
 static void loops_and_branches(void **state) {
     (void)state;
     agrees(ONE, "store v[] <- 0:f32\n for i in 0 .. R { store v[] <- add(subgroup_sum(add(v[], " OWN ")), shuffle_xor(v[], 3:i32)) }\n"
@@ -219,7 +248,7 @@ static void half_arithmetic(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reductions),         cmocka_unit_test(shuffles), cmocka_unit_test(butterflies),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reductions),         cmocka_unit_test(shuffles), cmocka_unit_test(butterflies), cmocka_unit_test(batches),
                                        cmocka_unit_test(loops_and_branches), cmocka_unit_test(refusals), cmocka_unit_test(half_arithmetic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
