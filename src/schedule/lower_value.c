@@ -261,6 +261,8 @@ static kernel_value *clamped(lower *l, element_type to, kernel_value *x) {
     if ((to != ELEMENT_I8 && to != ELEMENT_U8) || element_table[x->type].is_float || x->type == to || x->type == ELEMENT_BOOL)
         return x;
     double lowest = to == ELEMENT_I8 ? -128 : 0, highest = to == ELEMENT_I8 ? 127 : 255;
+    if (x->type == ELEMENT_I8 || x->type == ELEMENT_U8) /* arithmetic wants a register type */
+        x = kernel_op1(l->ir, KERNEL_CONVERT, ELEMENT_I32, x);
     if (element_table[x->type].is_signed)
         x = kernel_op2(l->ir, KERNEL_MAX, x->type, x, kernel_const(l->ir, x->type, 1, lowest));
     return kernel_op2(l->ir, KERNEL_MIN, x->type, x, kernel_const(l->ir, x->type, 1, highest));
