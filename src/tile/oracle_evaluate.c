@@ -177,6 +177,7 @@ static tensor *linear_scale(oracle *o, const tile_value *v, tensor *x, tensor *c
     r->sum.s = tensor_numbers(r->count);
     r->e = tensor_numbers(r->count);
     bool divides = v->op == TILE_DIV;
+    double overflow = x->type == ELEMENT_F16 ? 0x1p15 : 0x1p127;
     double unit = (divides ? o->model->divide : o->model->unit) * SLACK, smallest = o->model->smallest * x->sum.n;
     row_walk w;
     row_walk_start(&w, r, (const tensor *[]){x, c}, 2);
@@ -196,7 +197,8 @@ static tensor *linear_scale(oracle *o, const tile_value *v, tensor *x, tensor *c
             if (size != 0 || e != 0)
                 e += unit * (size + e) + smallest;
             r->e[at] = e >= 0 ? e : INFINITY;
-            if (!isfinite(r->v[at]) && isfinite(a)) /* rare: taken as open rather than told apart */
+            /* Rare: taken as open rather than told apart. A sum that may overflow did so before it was scaled. */
+            if (isfinite(a) && (!isfinite(r->v[at]) || !(s + ea < overflow)))
                 r->e[at] = INFINITY;
         }
     return r;
