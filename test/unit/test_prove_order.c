@@ -58,6 +58,12 @@ static bool proved(arena *a, const char *name, const char *text, int bits, kerne
     return prove_kernel(a, *k, &limits, p, &diags);
 }
 
+/* Under sanitizers and valgrind a sample has to do. */
+static bool quick(void)
+{
+    return getenv("TILEC_QUICK") != NULL;
+}
+
 static void show(const char *name, const proof *p)
 {
     fprintf(stderr, "%s:\n", name);
@@ -92,11 +98,13 @@ static void test_texts_are_proved(void **state)
     (void)state;
     DIR *d = opendir("test/kernel-ir");
     assert_non_null(d);
-    int count = 0;
+    int count = 0, met = 0;
     double slowest = 0;
     for (struct dirent *e; (e = readdir(d));) {
         size_t n = strlen(e->d_name);
         if (n < 5 || strcmp(e->d_name + n - 4, ".kir") || !strcmp(e->d_name, "pointer_style.kir")) /* its indices are products: not proved */
+            continue;
+        if (quick() && met++ % 7)
             continue;
         arena *a = arena_new();
         kernel_ir *k;
@@ -113,13 +121,13 @@ static void test_texts_are_proved(void **state)
     }
     closedir(d);
     fprintf(stderr, "%d texts proved, the slowest in %.0f ms\n", count, slowest);
-    assert_true(count >= 20);
+    assert_true(count >= (quick() ? 2 : 20));
 }
 
 static void test_twins_are_refuted(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof twins / sizeof *twins; i++) {
+    for (size_t i = 0; i < sizeof twins / sizeof *twins; i += quick() ? 25 : 1) {
         const twin *t = &twins[i];
         arena *a = arena_new();
         char *text = read_text(t->file), *broken = changed(text, t->from, t->to);
@@ -263,7 +271,7 @@ static void test_failures_prove_nothing(void **state)
         snprintf(name, sizeof name, "defects/%s", files[i]);
         char *text = read_text(name);
         bool reached = true;
-        for (unsigned long n = 1; reached; n += 1 + n / 12) {
+        for (unsigned long n = 1; reached; n += 1 + n / (quick() ? 1 : 12)) {
             arena *a = arena_new();
             kernel_ir *k;
             proof p;
