@@ -132,8 +132,39 @@ static bool settled(const cfamily *p, const index_expr *x) {
     return settled(p, x->a) && settled(p, x->b);
 }
 
+static bool access_needs(const kernel_access *a, const index_var *v) {
+    for (int d = 0; a->array->space == SPACE_REGISTER && d < a->array->rank; d++)
+        if (ix_mentions(a->indices[d], v))
+            return true;
+    return false;
+}
+
+static bool value_needs(const kernel_value *x, const index_var *v) {
+    if (x->op == KERNEL_LOAD && access_needs(&x->access, v))
+        return true;
+    for (int i = 0; i < x->operand_count; i++)
+        if (value_needs(x->operands[i], v))
+            return true;
+    return false;
+}
+
+/* Whether register cells are told apart by the loop's variable, in the block or by loops within. */
+static bool block_needs(const kernel_block *b, const index_var *v) {
+    for (int i = 0; i < b->items.count; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        if ((s->value && value_needs(s->value, v)) || (s->kind == KSTMT_STORE && access_needs(&s->access, v)) ||
+            (s->kind == KSTMT_FOR && (ix_mentions(s->lo, v) || ix_mentions(s->hi, v) || ix_mentions(s->step, v))) ||
+            block_needs(&s->body, v) || block_needs(&s->otherwise, v))
+            return true;
+    }
+    return false;
+}
+
 static bool expands(const cfamily *p, const kernel_stmt *s) {
-    return s->unroll && settled(p, s->lo) && settled(p, s->hi) && settled(p, s->step);
+    if (!s->unroll || !settled(p, s->lo) || !settled(p, s->hi) || !settled(p, s->step))
+        return false;
+    /* With many threads a block the text would grow long: only what must be is unrolled here, the rest by the device's compiler. */
+    return !p->dialect->has_lanes || block_needs(&s->body, s->var);
 }
 
 static void survey_access(cfamily *p, const kernel_access *a, bool load) {
