@@ -184,6 +184,8 @@ typedef struct reduction_shape {
     tile_range *unrolled[2]; /* result ranges blocked in registers */
     int unroll[2];
 } reduction_shape;
+/* Whether some load in v that says what lies outside may leave its array along r. */
+bool leaves_along(lower *l, const tile_value *v, const tile_range *r);
 reduction_shape choose_reduction_shape(lower *l, tile_range **axes, int axis_count, const tile_value *heavy);
 
 /* An index expression over launch values, with Tile IR's symbols and scalars replaced by Kernel IR's. */

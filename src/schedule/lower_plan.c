@@ -287,24 +287,28 @@ bool may_vectorise(lower *l, const tile_range *r) {
 
 /* Whether a load in v with an outside value may leave its array along r: an elementwise nest opens vectors only where they are
  * inside, a reduction has no such place. */
-static bool leaves_along(lower *l, const tile_value *v, const tile_range *r, unsigned char *seen) {
+static bool leaves_within(lower *l, const tile_value *v, const tile_range *r, unsigned char *seen) {
     if (seen[v->id]++ || l->held[v->id] || l->held_scalar[v->id])
         return false;
-    if (v->op == TILE_PARAM && v->side == 1 && l->join_right && leaves_along(l, l->join_right[v->field], r, seen))
+    if (v->op == TILE_PARAM && v->side == 1 && l->join_right && leaves_within(l, l->join_right[v->field], r, seen))
         return true;
     for (int d = 0; v->has_outside && d < v->array->rank; d++)
         if (ix_mentions(v->indices[d], r->var) && !(v->indices[d]->op == IX_VAR && ix_equal(r->extent, v->array->dims[d])))
             return true;
     for (int i = 0; i < v->operand_count; i++)
-        if (leaves_along(l, v->operands[i], r, seen))
+        if (leaves_within(l, v->operands[i], r, seen))
             return true;
     return false;
+}
+
+bool leaves_along(lower *l, const tile_value *v, const tile_range *r) {
+    return leaves_within(l, v, r, NEW_ARRAY(l->arena, unsigned char, l->value_count));
 }
 
 static int operand_score(lower *l, const tile_value *heavy, const tile_range *r) {
     int total = 0;
     for (int i = 0; i < heavy->operand_count; i++) {
-        if (leaves_along(l, heavy->operands[i], r, NEW_ARRAY(l->arena, unsigned char, l->value_count)))
+        if (leaves_along(l, heavy->operands[i], r))
             return INT_MIN;
         total = add_scores(total, vector_score(l, heavy->operands[i], r));
     }
