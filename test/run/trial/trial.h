@@ -91,7 +91,6 @@ const tile_array *trial_compare_exact(const trial_case *c, const trial_memory *m
 /* Calls `visit` for every value reachable from the kernel's statements, each once. */
 void trial_visit_values(const tile_kernel *k, void (*visit)(void *context, const tile_value *v), void *context);
 
-/* Statics: the value a kernel's STATIC names take in a test, from small candidates; true when `name` is one. */
 const char *trial_first_error(const diag_list *d); /* "E0412 message", "" when there is none */
 char *trial_read_file(const char *path);           /* heap, NUL-terminated; NULL when it can't be read */
 #endif
