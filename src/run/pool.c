@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { SPINS = 400, CHUNKS_PER_WORKER = 8 };
+/* About 0.1 ms of spinning: a sleeping thread of a virtual machine takes as long to wake, which is what a small kernel lasts. */
+enum { SPINS = 2000, CHUNKS_PER_WORKER = 8 };
 
 typedef struct worker {
     struct pool *pool;

@@ -102,6 +102,8 @@ static int64_t proposed(const survey *s, const tile_range *r, bool several_wide)
         return 4096;
     if (!r->is_task)
         return 2048;
+    if (role->contiguous && role->strided) /* rows with a result of their own, and both sides of a transpose */
+        return 32;
     return role->contiguous ? several_wide ? 1024 : 8192 : 4;
 }
 
