@@ -1,6 +1,8 @@
 /* The pool: workers wait for a new generation number, a moment by spinning and then asleep, and take chunks off a shared counter. */
+#define _GNU_SOURCE /* sched_getcpu, affinity masks */
 #include "run/pool.h"
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -23,6 +25,7 @@ struct pool {
     atomic_int running; /* threads that have not finished the current generation */
     atomic_bool stopping;
     atomic_llong next;
+    atomic_int processor; /* where the caller was when it announced the generation; -1 when the system does not tell */
     int64_t pieces, chunk;
     pool_work work;
     void *context;
@@ -33,6 +36,23 @@ static void pause_briefly(void) {
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
+#endif
+}
+
+/* A worker that woke on the caller's processor would take turns with it, for as long as both last: it moves to another one. */
+static void leave_processor_of(const pool *p) {
+#ifdef __linux__
+    int shared = sched_getcpu();
+    cpu_set_t allowed, others;
+    if (shared < 0 || shared >= CPU_SETSIZE || shared != atomic_load_explicit(&p->processor, memory_order_relaxed) ||
+        sched_getaffinity(0, sizeof allowed, &allowed))
+        return;
+    others = allowed;
+    CPU_CLR(shared, &others);
+    if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof others, &others))
+        sched_setaffinity(0, sizeof allowed, &allowed);
+#else
+    (void)p;
 #endif
 }
 
@@ -65,6 +85,7 @@ static void *run_worker(void *argument) {
         seen = now;
         if (atomic_load(&p->stopping))
             return NULL;
+        leave_processor_of(p);
         take_chunks(p, w->number);
         if (atomic_fetch_sub_explicit(&p->running, 1, memory_order_acq_rel) == 1) {
             pthread_mutex_lock(&p->lock);
@@ -133,6 +154,9 @@ void pool_run(pool *p, int64_t pieces, pool_work work, void *context) {
     p->context = context;
     atomic_store_explicit(&p->next, 0, memory_order_relaxed);
     atomic_store_explicit(&p->running, p->workers - 1, memory_order_relaxed);
+#ifdef __linux__
+    atomic_store_explicit(&p->processor, sched_getcpu(), memory_order_relaxed);
+#endif
     announce(p);
     take_chunks(p, 0);
     for (int i = 0; i < SPINS; i++) {
