@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* About 0.1 ms of spinning: a sleeping thread of a virtual machine takes as long to wake, which is what a small kernel lasts. */
-enum { SPINS = 2000, CHUNKS_PER_WORKER = 8 };
+/* About half a millisecond of spinning: a sleeping thread of a virtual machine takes 0.1 ms to wake, which is what a small kernel lasts, and the
+ * one that finishes first waits for the other's last task. */
+enum { SPINS = 10000, CHUNKS_PER_WORKER = 8 };
 
 typedef struct worker {
     struct pool *pool;
