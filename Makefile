@@ -1,6 +1,7 @@
 # make             build/tilec, build/libtilec.a, build/libtilec.so
 # make run         installs what is missing, builds, runs the corpus
 # make test        installs what is missing, builds, runs every test
+# make portable    build/tilec-portable: one executable that needs only the C library, and opens what else it uses while it runs
 # make install     PREFIX=/usr/local DESTDIR=
 # make asan        the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make fuzz        libFuzzer on the front end, FUZZ_SECONDS=600 (needs clang)
@@ -40,7 +41,7 @@ program := $(if $(wildcard src/main.c),$(BUILD)/tilec)
 # A sub-make uses every core, unless this make was given a number of its own.
 parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: all compile unit values mutation mutate run test exhaustive asan asan-unit fuzz fuzz-programs measure reproduce verify install check-format clean force
+.PHONY: all portable compile unit values mutation mutate run test exhaustive asan asan-unit fuzz fuzz-programs measure reproduce verify install check-format clean force
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
@@ -57,6 +58,12 @@ $(BUILD)/libtilec.a: $(objects) $(BUILD)/sources
 $(BUILD)/libtilec.so: $(objects) $(BUILD)/sources
 	$(CC) -shared $(link) $(LDFLAGS) -o $@ $(objects) $(libraries)
 
+# isl, gmp, xxhash and jansson inside; drivers, compilers and Python are looked for while it runs (scripts/setup.sh has their archives).
+# A program built on an old system runs on newer ones: the symbols it asks of the C library are those of where it was linked.
+portable: $(BUILD)/tilec-portable
+$(BUILD)/tilec-portable: $(BUILD)/src/main.o $(BUILD)/libtilec.a
+	$(CC) $(link) -static-libgcc $(LDFLAGS) -o $@ $^ -Wl,-Bstatic -lisl -lgmp -lxxhash -ljansson -Wl,-Bdynamic -ldl -lm -lpthread -lrt
+
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(flags) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -68,6 +75,15 @@ $(BUILD)/generated/adapter.inc: src/bench/adapter.py
 $(BUILD)/src/bench/arm_python.o: $(BUILD)/generated/adapter.inc
 # private: what is recorded in $(BUILD)/flags must not depend on how the folder is spelt
 $(BUILD)/src/bench/arm_python.o: private flags += -I$(BUILD)/generated
+
+# The kernels that come with tilec, for where their folder is not: a name and its lines each.
+kernel_files := $(sort $(wildcard kernels/*.tile))
+$(BUILD)/generated/kernels.inc: $(kernel_files) Makefile
+	@mkdir -p $(@D)
+	awk 'FNR == 1 { if (NR > 1) print "NULL}},"; name = FILENAME; sub(/.*\//, "", name); print "{\"" name "\", (const char *const[]){" } \
+	    { gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); print "\"" $$0 "\\n\"," } END { if (NR) print "NULL}}," }' $(kernel_files) > $@
+$(BUILD)/src/command/library.o: $(BUILD)/generated/kernels.inc
+$(BUILD)/src/command/library.o: private flags += -I$(BUILD)/generated
 
 # What was built with other flags, or holds a source since removed, is built again.
 $(BUILD)/flags: force

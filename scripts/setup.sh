@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing for `make run` (build), `make test` (test) or `make fuzz` (fuzz): Debian and Ubuntu packages, when this
+# Installs what is missing for `make run` (build), `make portable` (portable), `make test` (test) or `make fuzz` (fuzz): Debian and Ubuntu packages, when this
 # user may; otherwise prints the one line to type and fails. Silent and quick when nothing is missing.
 set -u
 what=${1:-test}
@@ -43,6 +43,10 @@ need make have_program make
 need libisl-dev have_header isl/ctx.h
 need libxxhash-dev have_header xxhash.h
 need libjansson-dev have_header jansson.h
+if [ "$what" != build ]; then # inside `make portable`; isl's arithmetic is gmp's
+    have_archive() { have_library "$1" || [ -e "$("${CC:-cc}" -print-file-name="$1" 2> /dev/null)" ]; }
+    wish libgmp-dev have_archive libgmp.a
+fi
 if [ "$what" = test ]; then
     need libcmocka-dev have_header cmocka.h
     need valgrind have_program valgrind

@@ -153,7 +153,7 @@ bool bench_read_options(const command_line *line, arena *a, bench_options *o, di
     o->lab = (lab_options){.folder = option_given(line, "--no-store") ? NULL
                                      : store                          ? store
                                                                       : "bench/results",
-                           .kernels = command_kernels_folder(a, diags),
+                           .kernels = command_kernels_folder(a),
                            .command = command_text(line, a),
                            .run = option_value(line, "--run"),
                            .launch = launch,

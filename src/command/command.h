@@ -69,15 +69,16 @@ typedef struct name_values { arena *arena; VEC(tile_binding) items; diag_list *d
 bool command_name_values(const command_line *line, const char *option, arena *a, name_values *out, diag_list *diags);
 /* --dump letters checked; false with E0861. *letters is NULL when not given. */
 bool command_dump(const command_line *line, const char **letters, diag_list *diags);
-/* The folder of the kernels that come with tilec: $TILEC_KERNELS, beside the build folder, or PREFIX/share/tilec/kernels. Arena text; NULL
- * with E0863. */
-const char *command_kernels_folder(arena *a, diag_list *diags);
+/* The folder of the kernels that come with tilec: what $TILEC_KERNELS says, else beside the program or its folder, or PREFIX/share/tilec/kernels,
+ * or ./kernels. Arena text; NULL where there is none (the program has copies, command/library.h). */
+const char *command_kernels_folder(arena *a);
 double command_now_ms(void);
 
 int command_check(const command_line *line);
 int command_build(const command_line *line);
 int command_run(const command_line *line);
 int command_corpus(const command_line *line);
+int command_kernels(const command_line *line);
 int command_devices(const command_line *line);
 int command_explain(const command_line *line);
 int command_cache(const command_line *line);

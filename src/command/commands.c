@@ -33,6 +33,7 @@ static const option_row run_options[] = {
 static const option_row corpus_options[] = {
     {"--kernel", "NAME", "only the rows of this kernel"}, {"--device", "NAME", "only this device"},
     {"--full", NULL, "the large shapes too"}, {"--seed", "N", "another seed for the data"}, {0}};
+static const option_row kernels_options[] = {{"-o", "DIR", "write them to this folder"}, {0}};
 static const option_row no_options[] = {{0}};
 static const option_row explain_options[] = {
     {"--all", NULL, "every code"}, {"--markdown", NULL, "as doc/errors.md"}, {0}};
@@ -61,6 +62,10 @@ const command commands[] = {
      "the time of the proof, the worst error as a share of the bound, the share of elements whose bound says nothing, and the run time.\n"
      "The simulator is asked for by name, --device sim, and runs small shapes.",
      corpus_options, command_corpus, false},
+    {"kernels", "[-o DIR]", "list the kernels that come with tilec, or write them",
+     "Lists the files of kernels that come with tilec with what each defines; -o writes them to a folder. They are taken from $TILEC_KERNELS, from\n"
+     "the folder beside the program, or out of the program itself.",
+     kernels_options, command_kernels, false},
     {"devices", "", "list the devices found", "Lists the devices this program can launch on, and why a runtime is missing.", no_options,
      command_devices, false},
     {"explain", "CODE | --all", "what a diagnostic means and how to mend it", "Prints the long text of a diagnostic's code, as in E0214.",

@@ -153,14 +153,10 @@ int report_end(report *r, bool held) {
     return good ? EXIT_HELD : usage ? EXIT_USAGE : EXIT_FAILED;
 }
 
-const char *command_kernels_folder(arena *a, diag_list *diags) {
+const char *command_kernels_folder(arena *a) {
     const char *own = getenv("TILEC_KERNELS");
-    if (own && *own) {
-        if (file_exists(own))
-            return own;
-        diag_error(diags, "E0863", (source_span){0}, "$TILEC_KERNELS names %s, which is not there", own);
-        return NULL;
-    }
+    if (own && *own)
+        return own;
     char path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     if (length > 0) {
@@ -168,18 +164,12 @@ const char *command_kernels_folder(arena *a, diag_list *diags) {
         char *slash = strrchr(path, '/');
         if (slash)
             *slash = 0;
-        static const char *const places[] = {"../kernels", "../../kernels", "../share/tilec/kernels"};
-        for (int i = 0; i < 3; i++) {
-            const char *place = arena_printf(a, "%s/%s", path, places[i]);
-            if (file_exists(place))
-                return place;
-        }
+        static const char *const places[] = {"kernels", "../kernels", "../../kernels", "../share/tilec/kernels"};
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+            if (file_exists(arena_printf(a, "%s/%s/matmul.tile", path, places[i])))
+                return arena_printf(a, "%s/%s", path, places[i]);
     }
-    if (file_exists("kernels/matmul.tile"))
-        return "kernels";
-    diag *g = diag_error(diags, "E0863", (source_span){0}, "the kernels that come with tilec were not found");
-    diag_note(diags, g, "looked beside the program, in ../share/tilec/kernels, and in ./kernels: set TILEC_KERNELS to their folder");
-    return NULL;
+    return file_exists("kernels/matmul.tile") ? "kernels" : NULL;
 }
 
 double command_now_ms(void) {

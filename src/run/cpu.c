@@ -1,4 +1,5 @@
 /* The CPU runtime: emitted C compiled by the system's compiler, loaded as a shared object, its tasks run by a pool of threads. */
+#include "run/compiler.h"
 #include "run/pool.h"
 #include "run/runtime.h"
 #include "target/target.h"
@@ -53,8 +54,16 @@ bool cpu_describe(int index, char *out, size_t size) {
     }
     if (f)
         fclose(f);
-    snprintf(out, size, "%s, %d thread%s, %d f32 lanes", model, worker_count(), worker_count() == 1 ? "" : "s",
-             t ? t->machine()->vector_lanes : 0);
+    int length = snprintf(out, size, "%s, %d thread%s, %d f32 lanes", model, worker_count(), worker_count() == 1 ? "" : "s",
+                          t ? t->machine()->vector_lanes : 0);
+    diag_list diags;
+    arena *a = arena_new();
+    diag_init(&diags, a);
+    compiler *c = compiler_find(&diags);
+    if (!c && diags.items.count && length > 0 && (size_t)length < size)
+        snprintf(out + length, size - (size_t)length, "; %s", diags.items.at[0]->message);
+    compiler_free(c);
+    arena_free(a);
     return index == 0;
 }
 
