@@ -82,17 +82,85 @@ static bool build_program(report *r, const tile_module *m, const tile_program *p
     bool good = target_build_program(o.target, &b, folder, &r->diags);
     if (!r->json && good)
         printf("%-16s %d kernels proved in %.0f ms, written to %s\n", p->name, p->calls.count, proof_ms, folder);
-    json_array_append_new(
-        list, json_pack("{s:s, s:b, s:s, s:f}", "kernel", p->name, "held", good, "folder", folder, "proof_ms", proof_ms));
+    json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s, s:f}", "kernel", p->name, "target", o.target->name, "held", good, "folder",
+                                          folder, "proof_ms", proof_ms));
     report_flush(r);
     return good;
+}
+
+/* What is written, and for whom. */
+typedef struct build {
+    report *report;
+    const command_line *line;
+    const tile_module *module;
+    const char *wanted; /* --kernel; NULL: every kernel */
+    json_t *list;
+    bool found;
+} build;
+
+static const char *first_error(const report *r, int from) {
+    for (int i = from; i < r->diags.items.count; i++)
+        if (r->diags.items.at[i]->severity == SEVERITY_ERROR)
+            return arena_printf(r->arena, "%s: %s", r->diags.items.at[i]->code, r->diags.items.at[i]->message);
+    return "it could not be written";
+}
+
+static bool build_kernel(build *b, const tile_kernel *k, const compile_options *o, const char *folder, bool names_target) {
+    report *r = b->report;
+    compiled_kernel c;
+    int before = r->diags.items.count;
+    double start = command_now_ms();
+    bool good = compile_kernel(r->arena, b->module, k, o, &c, &r->diags) && o->target->build(c.plan, folder, &r->diags) &&
+                manifest_write(proved_plan_get(c.plan), o->target->name, folder, &r->diags);
+    double whole_ms = command_now_ms() - start;
+    const char *target = names_target ? arena_printf(r->arena, " %-8s", o->target->name) : "";
+    if (!r->json && good)
+        printf("%-16s%s proved in %.0f ms, written to %s\n", k->name, target, c.proof.milliseconds, folder);
+    else if (!r->json && names_target)
+        printf("%-16s%s refused: %s\n", k->name, target, first_error(r, before));
+    if (!r->json && good && option_given(b->line, "--explain")) {
+        text_buffer text = {0};
+        compile_explain(&c, &text);
+        fputs(text_get(&text), stdout);
+        text_free(&text);
+    }
+    json_array_append_new(b->list, json_pack("{s:s, s:s, s:b, s:s, s:f, s:f}", "kernel", k->name, "target", o->target->name, "held", good,
+                                             "folder", folder, "proof_ms", c.proof.milliseconds, "milliseconds", whole_ms));
+    report_flush(r);
+    return good;
+}
+
+/* Everything wanted for one target; what is refused hinders nothing else. */
+static bool build_target(build *b, compile_options o, const char *folder, bool names_target) {
+    report *r = b->report;
+    if (!file_make_folders(folder, &r->diags))
+        return false;
+    const tile_program *program = b->wanted ? tile_find_program(b->module, b->wanted) : NULL;
+    bool held = true;
+    if (program) {
+        int before = r->diags.items.count;
+        held = build_program(r, b->module, program, o, folder, b->list);
+        if (!held && !r->json && names_target)
+            printf("%-16s %-8s refused: %s\n", program->name, o.target->name, first_error(r, before));
+    }
+    b->found = b->found || program;
+    for (int i = 0; i < b->module->kernels.count; i++) {
+        const tile_kernel *k = b->module->kernels.at[i];
+        if (b->wanted && strcmp(b->wanted, k->name) != 0)
+            continue;
+        b->found = true;
+        held = build_kernel(b, k, &o, folder, names_target) && held;
+    }
+    return held;
 }
 
 int command_build(const command_line *line) {
     report r;
     report_begin(&r, line);
     name_values statics, tiles;
-    compile_options o = {.target = command_target(line, &r.diags), .dump_file = r.json ? stderr : stdout};
+    const char *name = option_value(line, "--target"), *folder = option_value(line, "-o");
+    bool all = name && !strcmp(name, "all");
+    compile_options o = {.target = all ? target_table : command_target(line, &r.diags), .dump_file = r.json ? stderr : stdout};
     bool held = o.target && command_name_values(line, "--shape", r.arena, &statics, &r.diags) &&
                 command_name_values(line, "--set", r.arena, &tiles, &r.diags) && command_dump(line, &o.dump, &r.diags);
     if (line->positional_count != 1) {
@@ -106,45 +174,22 @@ int command_build(const command_line *line) {
     o.static_count = statics.items.count;
     o.tiles = tiles.items.at;
     o.tile_count = tiles.items.count;
-    const char *folder = option_value(line, "-o"), *wanted = option_value(line, "--kernel");
     folder = folder ? folder : ".";
-    const tile_module *m = compile_load(r.arena, line->positional[0], NULL, &r.diags);
-    held = m != NULL;
-    const tile_program *program = m && wanted ? tile_find_program(m, wanted) : NULL;
-    if (held && !file_make_folders(folder, &r.diags))
-        held = false;
-    json_t *list = json_array();
-    bool found = program != NULL;
-    if (held && program)
-        held = build_program(&r, m, program, o, folder, list);
-    for (int i = 0; held && i < m->kernels.count; i++) {
-        const tile_kernel *k = m->kernels.at[i];
-        if (wanted && strcmp(wanted, k->name) != 0)
-            continue;
-        found = true;
-        compiled_kernel c;
-        bool good = compile_kernel(r.arena, m, k, &o, &c, &r.diags) && o.target->build(c.plan, folder, &r.diags) &&
-                    manifest_write(proved_plan_get(c.plan), o.target->name, folder, &r.diags);
-        if (!r.json && good)
-            printf("%-16s proved in %.0f ms, written to %s\n", k->name, c.proof.milliseconds, folder);
-        if (!r.json && option_given(line, "--explain")) {
-            text_buffer text = {0};
-            compile_explain(&c, &text);
-            fputs(text_get(&text), stdout);
-            text_free(&text);
-        }
-        json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:f}", "kernel", k->name, "held", good, "folder", folder,
-                                              "proof_ms", c.proof.milliseconds));
-        report_flush(&r);
-        held = held && good;
+    build b = {.report = &r, .line = line, .wanted = option_value(line, "--kernel"), .list = json_array()};
+    b.module = compile_load(r.arena, line->positional[0], NULL, &r.diags);
+    held = b.module != NULL;
+    /* Each target has a folder of its own: C and OpenCL write files of one name. */
+    for (int i = 0; b.module && i < (all ? target_count : 1); i++) {
+        o.target = all ? &target_table[i] : o.target;
+        held = build_target(&b, o, all ? arena_printf(r.arena, "%s/%s", folder, o.target->name) : folder, all) && held;
     }
-    if (m && held && !found) {
+    if (b.module && !b.found && held) {
         diag_error(&r.diags, "E0646", (source_span){.file = line->positional[0]},
-                   wanted ? "no kernel `%s`" : "the file has no kernel%s", wanted ? wanted : "");
+                   b.wanted ? "no kernel `%s`" : "the file has no kernel%s", b.wanted ? b.wanted : "");
         held = false;
     }
     if (r.json)
-        json_object_set(r.json, "kernels", list);
-    json_decref(list);
+        json_object_set(r.json, "kernels", b.list);
+    json_decref(b.list);
     return report_end(&r, held);
 }

@@ -15,7 +15,8 @@ static const option_row check_options[] = {
     WITNESS_ROW,
     {"--explain", NULL, "the schedule chosen, routes taken and refused, the launch plan, every property proved"}, {0}};
 static const option_row build_options[] = {
-    KERNEL_ROW, {"--target", "NAME", "the target (default: c)"}, {"-o", "DIR", "the folder to write to (default: the current one)"},
+    KERNEL_ROW, {"--target", "NAME", "the target (default: c); all: every one, each into DIR/TARGET"},
+    {"-o", "DIR", "the folder to write to (default: the current one)"},
     SHAPE_ROW, SET_ROW, DUMP_ROW, {"--explain", NULL, "the schedule chosen, the launch plan, every property proved"}, {0}};
 static const option_row run_options[] = {
     KERNEL_ROW,
