@@ -297,6 +297,23 @@ int_set *pair_chained(model *m, const pair_space *s, memory_space space,
 /* The same, in one thread or two, by everything that orders. */
 int_set *pair_happens_before(model *m, const pair_space *s, memory_space space);
 
+/* ---- separated.c ---- */
+/* Children first..last of a sequence. */
+typedef struct stretch {
+    const region *sequence;
+    int first, last;
+} stretch;
+/* Two accesses that no barrier surely separates: a is the earlier (1) or the later one (-1) in the loop around both whose dimension is `depth`, those
+ * outside having the same values; or all loops around both have the same values (depth -1). */
+typedef struct open_case {
+    int depth, direction;
+} open_case;
+enum { MOST_OPEN_CASES = 32 };
+/* How many cases are open for two stretches of one task's program; -1: not known, all are. */
+int separated(const model *m, const stretch *a, const stretch *b, memory_space space, open_case *open);
+/* The points of x, over [pair.., more], that belong to the case. */
+int_set *separated_case(model *m, const pair_space *s, const stretch *a, const stretch *b, const open_case *o, int_set *x);
+
 /* ---- count.c ---- */
 typedef struct counted {
     kernel_stmt_kind kind;

@@ -9,6 +9,9 @@ typedef struct node {
     position at;
     place *alone; /* NULL: a segment, children first..last of the region's parent */
     int first;
+    bool known[2]; /* by use, 1 for writes: what cells_in found */
+    bool any[2];
+    int_set *cells[2];
 } node;
 typedef VEC(node) node_list;
 
@@ -38,6 +41,10 @@ static bool plain_inside(const races *q, const region *r) {
     return r->touches[q->array->id] & (ACCESS_PLAIN_READ | ACCESS_PLAIN_WRITE);
 }
 
+static stretch stretch_of(const node *n) {
+    return (stretch){n->at.region->parent, n->first, n->at.last};
+}
+
 /* Cuts the program into segments. */
 static void collect(races *q, region *r) {
     model *m = q->m;
@@ -48,20 +55,19 @@ static void collect(races *q, region *r) {
             while (i < r->children.count && !child_at(r, i)->syncs)
                 any = plain_inside(q, child_at(r, i++)) || any;
             if (any)
-                VEC_PUSH(m->arena, q->nodes, ((node){{r->scope, child_at(r, first), i - 1}, NULL, first}));
+                VEC_PUSH(m->arena, q->nodes, ((node){.at = {r->scope, child_at(r, first), i - 1}, .first = first}));
             if (i < r->children.count)
                 collect(q, child_at(r, i));
         }
         return;
     }
     if (r->kind == REGION_STEP && plain_inside(q, r))
-        VEC_PUSH(m->arena, q->nodes, ((node){{r->scope, r, r->index}, NULL, r->index}));
+        VEC_PUSH(m->arena, q->nodes, ((node){.at = {r->scope, r, r->index}, .first = r->index}));
     for (int i = 0; i < r->children.count; i++)
         collect(q, child_at(r, i));
 }
 
-/* *any: there are such accesses (the set is NULL where a question failed). */
-static int_set *cells_in(races *q, const node *n, access_use use, bool *any) {
+static int_set *find_cells(races *q, const node *n, access_use use, bool *any) {
     model *m = q->m;
     const kernel_array *a = q->array;
     *any = n->alone && n->alone->use == use;
@@ -80,6 +86,16 @@ static int_set *cells_in(races *q, const node *n, access_use use, bool *any) {
         *any = true;
     }
     return all ? sets_simplify(m->sets, all) : NULL;
+}
+
+/* *any: there are such accesses (the set is NULL where a question failed). */
+static int_set *cells_in(races *q, node *n, access_use use, bool *any) {
+    int i = use == ACCESS_WRITE;
+    if (!n->known[i])
+        n->cells[i] = find_cells(q, n, use, &n->any[i]);
+    n->known[i] = n->cells[i] || !n->any[i]; /* no answer: to be asked again */
+    *any = n->any[i];
+    return n->cells[i];
 }
 
 /* ---- telling ---- */
@@ -242,15 +258,45 @@ static int_set *without_itself(races *q, const pair_space *s, const node *a, con
     return sets_subtract(m->sets, x, same);
 }
 
-static void ask(races *q, const node *a, const node *b, access_use use_a, access_use use_b) {
+/* Different threads, id by id, lower and higher, in each case that the structure leaves open: whether none touches a cell that the other
+ * touches. */
+static bool apart_where_open(races *q, const pair_space *s, const node *a, const node *b, bool same, const open_case *open,
+                             int cases, int_set *both) {
+    model *m = q->m;
+    stretch one = stretch_of(a), two = stretch_of(b);
+    for (int i = 0; i < cases; i++) {
+        if (same && open[i].direction < 0)
+            continue;
+        sets_question(m->sets);
+        int_set *here = separated_case(m, s, &one, &two, &open[i], both);
+        for (int d = 0; d < m->thread_dims; d++)
+            for (int greater = 0; m->thread_extents[d] > 1 && greater < (same && !open[i].direction ? 1 : 2); greater++) {
+                sets_question(m->sets);
+                int x = s->threads_a + d, y = s->threads_b + d;
+                if (sets_is_empty(m->sets, sets_less(m->sets, here, greater ? y : x, greater ? x : y)) != TRI_YES)
+                    return false;
+            }
+    }
+    return true;
+}
+
+static void ask(races *q, node *a, node *b, access_use use_a, access_use use_b) {
     model *m = q->m;
     sets *z = m->sets;
     sets_question(z);
     m->why = NULL;
     bool first, second;
+    bool rings = m->kernel->mbarriers.count > 0,
+         asynchronous = (a->alone && a->alone->asynchronous) || (b->alone && b->alone->asynchronous);
+    open_case open[MOST_OPEN_CASES];
+    stretch one = stretch_of(a), two = stretch_of(b);
+    int cases = asynchronous ? -1 : separated(m, &one, &two, q->space, open);
+    if (!cases)
+        return;
     int_set *x = cells_in(q, a, use_a, &first), *y = first ? cells_in(q, b, use_b, &second) : NULL;
     if (!first || !second)
         return;
+    sets_question(z);
     pair_space s = pair_of(m, a->at, b->at);
     int rank = q->array->rank;
     int_set *both = sets_intersect(z, pair_first(m, &s, x, rank), pair_second(m, &s, y, rank));
@@ -262,9 +308,9 @@ static void ask(races *q, const node *a, const node *b, access_use use_a, access
     if (sets_is_empty(z, both) == TRI_YES)
         return;
     both = without_itself(q, &s, a, b, both);
-    bool rings = m->kernel->mbarriers.count > 0;
-    bool asynchronous = (a->alone && a->alone->asynchronous) || (b->alone && b->alone->asynchronous),
-         same = a == b && use_a == use_b;
+    bool same = a == b && use_a == use_b;
+    if (cases > 0 && !mine && apart_where_open(q, &s, a, b, same, open, cases, both))
+        return;
     pair_space back = pair_of(m, b->at, a->at);
     bool full = asynchronous || rings;
     int_set *forth = full ? NULL : pair_ordered(m, &s, q->space), *other = full ? NULL : pair_ordered(m, &back, q->space);
@@ -363,11 +409,12 @@ static void judge_array(prover *p, const kernel_array *a) {
     for (int i = 0; i < m->places.count; i++) {
         place *x = m->places.at[i];
         if (x->array == a && !x->unordered && (x->asynchronous || x->atomic || x->collective))
-            VEC_PUSH(m->arena, q.nodes, ((node){{x->scope, x->region, x->region->index}, x, 0}));
+            VEC_PUSH(m->arena, q.nodes,
+                     ((node){.at = {x->scope, x->region, x->region->index}, .alone = x, .first = x->region->index}));
     }
     for (int i = 0; i < q.nodes.count; i++)
         for (int j = 0; j <= i; j++) {
-            const node *x = &q.nodes.at[j], *y = &q.nodes.at[i];
+            node *x = &q.nodes.at[j], *y = &q.nodes.at[i];
             if (exempt(&q, x, y))
                 continue;
             ask(&q, x, y, ACCESS_WRITE, ACCESS_WRITE);

@@ -1,24 +1,8 @@
 /* Mbarriers. The o-th arrival of every participant completes one phase of one slot; completions are numbered by o. A wait stands after
  * the completion that it names, an arrival before its own; the closure of wait -> arrival over all o is what completions order. */
-#include "prove/model.h"
+#include "prove/ring.h"
 #include <inttypes.h>
 #include <string.h>
-
-typedef struct ring {
-    const kernel_mbarrier *barrier;
-    VEC(const meeting *) arrivals;
-    VEC(const meeting *) waits;
-    const region *base; /* where arrivals are counted from */
-    int_set *phases;    /* [tasks, o, slot, phase] */
-    int64_t participants;
-} ring;
-
-struct ring_list {
-    ring *at;
-    int count;
-    bool known;
-    int_set **before; /* [i * count + j]: [tasks, o of i, o of j], one completion before another */
-};
 
 static position position_of(const meeting *t) {
     return (position){t->scope, t->region, t->region->index};
@@ -31,8 +15,7 @@ static int_set *nothing(model *m, const char *why) {
 }
 
 /* Over [dimensions of the scope, more.., v] with v at `dim`: v is the expression. */
-static int_set *is_value(model *m, const scope *s, int dims, int dim, index_expr *x) {
-    (void)s;
+int_set *ring_is_value(model *m, int dims, int dim, index_expr *x) {
     affine *e = x ? affine_of(m, dims, x) : NULL;
     return e ? affine_zero(m, affine_subtract(m, affine_dim(m, dims, dim), e)) : nothing(m, m->why);
 }
@@ -79,12 +62,12 @@ static int64_t count_participants(model *m, const cond *c) {
     return all;
 }
 
-static index_expr *ordinal(model *m, const ring *r, const meeting *t) {
+index_expr *ring_ordinal(model *m, const ring *r, const meeting *t) {
     counted c = {KSTMT_MBARRIER_ARRIVE, false, r->barrier->name};
     return count_before(m, t->region, r->base, &c);
 }
 
-static index_expr *slot_of(model *m, const kernel_stmt *s) {
+index_expr *ring_slot(model *m, const kernel_stmt *s) {
     return s->slot ? s->slot : ix_const(m->arena, 0);
 }
 
@@ -92,12 +75,12 @@ static index_expr *slot_of(model *m, const kernel_stmt *s) {
 static int_set *phases_of(model *m, const ring *r, const meeting *t, int64_t slots) {
     sets *z = m->sets;
     int d = t->scope->depth, dims = d + 3;
-    index_expr *o = ordinal(m, r, t);
+    index_expr *o = ring_ordinal(m, r, t);
     if (!o)
         return nothing(m, model_text(m, "how often `%s` has been arrived at", r->barrier->name));
     int_set *x = sets_insert(z, domain_of(m, t->scope), d, 3);
-    x = sets_intersect(z, x, is_value(m, t->scope, dims, d, o));
-    x = sets_intersect(z, x, is_value(m, t->scope, dims, d + 1, slot_of(m, t->stmt)));
+    x = sets_intersect(z, x, ring_is_value(m, dims, d, o));
+    x = sets_intersect(z, x, ring_is_value(m, dims, d + 1, ring_slot(m, t->stmt)));
     linear *phase = linear_floor(z, linear_dim(z, dims, d), slots);
     x = sets_intersect(z, x, sets_zero(z, linear_add(z, phase, linear_scale(z, linear_dim(z, dims, d + 2), -1))));
     return sets_simplify(z, sets_project(z, x, m->task_dims, d - m->task_dims));
@@ -164,7 +147,7 @@ static bool find_phases(model *m, ring *r) {
 /* ---- completions before and after a place ---- */
 
 /* Over [dimensions of the place, o]: the completions that one of its arrivals, ordered after the place, brings about. */
-static int_set *arrived_after(model *m, const ring *r, position at, memory_space space, bool plain) {
+int_set *ring_arrived_after(model *m, const ring *r, position at, memory_space space, bool plain) {
     sets *z = m->sets;
     int d = at.scope->depth;
     int_set *all;
@@ -180,7 +163,7 @@ static int_set *arrived_after(model *m, const ring *r, position at, memory_space
         if (!plain)
             x = sets_union(z, x, pair_ordered(m, &s, space));
         x = sets_intersect(z, x, pair_second(m, &s, domain_of(m, t->scope), 0));
-        int_set *o = is_value(m, t->scope, t->scope->depth + 1, t->scope->depth, ordinal(m, r, t));
+        int_set *o = ring_is_value(m, t->scope->depth + 1, t->scope->depth, ring_ordinal(m, r, t));
         if (!o)
             return NULL;
         x = sets_intersect(z, sets_insert(z, x, s.dims, 1), pair_second(m, &s, o, 1));
@@ -192,12 +175,12 @@ static int_set *arrived_after(model *m, const ring *r, position at, memory_space
 }
 
 /* Over [dimensions of the wait, o]: the completion that it waits for. */
-static int_set *waited_for(model *m, const ring *r, const meeting *t) {
+int_set *ring_waited_for(model *m, const ring *r, const meeting *t) {
     sets *z = m->sets;
     int d = t->scope->depth, k = m->task_dims;
     int_set *x = sets_insert(z, domain_of(m, t->scope), d, 3);
-    x = sets_intersect(z, x, is_value(m, t->scope, d + 3, d + 1, slot_of(m, t->stmt)));
-    x = sets_intersect(z, x, is_value(m, t->scope, d + 3, d + 2, t->stmt->phase));
+    x = sets_intersect(z, x, ring_is_value(m, d + 3, d + 1, ring_slot(m, t->stmt)));
+    x = sets_intersect(z, x, ring_is_value(m, d + 3, d + 2, t->stmt->phase));
     int *from = NEW_ARRAY(m->arena, int, k + 3);
     for (int i = 0; i < k; i++)
         from[i] = i;
@@ -208,7 +191,7 @@ static int_set *waited_for(model *m, const ring *r, const meeting *t) {
 }
 
 /* Over [dimensions of the place, o]: the completions that a wait ordered before the place has seen. */
-static int_set *waited_before(model *m, const ring *r, position at, memory_space space) {
+int_set *ring_waited_before(model *m, const ring *r, position at, memory_space space) {
     sets *z = m->sets;
     int d = at.scope->depth;
     int_set *all;
@@ -220,7 +203,7 @@ static int_set *waited_before(model *m, const ring *r, position at, memory_space
         pair_space s = pair_of(m, position_of(t), at);
         int_set *x = pair_same_thread(m, &s, pair_before(m, &s), m->thread_dims);
         x = sets_union(z, x, pair_ordered(m, &s, space));
-        int_set *o = waited_for(m, r, t);
+        int_set *o = ring_waited_for(m, r, t);
         x = sets_intersect(z, sets_insert(z, x, s.dims, 1), pair_first(m, &s, o, 1));
         x = sets_project(z, x, s.rest_a, s.rest_b - s.rest_a);
         x = sets_project(z, x, s.threads_a, m->thread_dims);
@@ -239,8 +222,8 @@ static int_set *direct(model *m, const ring *from, const ring *to) {
         const meeting *w = from->waits.at[i];
         position at = position_of(w);
         int d = w->scope->depth;
-        int_set *seen = sets_insert(z, waited_for(m, from, w), d + 1, 1);
-        int_set *made = sets_insert(z, arrived_after(m, to, at, SPACE_SHARED, false), d, 1);
+        int_set *seen = sets_insert(z, ring_waited_for(m, from, w), d + 1, 1);
+        int_set *made = sets_insert(z, ring_arrived_after(m, to, at, SPACE_SHARED, false), d, 1);
         all = sets_union(z, all, sets_project(z, sets_intersect(z, seen, made), t, d - t));
     }
     return sets_simplify(z, all);
@@ -324,10 +307,10 @@ static int_set *through(model *m, const pair_space *s, int i, int j, int_set *x,
 }
 
 /* The completion that a copy's landing counts for: of the first arrival of its thread after it at its slot. */
-static int_set *lands_with(model *m, const ring *r, const place *p, position at) {
+int_set *ring_lands_with(model *m, const ring *r, const place *p, position at) {
     sets *z = m->sets;
     int d = at.scope->depth, k = m->task_dims, *from = NEW_ARRAY(m->arena, int, d + 4);
-    int_set *x = arrived_after(m, r, at, SPACE_SHARED, true); /* [dims, o] */
+    int_set *x = ring_arrived_after(m, r, at, SPACE_SHARED, true); /* [dims, o] */
     if (!x)
         return NULL;
     /* of the copy's slot */
@@ -335,7 +318,7 @@ static int_set *lands_with(model *m, const ring *r, const place *p, position at)
         from[i] = i;
     from[k] = d, from[k + 1] = d + 1, from[k + 2] = d + 2;
     int_set *slots = sets_remap(z, r->phases, d + 3, from);
-    slots = sets_intersect(z, slots, is_value(m, at.scope, d + 3, d + 1, slot_of(m, p->stmt)));
+    slots = sets_intersect(z, slots, ring_is_value(m, d + 3, d + 1, ring_slot(m, p->stmt)));
     x = sets_intersect(z, x, sets_project(z, slots, d + 1, 2));
     for (int i = 0; i < d; i++)
         from[i] = i;
@@ -356,10 +339,10 @@ int_set *rings_order(model *m, const pair_space *s, memory_space space, const pl
         if (landing && strcmp(landing->stmt->name, r->barrier->name))
             continue;
         sets_question(z);
-        int_set *x = landing ? lands_with(m, r, landing, s->a) : arrived_after(m, r, s->a, space, false);
+        int_set *x = landing ? ring_lands_with(m, r, landing, s->a) : ring_arrived_after(m, r, s->a, space, false);
         for (int j = 0; j < m->rings->count; j++) {
             sets_question(z);
-            int_set *y = waited_before(m, &m->rings->at[j], s->b, space);
+            int_set *y = ring_waited_before(m, &m->rings->at[j], s->b, space);
             if (sets_is_empty(z, y) == TRI_YES)
                 continue;
             sets_question(z);
@@ -368,180 +351,4 @@ int_set *rings_order(model *m, const pair_space *s, memory_space space, const pl
     }
     sets_question(z);
     return order_keep(m, s->a.region, s->b.region, landing, space, ORDER_RINGS, sets_simplify(z, all));
-}
-
-/* ---- what must hold of arrivals and waits ---- */
-
-static bool judge_none(prover *p, int_set *bad, const scope *s, const meeting *t, const char *what) {
-    model *m = p->m;
-    witness w = witness_of(m, bad, scope_names(m, s), s->depth);
-    if (w.verdict == VERDICT_PROVED)
-        return true;
-    if (w.verdict == VERDICT_UNKNOWN)
-        prover_gave_up(p, t->stmt->name, t->stmt->span);
-    else if (s->precision != PRECISE)
-        prover_unknown(p, t->stmt->name, t->stmt->span, w.text, s->why);
-    else
-        prover_refuted(p, t->stmt->name, t->stmt->span, w.text, what, NULL);
-    return false;
-}
-
-/* Some phase awaited never completes, or may be two behind when it is waited for. */
-static bool judge_wait(prover *p, const ring *r, const meeting *t) {
-    model *m = p->m;
-    sets *z = m->sets;
-    int d = t->scope->depth, k = m->task_dims;
-    const char *name = r->barrier->name;
-    sets_question(z);
-    int_set *domain = domain_of(m, t->scope), *seen = waited_for(m, r, t);
-    affine *phase = affine_of(m, d, t->stmt->phase);
-    int_set *asked = phase ? sets_intersect(z, domain, affine_nonnegative(m, phase)) : NULL;
-    if (!judge_none(p, sets_subtract(z, asked, sets_project(z, seen, d, 1)), t->scope, t,
-                    model_text(m, "this waits for a phase of `%s` that never completes", name)))
-        return false;
-    /* the next phase of the slot, if there is one, completes only after an arrival that follows this wait */
-    int *from = NEW_ARRAY(m->arena, int, k + 3);
-    for (int i = 0; i < k; i++)
-        from[i] = i;
-    for (int i = 0; i < 3; i++)
-        from[k + i] = d + i;
-    int_set *next = sets_insert(z, domain, d, 3);
-    next = sets_intersect(z, next, is_value(m, t->scope, d + 3, d + 1, slot_of(m, t->stmt)));
-    next = sets_intersect(z, next, is_value(m, t->scope, d + 3, d + 2, ix_add(m->arena, t->stmt->phase, ix_const(m->arena, 1))));
-    next = sets_project(z, sets_intersect(z, next, sets_remap(z, r->phases, d + 3, from)), d + 1, 2); /* [dims, o] */
-    position at = position_of(t);
-    int_set *after = arrived_after(m, r, at, SPACE_SHARED, false);
-    for (int j = 0; j < m->rings->count; j++) { /* an arrival of another ring, then completions, then a wait before the arrival */
-        int_set *x = arrived_after(m, &m->rings->at[j], at, SPACE_SHARED, false);
-        int self = (int)(r - m->rings->at), n = m->rings->count;
-        int_set *order = m->rings->before[j * n + self]; /* [tasks, o of j, o of r] */
-        for (int i = 0; i < k; i++)
-            from[i] = i;
-        from[k] = d, from[k + 1] = d + 1;
-        int_set *both = sets_intersect(z, sets_insert(z, x, d + 1, 1), sets_remap(z, order, d + 2, from));
-        after = sets_union(z, after, sets_project(z, both, d, 1));
-    }
-    sets_question(z);
-    int_set *early = sets_subtract(z, next, after);
-    return judge_none(p, sets_project(z, early, d, 1), t->scope, t,
-                      model_text(m, "the phase of `%s` after the one waited for may already be complete", name));
-}
-
-/* At `at`, for the completion `o` of x, over [dims, o]: the phase before, of the same slot, is complete. */
-static bool judge_after_previous(prover *p, const ring *r, position at, int_set *o, const meeting *tell, const char *what) {
-    model *m = p->m;
-    sets *z = m->sets;
-    int k = m->task_dims, self = (int)(r - m->rings->at), n = m->rings->count, d = at.scope->depth;
-    int *from = NEW_ARRAY(m->arena, int, d + 8);
-    /* [dims, o, slot, phase, o of the phase before] */
-    int_set *x = sets_insert(z, o, d + 1, 3);
-    for (int j = 0; j < k; j++)
-        from[j] = j;
-    from[k] = d, from[k + 1] = d + 1, from[k + 2] = d + 2;
-    x = sets_intersect(z, x, sets_remap(z, r->phases, d + 4, from));
-    int_set *previous = sets_insert(z, r->phases, k + 3, 1); /* [tasks, o', slot, phase', phase] */
-    linear *gap = linear_add(z, linear_dim(z, k + 4, k + 3), linear_scale(z, linear_dim(z, k + 4, k + 2), -1));
-    previous = sets_intersect(z, previous, sets_zero(z, linear_add(z, gap, linear_constant(z, k + 4, -1))));
-    previous = sets_project(z, previous, k + 2, 1); /* [tasks, o', slot, phase] */
-    from[k] = d + 3, from[k + 1] = d + 1, from[k + 2] = d + 2;
-    x = sets_intersect(z, x, sets_remap(z, previous, d + 4, from));
-    x = sets_project(z, x, d, 3); /* [dims, o'] */
-    int_set *seen = sets_empty(z, d + 1);
-    for (int j = 0; j < n; j++) {
-        int_set *y = waited_before(m, &m->rings->at[j], at, SPACE_SHARED); /* [dims, o of j] */
-        from[k] = d, from[k + 1] = d + 1;
-        int_set *order = sets_remap(z, m->rings->before[self * n + j], d + 2, from); /* o', o of j */
-        int_set *both = sets_intersect(z, sets_insert(z, y, d, 1), order);
-        seen = sets_union(z, seen, sets_project(z, both, d + 1, 1));
-        if (j == self)
-            seen = sets_union(z, seen, y);
-    }
-    sets_question(z);
-    return judge_none(p, sets_project(z, sets_subtract(z, x, seen), d, 1), at.scope, tell, what);
-}
-
-/* No participant arrives for a phase, and no copy is issued that counts for it, before the phase before is complete. */
-static bool judge_arrivals(prover *p, const ring *r) {
-    model *m = p->m;
-    sets *z = m->sets;
-    const char *name = r->barrier->name;
-    bool copies = false;
-    for (int i = 0; i < m->places.count; i++) {
-        place *c = m->places.at[i];
-        if (c->stmt->kind != KSTMT_COPY || !c->stmt->name || strcmp(c->stmt->name, name))
-            continue;
-        copies = true;
-        position at = {c->scope, c->region, c->region->index};
-        sets_question(z);
-        int_set *o = lands_with(m, r, c, at);
-        meeting tell = {c->stmt, c->scope, c->region};
-        if (c->use == ACCESS_WRITE &&
-            !judge_after_previous(p, r, at, o, &tell, model_text(m, "this copy may count for an earlier phase of `%s`", name)))
-            return false;
-        /* every copy has a phase that it counts for */
-        sets_question(z);
-        int_set *never = sets_subtract(z, domain_of(m, c->scope), sets_project(z, o, c->scope->depth, 1));
-        if (c->use == ACCESS_WRITE &&
-            !judge_none(p, never, c->scope, &tell, model_text(m, "no arrival at `%s` follows this copy", name)))
-            return false;
-    }
-    for (int i = 0; i < r->arrivals.count && (copies || r->participants > 1); i++) {
-        const meeting *t = r->arrivals.at[i];
-        int d = t->scope->depth;
-        sets_question(z);
-        int_set *o = sets_insert(z, domain_of(m, t->scope), d, 1);
-        o = sets_intersect(z, o, is_value(m, t->scope, d + 1, d, ordinal(m, r, t)));
-        if (!judge_after_previous(p, r, position_of(t), o, t,
-                                  model_text(m, "this may arrive at `%s` before the phase before is complete", name)))
-            return false;
-    }
-    return true;
-}
-
-static bool judge_progress(prover *p) {
-    model *m = p->m;
-    sets *z = m->sets;
-    int t = m->task_dims, n = m->rings->count;
-    for (int i = 0; i < n; i++) {
-        const ring *r = &m->rings->at[i];
-        int_set *x = m->rings->before[i * n + i];
-        pair_space none = {0};
-        sets_question(z);
-        witness w = witness_of(m, pair_equal(m, &none, x, t, t + 1), scope_names(m, m->scopes.at[0]), 0);
-        if (w.verdict == VERDICT_PROVED)
-            continue;
-        if (w.verdict == VERDICT_UNKNOWN)
-            prover_gave_up(p, r->barrier->name, r->barrier->span);
-        else
-            prover_refuted(
-                p, r->barrier->name, r->barrier->span, w.text,
-                model_text(m, "the threads wait for one another: a phase of `%s` completes only after itself", r->barrier->name),
-                NULL);
-        return false;
-    }
-    return true;
-}
-
-void judge_rings(prover *p) {
-    model *m = p->m;
-    if (!m->kernel->mbarriers.count)
-        return;
-    prover_start(p);
-    const kernel_mbarrier *first = m->kernel->mbarriers.at[0];
-    m->why = NULL;
-    if (!rings_known(m)) {
-        prover_unknown(p, first->name, first->span, NULL, m->rings_why ? m->rings_why : "the order that mbarriers make");
-        return;
-    }
-    bool fine = judge_progress(p);
-    for (int i = 0; i < m->rings->count && fine; i++) {
-        const ring *r = &m->rings->at[i];
-        fine = judge_arrivals(p, r);
-        for (int j = 0; j < r->waits.count && fine; j++)
-            fine = judge_wait(p, r, r->waits.at[j]);
-    }
-    if (fine)
-        prover_proved(p, first->name, first->span);
-    else
-        m->rings_why = "the order that mbarriers make";
 }
