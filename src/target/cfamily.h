@@ -77,6 +77,8 @@ typedef struct cfamily_dialect {
     text_expr (*constant)(cfamily *p, element_type t, double number);                                  /* a scalar literal */
     text_expr (*value)(cfamily *p, const kernel_value *v); /* ops with operands; refuses what it lacks */
     const char *nan, *infinity, *least_i32;                /* literals */
+    bool bare_vectors;                      /* a written-out vector is T{..} or T(..), else (T){..} or (T)(..) */
+    const char *(*lane_zero)(cfamily *p, element_type t); /* a lane of one, zero; NULL: "0" */
     const char *vector_open, *vector_close; /* around the lanes of a written-out vector, behind its type in parentheses: "{", "}" */
     const char *function_head;              /* in front of a function of the prelude: "INLINE " */
     bool cast_keeps_bits;                   /* a cast between vector types of one size keeps the bits */
@@ -134,6 +136,8 @@ struct cfamily {
     const char *suffix;      /* of names made inside unrolled loops: "_2_0" */
     const char *break_label; /* where BREAK goes: past an unrolled loop; NULL: a plain break */
     bool label_used;
+    bool aligned_arrays;     /* the launch's arrays begin at multiples of 16 bytes */
+    int aligned_accesses;    /* printed because of that */
     const kernel_array *accessed; /* while a block format is read: of which array */
 };
 

@@ -29,7 +29,8 @@ bool cfamily_is_number(const kernel_value *v) {
 const char *cfamily_zero(cfamily *p, element_type t, int lanes) {
     if (lanes == 1)
         return t == ELEMENT_BOOL ? "false" : p->dialect->constant(p, t, 0).text;
-    return arena_printf(p->arena, "(%s)%s0%s", p->dialect->register_type(p, t, lanes), p->dialect->vector_open, p->dialect->vector_close);
+    return arena_printf(p->arena, p->dialect->bare_vectors ? "%s%s0%s" : "(%s)%s0%s", p->dialect->register_type(p, t, lanes),
+                        p->dialect->vector_open, p->dialect->vector_close);
 }
 
 static bool is_block_format(element_type t) {
@@ -80,7 +81,7 @@ static text_expr scalar_place(cfamily *p, const kernel_access *access, int lane)
 static text_expr lane_list(cfamily *p, const kernel_access *access) {
     text_buffer b = {0};
     element_type t = access->array->element;
-    text_add(&b, "(%s)%s", p->dialect->register_type(p, t, access->lanes), p->dialect->vector_open);
+    text_add(&b, p->dialect->bare_vectors ? "%s%s" : "(%s)%s", p->dialect->register_type(p, t, access->lanes), p->dialect->vector_open);
     for (int l = 0; l < access->lanes; l++) {
         const char *place = cfamily_wrap(p, scalar_place(p, access, l), PRECEDENCE_UNARY);
         text_add(&b, "%s", l ? ", " : "");
@@ -88,7 +89,7 @@ static text_expr lane_list(cfamily *p, const kernel_access *access) {
             text_add(&b, "%s > %d ? ", cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), l);
         text_add(&b, t == ELEMENT_BOOL ? "-(%s)" : "%s", place);
         if (access->active)
-            text_add(&b, " : 0");
+            text_add(&b, " : %s", p->dialect->lane_zero ? p->dialect->lane_zero(p, t) : "0");
     }
     text_add(&b, "%s", p->dialect->vector_close);
     text_expr e = primary(arena_strdup(p->arena, text_get(&b)));

@@ -165,7 +165,8 @@ static void declarations(printed *t, text_buffer *out) {
         int64_t cells = kernel_array_cells(array);
         int64_t elements = element_table[array->element].block_elements > 1 ? element_bytes(array->element, cells) : cells;
         if (array->space == SPACE_SHARED) {
-            text_add(out, "    %s%s %s[%lld];\n", t->dialect->shared, storage, known->name, (long long)(elements > 0 ? elements : 1));
+            text_add(out, "    %s%s %s[%lld];\n", t->dialect->shared_array ? t->dialect->shared_array : t->dialect->shared, storage, known->name,
+                     (long long)(elements > 0 ? elements : 1));
         } else if (array->space == SPACE_PRIVATE || (array->space == SPACE_REGISTER && !known->in_registers)) {
             text_add(out, "    %s %s[%lld];\n", array->lanes > 1 ? p->dialect->register_type(p, array->element, array->lanes) : storage,
                      known->name, (long long)(elements > 0 ? elements : 1));
@@ -191,7 +192,7 @@ void gpu_parameter_list(text_buffer *out, const gpu_entry *e) {
         text_add(out, "%s%s%s", i ? ", " : "", e->parameters.at[i].type, e->parameters.at[i].name);
 }
 
-static void comment(arena *a, text_buffer *out, const launch_plan *plan, int variant, const gpu_entry *e) {
+static void comment(arena *a, text_buffer *out, const launch_plan *plan, int variant, const gpu_entry *e, bool aligned) {
     const kernel_ir *k = plan->variants.at[variant].kernel;
     text_add(out, "/* %s: a block of %lld threads does one task", c_comment_text(a, plan->name), (long long)e->threads);
     if (plan->variants.at[variant].predicate) {
@@ -200,7 +201,11 @@ static void comment(arena *a, text_buffer *out, const launch_plan *plan, int var
         text_add(out, ", when %s", c_comment_text(a, text_get(&predicate)));
         text_free(&predicate);
     }
-    text_add(out, ".");
+    text_add(out, aligned ? ". Arrays begin at multiples of 16 bytes" : ".");
+    for (int i = 0; i < e->divided.count; i++)
+        text_add(out, "%s%s", i ? ", " : "; multiples of 16: ", k->symbols.at[e->divided.at[i]]->name);
+    if (aligned)
+        text_add(out, ".");
     if (k->schedule && *k->schedule)
         text_add(out, "\n * Schedule: %s", c_comment_text(a, k->schedule));
     text_add(out, " */\n");
@@ -232,17 +237,42 @@ static bool printable(cfamily *p, const launch_plan *plan, int variant, int64_t 
     return true;
 }
 
-static bool print_variant(cfamily *p, const gpu_dialect *dialect, const launch_plan *plan, int variant, gpu_entry *entry, text_buffer *out) {
+/* The last extents of arrays of several dimensions: where they are multiples, so are the places at which rows begin. */
+static void divide_rows(printed *t) {
+    const kernel_ir *k = t->kernel;
+    for (int s = 0; s < k->symbols.count; s++) {
+        bool last = false;
+        for (int i = 0; i < k->arrays.count; i++) {
+            const kernel_array *a = k->arrays.at[i];
+            const index_expr *x = a->space == SPACE_GLOBAL && a->rank > 1 ? a->dims[a->rank - 1] : NULL;
+            last = last || (x && x->op == IX_VAR && x->var == k->symbols.at[s]);
+        }
+        if (!last || k->symbols.at[s]->has_value)
+            continue;
+        cfamily_binding *b = (cfamily_binding *)cfamily_find(t->p, k->symbols.at[s]);
+        if (b) {
+            b->multiple = GPU_DIVIDED;
+            VEC_PUSH(t->p->arena, t->entry->divided, s);
+        }
+    }
+}
+
+static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const launch_plan *plan, int variant, bool aligned, gpu_entry *entry) {
     const kernel_ir *k = plan->variants.at[variant].kernel;
     arena *a = p->arena;
     cfamily_begin(p, k);
+    p->cell_names = (cfamily_names){0};
+    p->aligned_arrays = aligned;
+    p->aligned_accesses = 0;
     if (p->failed || !printable(p, plan, variant, &entry->threads))
-        return false;
+        return "";
     printed t = {p, dialect, k, entry};
     names_add(p, &p->names, "task");
     names_add(p, &p->names, "thread");
     bind_outside(p, k);
-    text_buffer body = {0}, lines = {0}, kept = {0};
+    if (aligned)
+        divide_rows(&t);
+    text_buffer body = {0}, lines = {0}, kept = {0}, all = {0};
     p->out = &body;
     p->indent = 1;
     cfamily_block(p, &k->body);
@@ -250,13 +280,15 @@ static bool print_variant(cfamily *p, const gpu_dialect *dialect, const launch_p
     declarations(&t, &kept);
     parameters(&t);
     entry->shared_bytes = kernel_shared_bytes(k);
-    comment(a, out, plan, variant, entry);
-    dialect->head(a, out, entry);
-    text_add(out, "%s%s%s}\n", text_get(&kept), text_get(&lines), text_get(&body));
+    comment(a, &all, plan, variant, entry, aligned);
+    dialect->head(a, &all, entry);
+    text_add(&all, "%s%s%s}\n", text_get(&kept), text_get(&lines), text_get(&body));
     text_free(&body);
     text_free(&lines);
     text_free(&kept);
-    return !p->failed;
+    const char *text = c_wrap_lines(a, text_get(&all));
+    text_free(&all);
+    return text;
 }
 
 bool gpu_plan_print(arena *a, const launch_plan *plan, const gpu_dialect *dialect, gpu_program *out, diag_list *diags) {
@@ -264,13 +296,23 @@ bool gpu_plan_print(arena *a, const launch_plan *plan, const gpu_dialect *dialec
     text_buffer functions = {0}, all = {0};
     *out = (gpu_program){.name = cfamily_legal(a, plan->name)};
     for (int i = 0; i < plan->variants.count && !p.failed; i++) {
-        gpu_entry entry = {.name = arena_printf(a, "%s_variant_%d", out->name, i)};
-        text_add(&functions, "%s", i ? "\n" : "");
-        print_variant(&p, dialect, plan, i, &entry, &functions);
+        gpu_entry entry = {.name = arena_printf(a, "%s_variant_%d", out->name, i)}, aligned = {0};
+        entry.text = print_variant(&p, dialect, plan, i, false, &entry);
+        text_add(&functions, "%s%s", i ? "\n" : "", entry.text);
+        if (dialect->aligned_entries && !p.failed) {
+            aligned.name = arena_printf(a, "%s_aligned", entry.name);
+            aligned.text = print_variant(&p, dialect, plan, i, true, &aligned);
+            if (!p.aligned_accesses)
+                aligned.name = NULL;
+            else
+                text_add(&functions, "\n%s", aligned.text);
+        }
         VEC_PUSH(a, out->entries, entry);
+        VEC_PUSH(a, out->aligned, aligned);
     }
-    text_add(&all, "%s%s%s%s", dialect->file_head, c_wrap_lines(a, text_get(&p.prelude)), p.prelude.length ? "\n" : "",
-             c_wrap_lines(a, text_get(&functions)));
+    text_add(&all, "%s%s%s", dialect->file_head, c_wrap_lines(a, text_get(&p.prelude)), p.prelude.length ? "\n" : "");
+    out->prelude = arena_strdup(a, text_get(&all));
+    text_add(&all, "%s", text_get(&functions));
     out->text = arena_strdup(a, text_get(&all));
     text_free(&p.prelude);
     text_free(&functions);

@@ -13,9 +13,14 @@ typedef struct gpu_parameter {
     bool read_only;          /* ARRAY */
 } gpu_parameter;
 
+/* Rows of so many elements begin at multiples of 16 bytes when the first does, whatever the element. */
+enum { GPU_DIVIDED = 16, GPU_ALIGNMENT = 16 };
+
 typedef struct gpu_entry {
-    const char *name; /* of the kernel function */
+    const char *name; /* of the kernel function; NULL: there is none */
+    const char *text; /* the function, with the comment in front */
     VEC(gpu_parameter) parameters;
+    VEC(int) divided;     /* an entry for aligned arrays: the launch integers that it takes to be multiples of GPU_DIVIDED */
     int64_t threads;      /* of a block */
     int64_t shared_bytes; /* declared inside the kernel */
 } gpu_entry;
@@ -23,8 +28,12 @@ typedef struct gpu_entry {
 /* A plan's text, and how each variant is called: one block of `threads` for each task. Arena memory. */
 typedef struct gpu_program {
     const char *name; /* the plan's, made legal */
-    const char *text;
+    const char *text;    /* the whole: what stands in front of the functions, then each */
+    const char *prelude; /* what stands in front */
     VEC(gpu_entry) entries; /* by variant */
+    /* By variant, with parameters as the entry's: for launches whose arrays all begin at multiples of GPU_ALIGNMENT and whose `divided` integers are
+     * multiples of GPU_DIVIDED. None where that changes nothing, or for dialects that want none. */
+    VEC(gpu_entry) aligned;
 } gpu_program;
 
 typedef struct gpu_dialect {
@@ -32,11 +41,13 @@ typedef struct gpu_dialect {
     const char *file_head;                /* in front of everything */
     const char *read_only, *written;      /* qualifiers of an array parameter: "__global const ", "__global " */
     const char *limit;                    /* behind the star where arrays do not overlap: "restrict " */
-    const char *shared;                   /* qualifier of a shared array */
+    const char *shared;                   /* qualifier of a shared array, and of pointers into it */
+    const char *shared_array;             /* of the array where it declares more than the pointer needs; NULL: `shared` */
     const char *block_number, *thread_number; /* of the block in the launch, of the thread in the block */
     /* The kernel's head up to its opening brace. */
     void (*head)(arena *a, text_buffer *out, const gpu_entry *e);
     const char *integer_type, *float_type, *bool_type; /* of parameters */
+    bool aligned_entries;
 } gpu_dialect;
 
 /* Prints every variant. False with diagnostics. */
@@ -52,4 +63,12 @@ bool opencl_build(const proved_plan *p, const char *directory, diag_list *diags)
 const machine_model *opencl_machine(void);
 const target_limits *opencl_limits(void);
 extern const legal_table opencl_legal;
+
+extern const gpu_dialect cuda_gpu; /* cuda.c */
+bool cuda_program(arena *a, const proved_plan *p, gpu_program *out, diag_list *diags);
+bool cuda_emit(const proved_plan *p, text_buffer *out, diag_list *diags);
+bool cuda_build(const proved_plan *p, const char *directory, diag_list *diags);
+const machine_model *cuda_machine(void);
+const target_limits *cuda_limits(void);
+extern const legal_table cuda_legal;
 #endif

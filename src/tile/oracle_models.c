@@ -31,6 +31,20 @@ static const arithmetic_model models[] = {
      .flushes_subnormals = false,
      .smallest = 0x1p-149,
      .fused_products = false},
+    /* The same functions again; no option relaxes arithmetic, nothing is contracted. */
+    {.target = "cuda",
+     .unit = 0x1p-24,
+     .divide = 0x1p-24,
+     .exp_ulp = 0.71,
+     .log_ulp = 0.69,
+     .tanh_ulp = 1.2,
+     .erf_ulp = 0.62,
+     .sin_ulp = 1.38,
+     .cos_ulp = 1.41,
+     .rsqrt_ulp = 0.76,
+     .flushes_subnormals = false,
+     .smallest = 0x1p-149,
+     .fused_products = false},
 };
 
 const arithmetic_model *arithmetic_model_find(const char *target) {

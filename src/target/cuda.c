@@ -1,0 +1,216 @@
+/* CUDA C++: warps, vectors as structures of lanes, 16-byte accesses where an address is known to allow them. No header is included. */
+#include "target/cuda_helpers.h"
+#include "target/gpu_plan.h"
+#include <math.h>
+#include <string.h>
+
+enum { WARP = 32, ACCESS_BYTES = 16 };
+
+/* ---- memory ---- */
+
+/* The first lane stands at a multiple of 16 bytes, or of the whole vector where that is less. Arrays of the launch begin at one in the entries that
+ * are printed for that (gpu_plan.h); shared ones do in every entry. */
+static bool is_aligned(cfamily *p, const kernel_access *access) {
+    const kernel_array *a = access->array;
+    int one = element_table[a->element].block_bytes, bytes = one * access->lanes;
+    if (a->view_of || a->layout.kind == LAYOUT_SWIZZLE || a->element == ELEMENT_BOOL || a->element == ELEMENT_INDEX)
+        return false;
+    if (a->space == SPACE_GLOBAL ? !p->aligned_arrays : a->space != SPACE_SHARED)
+        return false;
+    if (cfamily_offset_multiple(p, access) * one % (bytes < ACCESS_BYTES ? bytes : ACCESS_BYTES))
+        return false;
+    p->aligned_accesses += a->space == SPACE_GLOBAL;
+    return true;
+}
+
+static const char *place_of(cfamily *p, const kernel_access *access) {
+    return arena_printf(p->arena, "&%s[%s]", p->arrays[access->array->id].name, cfamily_offset(p, access, 0));
+}
+
+/* Whether a prefix mask takes every lane or none of an aligned vector. */
+static bool takes_whole(cfamily *p, const kernel_access *access) {
+    return access->active && cfamily_multiple(p, cfamily_fold(p, access->active)) % access->lanes == 0 && is_aligned(p, access);
+}
+
+static const char *load(cfamily *p, const kernel_access *access, const char *stride, const char *active) {
+    arena *a = p->arena;
+    element_type t = access->array->element;
+    const char *place = place_of(p, access), *v = cuda_register_type(p, t, access->lanes);
+    if (!stride && !active && is_aligned(p, access))
+        return arena_printf(a, "*(%s%s *)%s", access->array->use == USE_IN ? "const " : "", v, place);
+    if (!stride && active && takes_whole(p, access))
+        return arena_printf(a, "(%s > 0 ? *(%s%s *)%s : %s)", cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD),
+                            access->array->use == USE_IN ? "const " : "", v, place, cfamily_zero(p, t, access->lanes));
+    return arena_printf(a, "%s(%s%s%s%s%s)", cuda_memory_helper(p, t, access->lanes, false, stride, active), place, stride ? ", " : "",
+                        stride ? stride : "", active ? ", " : "", active ? active : "");
+}
+
+static const char *store(cfamily *p, const kernel_access *access, const char *stride, const char *active, const char *value) {
+    arena *a = p->arena;
+    element_type t = access->array->element;
+    const char *place = place_of(p, access);
+    if (!stride && !active && is_aligned(p, access))
+        return arena_printf(a, "*(%s *)%s = %s", cuda_register_type(p, t, access->lanes), place, value);
+    if (!stride && active && takes_whole(p, access))
+        return arena_printf(a, "if (%s > 0)\n%*s*(%s *)%s = %s", cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), 4 * p->indent + 4,
+                            "", cuda_register_type(p, t, access->lanes), place, value);
+    return arena_printf(a, "%s(%s, %s%s%s%s%s)", cuda_memory_helper(p, t, access->lanes, true, stride, active), place, value,
+                        stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
+}
+
+static const char *lane(cfamily *p, const char *vector, int l) {
+    return arena_printf(p->arena, "%s.v[%d]", vector, l);
+}
+
+/* ---- values ---- */
+
+static text_expr primary(const char *text) {
+    return (text_expr){text, PRECEDENCE_PRIMARY};
+}
+
+static text_expr constant(cfamily *p, element_type t, double number) {
+    float f = (float)number;
+    const char *name = t != ELEMENT_F32 ? NULL : isnan(f) ? "NAN" : isinf(f) ? "INFINITY" : NULL;
+    if (name && !names_have(&p->helpers, name)) {
+        names_add(p, &p->helpers, name);
+        text_add(&p->prelude, "#define %s __int_as_float(0x%x)\n", name, isnan(f) ? 0x7fffffffu : 0x7f800000u);
+    }
+    return cfamily_constant(p, t, number);
+}
+
+/* Operands of an infix operator that are printed as scalars, as cfamily_operation.c has it. */
+static bool stands_as_scalar(cfamily *p, const kernel_value *v) {
+    const cfamily_binding *b = cfamily_find(p, v);
+    return !(b && b->text) && v->lanes > 1 && v->type != ELEMENT_BOOL && (v->op == KERNEL_CONST || v->op == KERNEL_BROADCAST);
+}
+
+static bool is_uniform(const kernel_value *v) {
+    return v->op == KERNEL_CONST || v->op == KERNEL_BROADCAST;
+}
+
+/* Declares the operators that the text of a vector operation will use. */
+static void operators(cfamily *p, const kernel_value *v) {
+    static const struct {
+        kernel_op op;
+        const char *text;
+        bool compares;
+    } binary[] = {{KERNEL_ADD, "+", false},     {KERNEL_SUB, "-", false},    {KERNEL_MUL, "*", false},     {KERNEL_DIV, "/", false},
+                  {KERNEL_BIT_AND, "&", false}, {KERNEL_BIT_OR, "|", false}, {KERNEL_BIT_XOR, "^", false}, {KERNEL_AND, "&", false},
+                  {KERNEL_OR, "|", false},      {KERNEL_LT, "<", true},      {KERNEL_LE, "<=", true},      {KERNEL_EQ, "==", true},
+                  {KERNEL_NE, "!=", true}};
+    const kernel_value *x = v->operands[0], *y = v->operand_count > 1 ? v->operands[1] : NULL;
+    int lanes = x->lanes;
+    bool wraps = v->type == ELEMENT_I32 && (v->op == KERNEL_ADD || v->op == KERNEL_SUB || v->op == KERNEL_MUL); /* by functions */
+    for (size_t i = 0; i < sizeof binary / sizeof *binary && !wraps && x->type != ELEMENT_F16; i++)
+        if (binary[i].op == v->op)
+            cuda_operator(p, binary[i].text, x->type, lanes, stands_as_scalar(p, x) && !is_uniform(y), stands_as_scalar(p, y), binary[i].compares);
+    if (v->op == KERNEL_NEG && v->type != ELEMENT_I32)
+        cuda_prefix_operator(p, "-", x->type, lanes);
+    if (v->op == KERNEL_NOT)
+        cuda_prefix_operator(p, "~", x->type, lanes);
+    while (y && y->op == KERNEL_BROADCAST)
+        y = y->operands[0];
+    bool constant_shift = y && y->op == KERNEL_CONST && y->number >= 0 && y->number < 32 && (v->op == KERNEL_SHR || v->type == ELEMENT_U32);
+    if ((v->op == KERNEL_SHL || v->op == KERNEL_SHR) && constant_shift)
+        cuda_operator(p, v->op == KERNEL_SHL ? "<<" : ">>", x->type, lanes, false, true, false);
+}
+
+static int lanes_of_subgroup(const kernel_ir *k) {
+    int64_t lanes = 1, extent;
+    for (int i = 0; i < k->levels.count; i++)
+        for (int d = 0; k->levels.at[i].kind == LEVEL_LANE && d < k->levels.at[i].rank; d++)
+            lanes *= ix_is_const(k->levels.at[i].extents[d], &extent) && extent > 0 && extent <= 1024 ? extent : 1025;
+    return lanes > 1024 ? 0 : (int)lanes;
+}
+
+static text_expr warp_operation(cfamily *p, const kernel_value *v) {
+    const kernel_value *x = v->operands[0];
+    const char *name = cuda_warp_helper(p, v->op, v->type, v->lanes), *text = cfamily_value(p, x).text;
+    if (lanes_of_subgroup(p->kernel) != WARP)
+        cfamily_refuse(p, v->span, "`%s` in subgroups of other than 32 lanes", kernel_op_table[v->op].name);
+    if (v->operand_count == 1)
+        return primary(arena_printf(p->arena, "%s(%s)", name, text));
+    return primary(arena_printf(p->arena, "%s(%s, %s)", name, text, cfamily_value(p, v->operands[1]).text));
+}
+
+static text_expr value(cfamily *p, const kernel_value *v) {
+    if (v->op >= KERNEL_SUBGROUP_SUM && v->op <= KERNEL_SHUFFLE_DOWN)
+        return warp_operation(p, v);
+    if (v->operand_count && v->operands[0]->lanes > 1)
+        operators(p, v);
+    return cfamily_operation(p, v);
+}
+
+/* ---- barriers ---- */
+
+static bool statement(cfamily *p, const kernel_stmt *s) {
+    if (s->kind != KSTMT_BARRIER || s->participants || (s->scope != LEVEL_BLOCK && s->scope != LEVEL_SUBGROUP))
+        return false;
+    if (s->scope == LEVEL_SUBGROUP && lanes_of_subgroup(p->kernel) != WARP)
+        return false;
+    cfamily_line(p, s->scope == LEVEL_BLOCK ? "__syncthreads();" : "__syncwarp();");
+    return true;
+}
+
+static const cfamily_dialect cuda_dialect = {
+    .target = "cuda",
+    .index_type = "long long",
+    .register_type = cuda_register_type,
+    .storage_type = cuda_storage_type,
+    .helper = cuda_helper,
+    .constant = constant,
+    .nan = "NAN",
+    .infinity = "INFINITY",
+    .least_i32 = "(-2147483647 - 1)",
+    .value = value,
+    .vector_open = "{{",
+    .vector_close = "}}",
+    .bare_vectors = true,
+    .lane_zero = cuda_zero,
+    .function_head = "static __device__ inline ",
+    .lane = lane,
+    .statement = statement,
+    .load = load,
+    .store = store,
+    .has_lanes = true,
+};
+
+/* ---- kernels ---- */
+
+static void head(arena *a, text_buffer *out, const gpu_entry *e) {
+    (void)a;
+    text_add(out, "extern \"C\" __global__ void __launch_bounds__(%lld)\n%s(", (long long)e->threads, e->name);
+    gpu_parameter_list(out, e);
+    text_add(out, ")\n{\n");
+}
+
+const gpu_dialect cuda_gpu = {
+    .values = &cuda_dialect,
+    .file_head = "",
+    .read_only = "const ",
+    .written = "",
+    .limit = "__restrict__ ",
+    .shared = "",
+    .shared_array = "__shared__ __align__(16) ",
+    .block_number = "blockIdx.x",
+    .thread_number = "threadIdx.x",
+    .head = head,
+    .integer_type = "const long long ",
+    .float_type = "const float ",
+    .bool_type = "const int ",
+    .aligned_entries = true,
+};
+
+bool cuda_program(arena *a, const proved_plan *proved, gpu_program *out, diag_list *diags) {
+    return gpu_plan_print(a, proved_plan_get(proved), &cuda_gpu, out, diags);
+}
+
+bool cuda_emit(const proved_plan *proved, text_buffer *out, diag_list *diags) {
+    arena *a = arena_new();
+    gpu_program program;
+    bool ok = cuda_program(a, proved, &program, diags);
+    if (ok)
+        text_add(out, "%s", program.text);
+    arena_free(a);
+    return ok;
+}

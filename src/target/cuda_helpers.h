@@ -1,0 +1,20 @@
+/* What the files of the CUDA target share. Private to target/. */
+#ifndef TILEC_TARGET_CUDA_HELPERS_H
+#define TILEC_TARGET_CUDA_HELPERS_H
+#include "target/cfamily.h"
+
+const char *cuda_scalar_type(element_type t);
+/* "float", or "f32x4": a structure `v` of lanes, declared in the prelude when first used. Booleans are masks in vectors: 0 or -1 in an int. */
+const char *cuda_register_type(cfamily *p, element_type t, int lanes);
+const char *cuda_storage_type(element_type t);
+const char *cuda_zero(cfamily *p, element_type t); /* as a lane of a written-out vector */
+/* CUDA's own functions by their names, or functions written into the prelude. */
+const char *cuda_helper(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes);
+/* Loads or stores of vectors lane by lane: (pointer, [value,] [stride,] [count]). */
+const char *cuda_memory_helper(cfamily *p, element_type t, int lanes, bool is_store, bool strided, bool first);
+/* Declares the operator for vectors of `t`; *_scalar: that operand is one scalar. A comparison gives a mask. */
+void cuda_operator(cfamily *p, const char *op, element_type t, int lanes, bool x_scalar, bool y_scalar, bool compares);
+void cuda_prefix_operator(cfamily *p, const char *op, element_type t, int lanes);
+/* Among the lanes of a warp, all of them present: (x) for reductions, (x, lane) for shuffles. */
+const char *cuda_warp_helper(cfamily *p, kernel_op op, element_type t, int lanes);
+#endif

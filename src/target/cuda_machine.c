@@ -1,0 +1,32 @@
+/* What a CUDA device of compute capability 8.0 or later has. Subgroups are warps, so nothing of them is rewritten. */
+#include "kernel/legalize.h"
+#include "target/gpu_plan.h"
+
+enum { PRIVATE_BYTES = 4096, SHARED_BYTES = 48 * 1024, ACROSS_BYTES = 8 * 1024, THREADS = 128, LANES = 32 };
+
+/* Tiles leave room for what warps exchange. */
+const machine_model *cuda_machine(void) {
+    static const machine_model machine = {.target = "cuda",
+                                          .vector_lanes = 4,
+                                          .vector_registers = 32,
+                                          .private_bytes = PRIVATE_BYTES,
+                                          .cache_bytes = SHARED_BYTES,
+                                          .workers = 1,
+                                          .subgroup_lanes = LANES,
+                                          .subgroups = THREADS / LANES,
+                                          .shared_bytes = SHARED_BYTES - ACROSS_BYTES};
+    return &machine;
+}
+
+const target_limits *cuda_limits(void) {
+    static const target_limits limits = {.target = "cuda",
+                                         .private_bytes = PRIVATE_BYTES,
+                                         .shared_bytes = SHARED_BYTES,
+                                         .threads_per_block = 1024,
+                                         .index_bits = 64,
+                                         .largest_extent = INT32_MAX,
+                                         .has_lanes = true};
+    return &limits;
+}
+
+const legal_table cuda_legal = {.target = "cuda", .subgroups = true, .f16_arithmetic = false, .vector_lanes = 16};
