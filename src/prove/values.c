@@ -10,6 +10,7 @@ enum { MOST_NESTING = 100 };
 typedef struct collector {
     model *m;
     precision *precision;
+    bool exchanged; /* values went from thread to thread */
 } collector;
 
 static int_set *points(collector *c, scope *s, const kernel_value *v, int nesting);
@@ -112,6 +113,20 @@ static int own_ids(const model *m, const kernel_array *array) {
     return m->task_dims + m->thread_dims;
 }
 
+/* The same values, whichever thread of the block has them: over [ids, .., value], ids of tasks first. */
+static int_set *of_any_thread(model *m, int_set *x) {
+    return x ? sets_insert(m->sets, sets_project(m->sets, x, m->task_dims, m->thread_dims), m->task_dims, m->thread_dims) : NULL;
+}
+
+/* What lanes hand to each other at one place: its values in any thread. */
+static int_set *exchanged(collector *c, scope *s, const kernel_value *v, int nesting) {
+    model *m = c->m;
+    int_set *x = points(c, s, v->operands[0], nesting + 1);
+    c->exchanged = true;
+    lower(c, LOOSE);
+    return x ? of_any_thread(m, sets_intersect(m->sets, x, sets_insert(m->sets, domain_of(m, s), s->depth, 1))) : NULL;
+}
+
 /* Everything stored in a local array, over [ids, value]. */
 static int_set *stored(collector *c, const kernel_array *array, int nesting) {
     model *m = c->m;
@@ -137,6 +152,8 @@ static int_set *stored(collector *c, const kernel_array *array, int nesting) {
         int_set *real = sets_intersect(m->sets, x, sets_insert(m->sets, domain_of(m, p->scope), p->scope->depth, 1));
         all = x ? sets_union(m->sets, all, sets_project(m->sets, real, ids, p->scope->depth - ids)) : NULL;
     }
+    if (c->exchanged && ids > m->task_dims) /* what came back here from another thread's cells is among these */
+        all = of_any_thread(m, all);
     if (m->met_visiting >= m->visiting_depth) /* met only itself, and that is settled now */
         m->met_visiting = INT_MAX;
     m->visiting_depth--;
@@ -241,6 +258,12 @@ static int_set *points(collector *c, scope *s, const kernel_value *v, int nestin
     case KERNEL_LANES_MAX:
     case KERNEL_LANES_MIN: lower(c, LOOSE); return points(c, s, v->operands[0], nesting + 1);
     case KERNEL_BROADCAST: return points(c, s, v->operands[0], nesting + 1);
+    case KERNEL_SUBGROUP_MAX:
+    case KERNEL_SUBGROUP_MIN:
+    case KERNEL_SUBGROUP_BROADCAST:
+    case KERNEL_SHUFFLE:
+    case KERNEL_SHUFFLE_XOR:
+    case KERNEL_SHUFFLE_DOWN: return exchanged(c, s, v, nesting);
     case KERNEL_CONVERT: return fitting(m, s, v->type, points(c, s, v->operands[0], nesting + 1));
     case KERNEL_SELECT: return either(c, s, v, 1, nesting);
     case KERNEL_PREFIX_SELECT:
@@ -255,7 +278,7 @@ static int_set *points(collector *c, scope *s, const kernel_value *v, int nestin
 }
 
 int_set *value_points(model *m, scope *s, const kernel_value *v, precision *p) {
-    collector c = {m, p};
+    collector c = {m, p, false};
     m->arithmetic = 0;
     m->met_visiting = INT_MAX;
     m->visiting_depth = 0;
