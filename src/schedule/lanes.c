@@ -100,16 +100,16 @@ void lanes_barrier(lower *l, unsigned spaces, source_span span) {
     s->spaces = spaces;
 }
 
-void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, kernel_value *v) {
+void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, tile_value *v) {
     lower *l = p->l;
-    point q = *p;
+    point q = point_copy(p);
     cond *first = s->array ? lanes_first_copy(l, axes, axis_count) : NULL;
     if (first) {
         kernel_stmt *guard = kernel_append(l->ir, p->block, KSTMT_IF, s->array->span);
         guard->condition = first;
         q.block = &guard->body;
     }
-    emit_store(&q, s, v);
+    emit_store(&q, s, emit_value(&q, v)); /* only the thread that stores computes what is stored */
 }
 
 typedef struct nest {
@@ -122,13 +122,13 @@ typedef struct nest {
 
 static void nest_level(point *p, void *context) {
     nest n = *(nest *)context;
-    emit_hoisted(p, n.value);
     while (n.depth < n.axis_count && range_open(p, n.axes[n.depth]))
         n.depth++;
     if (n.depth == n.axis_count) {
-        lanes_store(p, n.axes, n.axis_count, n.s, emit_value(p, n.value));
+        lanes_store(p, n.axes, n.axis_count, n.s, n.value);
         return;
     }
+    emit_hoisted(p, n.value);
     tile_range *r = n.axes[n.depth++];
     lanes_share(p, r, true, nest_level, &n, n.span);
 }

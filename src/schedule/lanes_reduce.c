@@ -9,7 +9,7 @@ typedef struct part {
     kernel_value *start;
 } part;
 
-typedef struct reduction {
+struct reduction {
     lower *l;
     tile_range **axes;
     int axis_count;
@@ -25,7 +25,7 @@ typedef struct reduction {
     int part_count;
     kernel_array *shared[2];
     ghost_record ghost;
-} reduction;
+};
 
 /* The register cells of a block of results: one for each slot of each result range. */
 static kernel_array *result_array(reduction *c, const char *name, element_type type) {
@@ -343,65 +343,83 @@ static void finish(point *p, reduction *c) {
     if (v->type != c->heavy->type)
         v = kernel_op1(l->ir, KERNEL_CONVERT, c->heavy->type, v);
     p->known[c->heavy->id] = emit_named(p, "total", v);
-    lanes_store(p, c->axes, c->axis_count, c->s, emit_value(p, c->value));
+    lanes_store(p, c->axes, c->axis_count, c->s, c->value);
 }
 
-void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
-                     source_span span) {
-    reduction c = {
+reduction *lanes_reduction_begin(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
+                                 source_span span, bool deferred) {
+    reduction *c = NEW(l->arena, reduction);
+    *c = (reduction){
         .l = l, .axes = axes, .axis_count = axis_count, .value = value, .heavy = heavy, .s = s, .span = span, .lanes = 1};
-    c.reduced = heavy->op == TILE_DOT ? heavy->contract : &heavy->range;
-    c.reduced_count = heavy->op == TILE_DOT ? heavy->contract_count : 1;
-    c.extreme = heavy->op == TILE_ARGMAX || heavy->op == TILE_ARGMIN;
+    c->reduced = heavy->op == TILE_DOT ? heavy->contract : &heavy->range;
+    c->reduced_count = heavy->op == TILE_DOT ? heavy->contract_count : 1;
+    c->extreme = heavy->op == TILE_ARGMAX || heavy->op == TILE_ARGMIN;
     int64_t chunk = 1, threads = 1;
     for (int i = 0; i < axis_count; i++) {
         if (spread_slots(l, axes[i]) < 0) {
             lower_error(l, "E0593", span,
                         "a result would have to be held over all of `%s`, whose extent is not a compile-time constant",
                         axes[i]->name);
-            return;
+            return NULL;
         }
         if (l->spreads[axes[i]->id].vector > 1)
-            c.lanes = l->spreads[axes[i]->id].vector;
+            c->lanes = l->spreads[axes[i]->id].vector;
     }
-    for (int i = 0; i < c.reduced_count; i++) {
-        const spread *x = spread_of(&c, i);
-        int64_t capacity = range_capacity(c.reduced[i]);
+    for (int i = 0; i < c->reduced_count; i++) {
+        const spread *x = spread_of(c, i);
+        int64_t capacity = range_capacity(c->reduced[i]);
         chunk = capacity < 0 || chunk > INT32_MAX ? INT64_MAX / 4 : chunk * capacity;
         threads *= (int64_t)x->subgroups * x->lanes * x->vector;
         if (x->vector > 1) {
-            c.lanes = x->vector;
-            c.reduced_vector = true;
+            c->lanes = x->vector;
+            c->reduced_vector = true;
         }
     }
-    reduction_tree tree = {heavy->id, chunk, threads};
+    reduction_tree tree = {heavy->id, chunk, threads, deferred};
     VEC_PUSH(l->arena, l->out->trees, tree);
-    ghost_make(l, &c.ghost, axes, axis_count, c.reduced, c.reduced_count, heavy);
-    element_type type = accumulator_type(c.extreme ? heavy->operands[0] : heavy);
-    c.parts[0].array = result_array(&c, c.extreme ? "best" : "sum", type);
-    c.parts[0].start = reduction_identity(l, heavy, type);
-    c.part_count = 1;
-    if (c.extreme || c.reduced_vector) {
-        int lanes = c.lanes;
-        c.lanes = 1;
-        c.parts[1].array = result_array(&c, c.extreme ? "where" : "total", c.extreme ? ELEMENT_INDEX : type);
-        c.parts[1].start = c.extreme ? kernel_index(l->ir, ix_const(l->arena, -1)) : c.parts[0].start;
-        c.lanes = lanes;
-        c.part_count = 2;
+    element_type type = accumulator_type(c->extreme ? heavy->operands[0] : heavy);
+    c->parts[0].array = result_array(c, c->extreme ? "best" : "sum", type);
+    c->parts[0].start = reduction_identity(l, heavy, type);
+    c->part_count = 1;
+    if (c->extreme || c->reduced_vector) {
+        int lanes = c->lanes;
+        c->lanes = 1;
+        c->parts[1].array = result_array(c, c->extreme ? "where" : "total", c->extreme ? ELEMENT_INDEX : type);
+        c->parts[1].start = c->extreme ? kernel_index(l->ir, ix_const(l->arena, -1)) : c->parts[0].start;
+        c->lanes = lanes;
+        c->part_count = 2;
     }
     VEC_PUSH(l->arena, l->out->routes,
-             arena_printf(l->arena, "line %d: %s: each thread %s, then %s%s", heavy->span.line, tile_op_table[heavy->op].name,
-                          c.reduced_vector ? "its vectors" : "its elements",
+             arena_printf(l->arena, "line %d: %s: each thread %s%s, then %s%s", heavy->span.line, tile_op_table[heavy->op].name,
+                          c->reduced_vector ? "its vectors" : "its elements", deferred ? " of all tiles" : "",
                           threads > 1 ? "shuffles within the subgroup" : "nothing to exchange",
-                          crossing(&c) ? " and shared memory across subgroups" : ""));
+                          crossing(c) ? " and shared memory across subgroups" : ""));
     point p = point_new(l);
-    over_ranges(&p, &c, axes, axis_count, false, start_parts);
-    p = point_new(l);
-    over_ranges(&p, &c, axes, axis_count, true, reduced_share);
-    p = point_new(l);
-    over_ranges(&p, &c, axes, axis_count, false, exchange_lanes);
-    if (!exchange_subgroups(&c))
+    over_ranges(&p, c, axes, axis_count, false, start_parts);
+    return c;
+}
+
+void lanes_reduction_share(reduction *c) {
+    /* here, where the predicates of the loops are known */
+    ghost_make(c->l, &c->ghost, c->axes, c->axis_count, c->reduced, c->reduced_count, c->heavy);
+    point p = point_new(c->l);
+    over_ranges(&p, c, c->axes, c->axis_count, true, reduced_share);
+}
+
+void lanes_reduction_end(reduction *c) {
+    point p = point_new(c->l);
+    over_ranges(&p, c, c->axes, c->axis_count, false, exchange_lanes);
+    if (!exchange_subgroups(c))
         return;
-    p = point_new(l);
-    over_ranges(&p, &c, axes, axis_count, true, finish);
+    p = point_new(c->l);
+    over_ranges(&p, c, c->axes, c->axis_count, true, finish);
+}
+
+void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
+                     source_span span) {
+    reduction *c = lanes_reduction_begin(l, axes, axis_count, value, heavy, s, span, false);
+    if (!c)
+        return;
+    lanes_reduction_share(c);
+    lanes_reduction_end(c);
 }

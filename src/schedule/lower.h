@@ -44,6 +44,15 @@ typedef struct spread {
     index_var *subgroup, *lane; /* the ids; NULL where the factor is 1 */
 } spread;
 
+typedef struct reduction reduction;
+
+/* An update whose reduction runs on through the trips of a loop: the parts of the threads are joined once, after it. */
+typedef struct deferred_update {
+    const tile_stmt *update;
+    tile_value *heavy; /* the reduction that it adds */
+    reduction *parts;
+} deferred_update;
+
 typedef struct lower {
     arena *arena;
     const tile_kernel *k;
@@ -75,6 +84,7 @@ typedef struct lower {
     ghost_record *ghosts;          /* by value id: made so far */
     kernel_array **across;         /* by twice the value id: the shared arrays through which its parts go */
     spread *spreads;               /* by range id; NULL when a task is one thread */
+    VEC(deferred_update) deferred; /* in the loops entered */
     bool failed;
 } lower;
 
@@ -92,7 +102,19 @@ typedef struct point {
     index_var **known_index; /* by value id: the name under which index expressions use it */
 } point;
 
+/* Where a root's result goes. */
+typedef struct sink {
+    kernel_array *private_array;
+    tile_range **axes;
+    int axis_count; /* private memory over those ranges, or */
+    tile_array *array;
+    index_expr **indices; /* an output */
+    element_type type;
+} sink;
+
 /* ---- lower_statement.c ---- */
+sink variable_sink(lower *l, const tile_variable *x, int field); /* of a variable's field */
+tile_value *updated_value(const lower *l, const tile_stmt *update); /* old op value */
 void make_updates(lower *l, const tile_block *b); /* before anything is sized by value_count */
 void lower_block(lower *l, const tile_block *b);
 
@@ -130,16 +152,11 @@ bool value_reads_updated(const tile_value *v);    /* reads an array that the ker
 bool value_mentions_state(const tile_value *v);   /* reads a variable, or an array that the kernel updates */
 
 /* ---- lower_nest.c ---- */
-/* Where a root's result goes. */
-typedef struct sink {
-    kernel_array *private_array;
-    tile_range **axes;
-    int axis_count; /* private memory over those ranges, or */
-    tile_array *array;
-    index_expr **indices; /* an output */
-    element_type type;
-} sink;
 void emit_store(point *p, const sink *s, kernel_value *v);
+/* What a root needs before its loops: reductions other than `fused` are kept, `fused`'s operands made ready, readers counted. */
+void prepare_root(lower *l, tile_value *value, tile_value *fused);
+void count_root_references(lower *l, tile_value *value);
+bool has_just_ranges(const tile_value *v, tile_range **axes, int count); /* v's axes are these, in any order */
 /* Lowers: for every element of `axes`, sink = value. */
 void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span);
 /* Keeps v in private memory over its own axes, computed now. */
@@ -198,10 +215,22 @@ bool choose_spreads(lower *l);
 int64_t spread_slots(const lower *l, const tile_range *r); /* elements (vectors) of r that one thread holds; -1: not constant */
 void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span);
 void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *context, source_span span);
+/* The parts of a reduction before, during and after the loops that hold them: begin starts the threads' parts (NULL: diagnosed), share adds
+ * what the current tiles have, end joins them and stores `value`. `deferred`: shares come once a trip of a loop. */
+reduction *lanes_reduction_begin(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
+                                 source_span span, bool deferred);
+void lanes_reduction_share(reduction *c);
+void lanes_reduction_end(reduction *c);
+/* The three at once. */
 void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
                      source_span span);
 void lanes_barrier(lower *l, unsigned spaces, source_span span); /* of the block, in the current block of statements */
-void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, kernel_value *v);
+/* Computes v and stores it, by one of the threads that hold copies. */
+void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, tile_value *v);
+/* Around a loop: the updates in it that can wait for its end do. `first`: what lanes_defer returned. */
+int lanes_defer(lower *l, const tile_stmt *loop);
+bool lanes_update_deferred(lower *l, const tile_stmt *update); /* false: not one of those */
+void lanes_join_deferred(lower *l, int first);
 /* One thread among those that hold copies of a value over `axes` (NULL entries are skipped): the ids that none of them uses are 0; NULL: each is the only one. */
 cond *lanes_first_copy(lower *l, tile_range **axes, int axis_count);
 

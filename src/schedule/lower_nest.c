@@ -325,7 +325,7 @@ static void count_references(lower *l, tile_value *v) {
         count_references(l, v->operands[i]);
 }
 
-static bool same_ranges(const tile_value *v, tile_range **axes, int count) {
+bool has_just_ranges(const tile_value *v, tile_range **axes, int count) {
     if (v->axis_count != count)
         return false;
     for (int i = 0; i < count; i++)
@@ -334,17 +334,27 @@ static bool same_ranges(const tile_value *v, tile_range **axes, int count) {
     return true;
 }
 
-void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span) {
+void count_root_references(lower *l, tile_value *value) {
+    memset(l->references, 0, sizeof *l->references * (size_t)l->value_count);
+    count_references(l, value);
+}
+
+void prepare_root(lower *l, tile_value *value, tile_value *fused) {
     value_list heavy = {0};
     find_heavy(l, value, &heavy);
-    tile_value *fused = heavy.count == 1 && same_ranges(heavy.at[0], axes, axis_count) ? heavy.at[0] : NULL;
     for (int i = 0; i < heavy.count; i++)
         if (heavy.at[i] != fused)
             hold_value(l, heavy.at[i]);
     if (fused)
         prepare_reduction(l, fused);
-    memset(l->references, 0, sizeof *l->references * (size_t)l->value_count);
-    count_references(l, value);
+    count_root_references(l, value);
+}
+
+void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span) {
+    value_list heavy = {0};
+    find_heavy(l, value, &heavy);
+    tile_value *fused = heavy.count == 1 && has_just_ranges(heavy.at[0], axes, axis_count) ? heavy.at[0] : NULL;
+    prepare_root(l, value, fused);
     if (fused) {
         (l->spreads ? lanes_reduction : lower_reduction)(l, axes, axis_count, value, fused, s, span);
         return;

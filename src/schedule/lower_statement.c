@@ -159,7 +159,7 @@ static bool join_reads(lower *l, const tile_variable *x, int f, int side, int fi
     return reads_param(x->join[f], side, field, NEW_ARRAY(l->arena, unsigned char, l->value_count));
 }
 
-static sink field_sink(lower *l, const tile_variable *x, int f) {
+sink variable_sink(lower *l, const tile_variable *x, int f) {
     return (sink){.private_array = l->fields[x->id][f],
                   .axes = l->field_axes[x->id][f],
                   .axis_count = x->axis_counts[f],
@@ -193,7 +193,7 @@ static void lower_join(lower *l, const tile_stmt *s) {
         }
         if (next < 0)
             break;
-        sink to = field_sink(l, x, next);
+        sink to = variable_sink(l, x, next);
         lower_root(l, to.axes, to.axis_count, x->join[next], &to, s->span);
         written[next] = true;
         done++;
@@ -203,7 +203,7 @@ static void lower_join(lower *l, const tile_stmt *s) {
             hold_value(l, x->join[f]);
     for (int f = 0; f < n; f++)
         if (!written[f]) {
-            sink to = field_sink(l, x, f);
+            sink to = variable_sink(l, x, f);
             lower_root(l, to.axes, to.axis_count, x->join[f], &to, s->span);
             l->held[x->join[f]->id] = NULL;
         }
@@ -242,12 +242,18 @@ void make_updates(lower *l, const tile_block *b) {
     }
 }
 
-static void lower_update(lower *l, const tile_stmt *s) {
+tile_value *updated_value(const lower *l, const tile_stmt *update) {
     for (int i = 0; i < l->updates.count; i++)
-        if (l->updates.at[i].stmt == s) {
-            sink to = field_sink(l, s->variable, 0);
-            lower_root(l, to.axes, to.axis_count, l->updates.at[i].value, &to, s->span);
-        }
+        if (l->updates.at[i].stmt == update)
+            return l->updates.at[i].value;
+    return NULL;
+}
+
+static void lower_update(lower *l, const tile_stmt *s) {
+    if (lanes_update_deferred(l, s))
+        return;
+    sink to = variable_sink(l, s->variable, 0);
+    lower_root(l, to.axes, to.axis_count, updated_value(l, s), &to, s->span);
 }
 
 static void collect_ranges(index_expr *x, tile_range **axes, int *count) {
@@ -432,7 +438,7 @@ static bool joins_state(const tile_block *b) {
     return false;
 }
 
-static void lower_loop(lower *l, const tile_stmt *s) {
+static void lower_loop_tiles(lower *l, const tile_stmt *s) {
     arena *a = l->arena;
     tile_range *r = s->range;
     int64_t constant = 0;
@@ -515,6 +521,12 @@ static void lower_loop(lower *l, const tile_stmt *s) {
     lower_loop_body(l, s);
     l->atoms.count = atoms_outside;
     l->block = outside;
+}
+
+static void lower_loop(lower *l, const tile_stmt *s) {
+    int first = lanes_defer(l, s);
+    lower_loop_tiles(l, s);
+    lanes_join_deferred(l, first);
 }
 
 void lower_block(lower *l, const tile_block *b) {

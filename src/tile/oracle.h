@@ -17,11 +17,13 @@ typedef struct arithmetic_model {
 const arithmetic_model *arithmetic_model_find(const char *target); /* "c"; NULL when unknown */
 
 /* How the emitted code sums one DOT or REDUCE_SUM node (by tile_value id). Over n elements the depth (longest chain of roundings) is
- * ceil(min(n, chunk) / parallel) + ceil(log2(parallel)) + ceil(n / chunk). Nodes not listed: sequential, depth n. */
+ * ceil(min(n, chunk) / parallel) + ceil(log2(parallel)) + ceil(n / chunk); with `deferred`,
+ * ceil(n / chunk) * ceil(min(n, chunk) / parallel) + ceil(log2(parallel)) + 1. Nodes not listed: sequential, depth n. */
 typedef struct reduction_tree {
     int value_id;
     int64_t chunk;    /* elements summed before the partial sum joins the running one: the loop's tile size */
     int64_t parallel; /* independent accumulators: lanes x unroll */
+    bool deferred;    /* the accumulators run on from chunk to chunk, and join the running sum once */
 } reduction_tree;
 
 typedef struct oracle_options {

@@ -97,7 +97,8 @@ double sum_depth(const oracle *o, const pending *p) {
         double joins = ceil(p->n / chunk);
         if (p->trips > joins) /* ragged tiles of nested loops join more often */
             joins = fmin(p->trips, p->n);
-        double depth = ceil(fmin(p->n, chunk) / parallel) + ceil(log2(parallel)) + joins;
+        double steps = ceil(fmin(p->n, chunk) / parallel);
+        double depth = (tree->deferred ? joins * steps + 1 : joins + steps) + ceil(log2(parallel));
         deepest = fmax(deepest, depth);
     }
     if (sequential)

@@ -1,0 +1,128 @@
+/* Lowering to the threads of a block: an accumulator that a loop only adds to needs no whole sum before the loop's end. Each thread goes on with
+ * its own part from tile to tile, and the parts are joined once. */
+#include "schedule/lower.h"
+
+static bool reads_variable(const tile_value *v, const tile_variable *x);
+
+static bool index_reads(const index_expr *e, const tile_variable *x) {
+    return e && ((e->op == IX_VAR && e->var->kind == INDEX_VALUE && reads_variable(e->var->owner, x)) || index_reads(e->a, x) ||
+                 index_reads(e->b, x));
+}
+
+static bool reads_variable(const tile_value *v, const tile_variable *x) {
+    if ((v->op == TILE_GET || v->op == TILE_FIELD) && v->variable == x)
+        return true;
+    for (int i = 0; v->op == TILE_LOAD && i < v->array->rank; i++)
+        if (index_reads(v->indices[i], x))
+            return true;
+    for (int i = 0; i < v->operand_count; i++)
+        if (reads_variable(v->operands[i], x))
+            return true;
+    return v->op == TILE_INDEX && index_reads(v->index, x);
+}
+
+/* Whether the statements leave x alone but for updates by `op`. */
+static bool only_updated(const tile_block *b, const tile_variable *x, tile_op op) {
+    for (int i = 0; i < b->items.count; i++) {
+        const tile_stmt *s = b->items.at[i];
+        if ((s->value && reads_variable(s->value, x)) || !only_updated(&s->body, x, op))
+            return false;
+        if (s->kind == TILE_STMT_JOIN)
+            for (int f = 0; f < s->variable->field_count; f++)
+                if (s->variable == x || reads_variable(s->values[f], x))
+                    return false;
+        for (int d = 0; s->kind == TILE_STMT_STORE && d < s->array->rank; d++)
+            if (index_reads(s->indices[d], x))
+                return false;
+        if (s->kind == TILE_STMT_UPDATE && s->variable == x && s->update != op)
+            return false;
+    }
+    return true;
+}
+
+static bool declared_in(const tile_block *b, const tile_variable *x) {
+    for (int i = 0; i < b->items.count; i++)
+        if ((b->items.at[i]->kind == TILE_STMT_VAR && b->items.at[i]->variable == x) || declared_in(&b->items.at[i]->body, x))
+            return true;
+    return false;
+}
+
+static bool combines_by(const tile_value *heavy, tile_op op) {
+    switch (heavy->op) {
+    case TILE_DOT:
+    case TILE_REDUCE_SUM: return op == TILE_ADD;
+    case TILE_REDUCE_MAX: return op == TILE_MAX;
+    case TILE_REDUCE_MIN: return op == TILE_MIN;
+    default: return false;
+    }
+}
+
+/* Whether threads would have anything to exchange at the end of each tile. */
+static bool is_exchanged(const lower *l, const tile_value *heavy) {
+    tile_range *const *reduced = heavy->op == TILE_DOT ? heavy->contract : &heavy->range;
+    int count = heavy->op == TILE_DOT ? heavy->contract_count : 1;
+    for (int i = 0; i < count; i++) {
+        const spread *x = &l->spreads[reduced[i]->id];
+        if (x->lanes > 1 || x->subgroups > 1 || x->vector > 1)
+            return true;
+    }
+    return false;
+}
+
+static bool may_wait(const lower *l, const tile_stmt *update, const tile_stmt *loop) {
+    const tile_variable *x = update->variable;
+    const tile_value *heavy = update->value;
+    if (x->field_count != 1 || !combines_by(heavy, update->update) || !is_exchanged(l, heavy))
+        return false;
+    if (heavy->type != x->types[0] || accumulator_type(heavy) != x->types[0] ||
+        (heavy->op == TILE_DOT && heavy->accumulator == ELEMENT_F16))
+        return false; /* each sum rounds to that type on the way */
+    return has_just_ranges(heavy, x->axes[0], x->axis_counts[0]) && only_updated(&loop->body, x, update->update) &&
+           !declared_in(&loop->body, x);
+}
+
+static void defer_in(lower *l, const tile_block *b, const tile_stmt *loop) {
+    for (int i = 0; i < b->items.count && !l->failed; i++) {
+        const tile_stmt *s = b->items.at[i];
+        bool known = false;
+        for (int k = 0; k < l->deferred.count; k++)
+            known = known || l->deferred.at[k].update == s;
+        if (s->kind == TILE_STMT_UPDATE && !known && may_wait(l, s, loop)) {
+            sink *to = NEW(l->arena, sink);
+            *to = variable_sink(l, s->variable, 0);
+            reduction *parts =
+                lanes_reduction_begin(l, to->axes, to->axis_count, updated_value(l, s), s->value, to, s->span, true);
+            if (parts) {
+                deferred_update u = {s, s->value, parts};
+                VEC_PUSH(l->arena, l->deferred, u);
+            }
+        }
+        defer_in(l, &s->body, loop);
+    }
+}
+
+int lanes_defer(lower *l, const tile_stmt *loop) {
+    int first = l->deferred.count;
+    if (l->spreads)
+        defer_in(l, &loop->body, loop);
+    return first;
+}
+
+bool lanes_update_deferred(lower *l, const tile_stmt *update) {
+    for (int i = 0; i < l->deferred.count; i++)
+        if (l->deferred.at[i].update == update) {
+            prepare_root(l, l->deferred.at[i].heavy, l->deferred.at[i].heavy);
+            lanes_reduction_share(l->deferred.at[i].parts);
+            return true;
+        }
+    return false;
+}
+
+void lanes_join_deferred(lower *l, int first) {
+    for (int i = first; i < l->deferred.count && !l->failed; i++) {
+        const deferred_update *u = &l->deferred.at[i];
+        count_root_references(l, updated_value(l, u->update));
+        lanes_reduction_end(u->parts);
+    }
+    l->deferred.count = first;
+}
