@@ -133,6 +133,8 @@ static int vector_of(const survey *s, const tile_range *r, int lanes) {
     if (!s->may_vectorise[r->id] || !bytes)
         return 1;
     int64_t capacity = range_capacity(r), vector = VECTOR_BYTES / bytes;
+    while (s->l->machine->widest_vector && vector > s->l->machine->widest_vector)
+        vector /= 2;
     while (vector > 1 && capacity >= 0 && capacity < vector * lanes)
         vector /= 2;
     return (int)vector;

@@ -16,6 +16,7 @@ typedef struct machine_model {
     int subgroup_lanes;    /* threads of a subgroup; 0: a task is one thread */
     int subgroups;         /* subgroups of a block */
     int64_t shared_bytes;  /* memory that a block shares */
+    int widest_vector;     /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
 } machine_model;
 
 /* Everything a schedule settled: bindings for the TILE names, and why. */
