@@ -29,6 +29,27 @@ static void place_range(point *p, tile_range *r, index_expr *position, index_exp
     }
 }
 
+/* Goes on within `if lo <= position < hi and guard`, as far as that is not known. */
+static void guard_position(point *p, tile_range *r, index_expr *lo, index_expr *hi, cond *guard, source_span span) {
+    lower *l = p->l;
+    arena *a = l->arena;
+    const spread *x = &l->spreads[r->id];
+    index_expr *position = p->position[r->id];
+    int64_t most = spread_slots(l, r) * x->subgroups * x->lanes * x->vector, constant;
+    cond *inside = NULL;
+    if (!ix_is_const(lo, &constant) || constant > 0)
+        inside = cond_compare(a, COND_LE, lo, position);
+    if (!ix_is_const(hi, &constant) || constant < most)
+        inside = cond_and(a, inside, cond_compare(a, COND_LT, position, hi));
+    if (guard)
+        inside = cond_and(a, inside, emit_cond(p, guard));
+    if (inside) {
+        kernel_stmt *s = kernel_append(l->ir, p->block, KSTMT_IF, span);
+        s->condition = inside;
+        p->block = &s->body;
+    }
+}
+
 void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *context, source_span span) {
     lower *l = p->l;
     arena *a = l->arena;
@@ -41,7 +62,7 @@ void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *co
     cond *guard = NULL;
     if (guarded)
         loop_bounds(p, r, false, &lo, &hi, &guard);
-    int64_t slots = spread_slots(l, r), step = (int64_t)x->subgroups * x->lanes * x->vector, constant;
+    int64_t slots = spread_slots(l, r), step = (int64_t)x->subgroups * x->lanes * x->vector;
     point inner = point_copy(p);
     index_expr *position;
     if (slots < 0) { /* nothing is held over it: a plain strided loop */
@@ -62,21 +83,17 @@ void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *co
     }
     position = name_index(l, inner.block, r->name, share_position(l, x, slot));
     place_range(&inner, r, position, slot, guarded ? hi : NULL);
-    if (guarded) {
-        cond *inside = NULL;
-        if (!ix_is_const(lo, &constant) || constant > 0)
-            inside = cond_compare(a, COND_LE, lo, position);
-        if (!ix_is_const(hi, &constant) || constant < slots * step)
-            inside = cond_and(a, inside, cond_compare(a, COND_LT, position, hi));
-        if (guard)
-            inside = cond_and(a, inside, emit_cond(&inner, guard));
-        if (inside) {
-            kernel_stmt *s = kernel_append(l->ir, inner.block, KSTMT_IF, span);
-            s->condition = inside;
-            inner.block = &s->body;
-        }
-    }
+    if (guarded)
+        guard_position(&inner, r, lo, hi, guard, span);
     body(&inner, context);
+}
+
+void lanes_enter(point *p, tile_range *r, index_expr *position, index_expr *slot, source_span span) {
+    index_expr *lo, *hi;
+    cond *guard = NULL;
+    loop_bounds(p, r, false, &lo, &hi, &guard);
+    place_range(p, r, position, slot, hi);
+    guard_position(p, r, lo, hi, guard, span);
 }
 
 cond *lanes_first_copy(lower *l, tile_range **axes, int axis_count) {

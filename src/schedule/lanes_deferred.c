@@ -91,8 +91,9 @@ static void defer_in(lower *l, const tile_block *b, const tile_stmt *loop) {
             sink *to = NEW(l->arena, sink);
             *to = variable_sink(l, s->variable, 0);
             reduction *parts =
-                lanes_reduction_begin(l, to->axes, to->axis_count, updated_value(l, s), s->value, to, s->span, true);
+                lanes_reduction_new(l, to->axes, to->axis_count, updated_value(l, s), s->value, to, s->span, true);
             if (parts) {
+                lanes_reduction_start(parts);
                 deferred_update u = {s, s->value, parts};
                 VEC_PUSH(l->arena, l->deferred, u);
             }

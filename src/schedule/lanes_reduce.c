@@ -18,6 +18,7 @@ struct reduction {
     source_span span;
     tile_range **reduced;
     int reduced_count;
+    bool held;           /* the parts of all results are kept at once: until subgroups have met, or for a later trip of a loop */
     bool extreme;        /* argmax, argmin: parts are the best value and where it stands */
     int lanes;           /* of the accumulators */
     bool reduced_vector; /* lanes of an accumulator are partial results */
@@ -27,12 +28,12 @@ struct reduction {
     ghost_record ghost;
 };
 
-/* The register cells of a block of results: one for each slot of each result range. */
+/* The register cells of a block of results: one for each slot of each result range; or, one result after the other, the same one for all. */
 static kernel_array *result_array(reduction *c, const char *name, element_type type) {
     lower *l = c->l;
     index_expr *dims[32];
     int rank = 0;
-    for (int i = 0; i < c->axis_count; i++)
+    for (int i = 0; c->held && i < c->axis_count; i++)
         if (spread_slots(l, c->axes[i]) > 1)
             dims[rank++] = ix_const(l->arena, spread_slots(l, c->axes[i]));
     kernel_array *array = kernel_add_array(l->ir, lower_name(l, name), SPACE_REGISTER, USE_LOCAL, type, rank, dims);
@@ -44,7 +45,7 @@ static kernel_array *result_array(reduction *c, const char *name, element_type t
 static kernel_access result_cell(point *p, reduction *c, kernel_array *array) {
     index_expr *at[32];
     int rank = 0;
-    for (int i = 0; i < c->axis_count; i++)
+    for (int i = 0; c->held && i < c->axis_count; i++)
         if (spread_slots(c->l, c->axes[i]) > 1)
             at[rank++] = p->slot[c->axes[i]->id];
     return kernel_at(c->l->ir, array, at);
@@ -346,7 +347,7 @@ static void finish(point *p, reduction *c) {
     lanes_store(p, c->axes, c->axis_count, c->s, c->value);
 }
 
-reduction *lanes_reduction_begin(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
+reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
                                  source_span span, bool deferred) {
     reduction *c = NEW(l->arena, reduction);
     *c = (reduction){
@@ -377,6 +378,7 @@ reduction *lanes_reduction_begin(lower *l, tile_range **axes, int axis_count, ti
     }
     reduction_tree tree = {heavy->id, chunk, threads, deferred};
     VEC_PUSH(l->arena, l->out->trees, tree);
+    c->held = deferred || crossing(c);
     element_type type = accumulator_type(c->extreme ? heavy->operands[0] : heavy);
     c->parts[0].array = result_array(c, c->extreme ? "best" : "sum", type);
     c->parts[0].start = reduction_identity(l, heavy, type);
@@ -394,14 +396,21 @@ reduction *lanes_reduction_begin(lower *l, tile_range **axes, int axis_count, ti
                           c->reduced_vector ? "its vectors" : "its elements", deferred ? " of all tiles" : "",
                           threads > 1 ? "shuffles within the subgroup" : "nothing to exchange",
                           crossing(c) ? " and shared memory across subgroups" : ""));
-    point p = point_new(l);
-    over_ranges(&p, c, axes, axis_count, false, start_parts);
     return c;
 }
 
-void lanes_reduction_share(reduction *c) {
-    /* here, where the predicates of the loops are known */
+void lanes_reduction_start(reduction *c) {
+    point p = point_new(c->l);
+    over_ranges(&p, c, c->axes, c->axis_count, false, start_parts);
+}
+
+/* Where the predicates of the loops are known. */
+static void make_ghost(reduction *c) {
     ghost_make(c->l, &c->ghost, c->axes, c->axis_count, c->reduced, c->reduced_count, c->heavy);
+}
+
+void lanes_reduction_share(reduction *c) {
+    make_ghost(c);
     point p = point_new(c->l);
     over_ranges(&p, c, c->axes, c->axis_count, true, reduced_share);
 }
@@ -415,11 +424,38 @@ void lanes_reduction_end(reduction *c) {
     over_ranges(&p, c, c->axes, c->axis_count, true, finish);
 }
 
+/* The point of the same result in its own guards. */
+static point inside_of(const point *p, reduction *c) {
+    point q = point_new(c->l);
+    q.block = p->block;
+    for (int i = 0; i < c->axis_count; i++)
+        if (!range_open(&q, c->axes[i]))
+            lanes_enter(&q, c->axes[i], p->position[c->axes[i]->id], p->slot[c->axes[i]->id], c->span);
+    return q;
+}
+
+/* One result from its start to its store: its parts need no more than a few registers, whatever the number of results. */
+static void whole_result(point *p, reduction *c) {
+    start_parts(p, c);
+    point share = inside_of(p, c);
+    reduced_share(&share, c);
+    exchange_lanes(p, c);
+    point end = inside_of(p, c);
+    finish(&end, c);
+}
+
 void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
                      source_span span) {
-    reduction *c = lanes_reduction_begin(l, axes, axis_count, value, heavy, s, span, false);
+    reduction *c = lanes_reduction_new(l, axes, axis_count, value, heavy, s, span, false);
     if (!c)
         return;
-    lanes_reduction_share(c);
-    lanes_reduction_end(c);
+    if (crossing(c)) {
+        lanes_reduction_start(c);
+        lanes_reduction_share(c);
+        lanes_reduction_end(c);
+        return;
+    }
+    make_ghost(c);
+    point p = point_new(l);
+    over_ranges(&p, c, axes, axis_count, false, whole_result);
 }

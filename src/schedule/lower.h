@@ -215,13 +215,16 @@ bool choose_spreads(lower *l);
 int64_t spread_slots(const lower *l, const tile_range *r); /* elements (vectors) of r that one thread holds; -1: not constant */
 void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span);
 void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *context, source_span span);
-/* The parts of a reduction before, during and after the loops that hold them: begin starts the threads' parts (NULL: diagnosed), share adds
- * what the current tiles have, end joins them and stores `value`. `deferred`: shares come once a trip of a loop. */
-reduction *lanes_reduction_begin(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
-                                 source_span span, bool deferred);
+/* Opens r at a position that lanes_share gave without a guard: statements that follow at p stand where it exists. */
+void lanes_enter(point *p, tile_range *r, index_expr *position, index_expr *slot, source_span span);
+/* A reduction in steps: start gives every thread's parts their start, share adds what the current tiles have, end joins the parts and stores
+ * `value`. `deferred`: shares come once a trip of a loop. NULL: diagnosed. */
+reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
+                               source_span span, bool deferred);
+void lanes_reduction_start(reduction *c);
 void lanes_reduction_share(reduction *c);
 void lanes_reduction_end(reduction *c);
-/* The three at once. */
+/* All at once. */
 void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
                      source_span span);
 void lanes_barrier(lower *l, unsigned spaces, source_span span); /* of the block, in the current block of statements */
