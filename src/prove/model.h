@@ -222,6 +222,8 @@ int_set *affine_nonnegative(model *m, affine *x);
 int_set *affine_zero(model *m, affine *x);
 /* v - lo is a multiple of step. */
 int_set *affine_stride(model *m, int dims, const index_var *v, const index_expr *lo, int64_t step);
+/* Whether x mod step has one value everywhere, *value. */
+bool affine_residue(model *m, const index_expr *x, int64_t step, int64_t *value);
 int_set *affine_condition(model *m, int dims, const cond *c, bool negated);
 
 /* ---- values.c ---- */
@@ -266,6 +268,7 @@ pair_space pair_of(const model *m, position a, position b);
 int_set *pair_first(model *m, const pair_space *s, int_set *x,
                     int more); /* x over [dimensions of a, more..]; the more at the end */
 int_set *pair_second(model *m, const pair_space *s, int_set *x, int more);
+const char **pair_names(model *m, const pair_space *s); /* for witnesses: the second's names have a ' */
 int_set *pair_equal(model *m, const pair_space *s, int_set *x, int first, int second); /* two dimensions are equal */
 int_set *pair_same_thread(model *m, const pair_space *s, int_set *x, int levels); /* equal in the first `levels` thread ids */
 int_set *pair_same_block(model *m, const pair_space *s, int_set *x);
@@ -313,6 +316,11 @@ enum { MOST_OPEN_CASES = 32 };
 int separated(const model *m, const stretch *a, const stretch *b, memory_space space, open_case *open);
 /* The points of x, over [pair.., more], that belong to the case. */
 int_set *separated_case(model *m, const pair_space *s, const stretch *a, const stretch *b, const open_case *o, int_set *x);
+
+/* ---- digits.c ---- */
+/* Whether two accesses, each by one of the places (of one array), that agree in the dimensions outside `depth` and differ in v never touch one
+ * cell. False: not seen. */
+bool digits_tell(model *m, place *const *places, int count, const index_var *v, int depth);
 
 /* ---- count.c ---- */
 typedef struct counted {

@@ -133,21 +133,6 @@ static place *place_at(races *q, const node *n, access_use use, const int64_t *p
     return NULL;
 }
 
-static const char **pair_names(model *m, const pair_space *s) {
-    const char **names = NEW_ARRAY(m->arena, const char *, s->dims + 2);
-    int t = m->task_dims, n = m->thread_dims;
-    for (int i = 0; i < s->a.scope->depth; i++)
-        names[i < t ? i : i < t + n ? s->threads_a + i - t : s->rest_a + i - t - n] = model_name(s->a.scope, i);
-    for (int i = 0; i < s->b.scope->depth; i++) {
-        if (i < t && !s->tasks_b)
-            continue;
-        names[i < t       ? s->tasks_b + i
-              : i < t + n ? s->threads_b + i - t
-                          : s->rest_b + i - t - n] = model_text(m, "%s'", model_name(s->b.scope, i));
-    }
-    return names;
-}
-
 static void prefix_of(const model *m, const pair_space *s, const int64_t *dims, bool second, int64_t *prefix) {
     int t = m->task_dims, n = m->thread_dims, depth = (second ? s->b : s->a).scope->depth;
     for (int i = 0; i < depth; i++)

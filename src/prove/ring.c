@@ -110,27 +110,32 @@ static bool phases_count_up(model *m, int_set *x) {
     return sets_is_subset(z, lower, all) == TRI_YES && sets_is_empty(z, sets_intersect(z, all, negative)) == TRI_YES;
 }
 
-static bool find_phases(model *m, ring *r) {
-    const char *name = r->barrier->name;
-    if (!r->arrivals.count)
-        return nothing(m, model_text(m, "`%s`, at which nobody arrives", name));
-    r->base = r->arrivals.at[0]->region;
-    const cond *who = r->arrivals.at[0]->stmt->participants;
+/* The constants that an expression takes remainders by, definitions of its names included. */
+static int moduli_of(const model *m, const index_expr *x, int64_t *found, int count, int nesting) {
+    enum { MOST = 4, DEEPEST = 20 };
+    int64_t value;
+    if (!x || nesting > DEEPEST || count >= MOST)
+        return count;
+    if (x->op == IX_VAR)
+        return model_knows(m, x->var) ? moduli_of(m, m->definition[x->var->id], found, count, nesting + 1) : count;
+    if (x->op == IX_MOD && ix_is_const(x->b, &value) && value > 0)
+        found[count++] = value;
+    count = moduli_of(m, x->a, found, count, nesting + 1);
+    return moduli_of(m, x->b, found, count, nesting + 1);
+}
+
+/* Which phase the o-th arrivals of all participants belong to, if each phase took one of every participant: floor(o / slots) where the
+ * slots are used in turn, or all that the program's text names, or one; whichever counts up. */
+static bool find_turns(model *m, ring *r) {
+    int64_t tried[8] = {r->barrier->slots, 1};
+    int trials = 2;
     for (int i = 0; i < r->arrivals.count; i++)
-        r->base = count_base(r->base, r->arrivals.at[i]->region);
-    r->participants = count_participants(m, who);
-    for (int i = 1; i < r->arrivals.count; i++)
-        if (count_participants(m, r->arrivals.at[i]->stmt->participants) != r->participants ||
-            r->arrivals.at[i]->stmt->participants != who)
-            return nothing(m, model_text(m, "which threads arrive at `%s`", name));
-    if (r->participants != r->barrier->arrivals)
-        return nothing(m, model_text(m, "`%s` counts %" PRId64 " arrivals, %" PRId64 " threads arrive", name,
-                                     r->barrier->arrivals, r->participants));
-    for (int trial = 0; trial < 2; trial++) {
+        trials = moduli_of(m, ring_slot(m, r->arrivals.at[i]->stmt), tried, trials, 0);
+    for (int trial = 0; trial < trials; trial++) {
         int_set *all = NULL;
         for (int i = 0; i < r->arrivals.count; i++) {
             sets_question(m->sets);
-            int_set *x = phases_of(m, r, r->arrivals.at[i], trial ? 1 : r->barrier->slots);
+            int_set *x = phases_of(m, r, r->arrivals.at[i], tried[trial]);
             if (!x)
                 return false;
             all = all ? sets_union(m->sets, all, x) : x;
@@ -141,7 +146,50 @@ static bool find_phases(model *m, ring *r) {
             return true;
         }
     }
-    return nothing(m, model_text(m, "which phase of `%s` an arrival belongs to", name));
+    return nothing(m, model_text(m, "which phase of `%s` an arrival belongs to", r->barrier->name));
+}
+
+/* The o-th arrivals are turn o of their slot. Phase f takes `arrivals` * (f + 1) arrivals from the start, so one of turn
+ * floor((arrivals * (f + 1) - 1) / participants) at least. */
+static int_set *phases_from_turns(model *m, const ring *r) {
+    sets *z = m->sets;
+    int dims = m->task_dims + 4, turn = dims - 2, phase = dims - 1;
+    int_set *x = sets_insert(z, r->phases, phase, 1);
+    linear *last = linear_scale(z, linear_dim(z, dims, phase), r->barrier->arrivals);
+    last = linear_floor(z, linear_add(z, last, linear_constant(z, dims, r->barrier->arrivals - 1)), r->participants);
+    x = sets_intersect(z, x, sets_zero(z, linear_add(z, last, linear_scale(z, linear_dim(z, dims, turn), -1))));
+    x = sets_intersect(z, x, sets_nonnegative(z, linear_dim(z, dims, phase)));
+    return sets_project(z, x, turn, 1);
+}
+
+static bool find_phases(model *m, ring *r) {
+    const char *name = r->barrier->name;
+    if (!r->arrivals.count) { /* no phase ever completes */
+        r->phases = sets_empty(m->sets, m->task_dims + 3);
+        return r->phases != NULL;
+    }
+    r->base = r->arrivals.at[0]->region;
+    const cond *who = r->arrivals.at[0]->stmt->participants;
+    for (int i = 0; i < r->arrivals.count; i++)
+        r->base = count_base(r->base, r->arrivals.at[i]->region);
+    r->participants = count_participants(m, who);
+    for (int i = 1; i < r->arrivals.count; i++)
+        if (count_participants(m, r->arrivals.at[i]->stmt->participants) != r->participants ||
+            r->arrivals.at[i]->stmt->participants != who)
+            return nothing(m, model_text(m, "which threads arrive at `%s`", name));
+    if (r->participants < 1)
+        return nothing(m, model_text(m, "how many threads arrive at `%s`", name));
+    if (!find_turns(m, r))
+        return false;
+    if (r->participants == r->barrier->arrivals)
+        return true;
+    r->uneven = true;
+    sets_question(m->sets);
+    if (r->participants < r->barrier->arrivals)
+        r->phases = phases_from_turns(m, r);
+    nothing(m, model_text(m, "`%s` counts %" PRId64 " arrivals, %" PRId64 " threads arrive", name, r->barrier->arrivals,
+                          r->participants));
+    return r->phases != NULL;
 }
 
 /* ---- completions before and after a place ---- */
@@ -214,6 +262,7 @@ int_set *ring_waited_before(model *m, const ring *r, position at, memory_space s
 
 /* ---- the closure ---- */
 
+/* Completion o of one comes before completion o' of the other: a thread waits for o and then arrives for o', which all participants do. */
 static int_set *direct(model *m, const ring *from, const ring *to) {
     sets *z = m->sets;
     int t = m->task_dims;
@@ -229,6 +278,30 @@ static int_set *direct(model *m, const ring *from, const ring *to) {
     return sets_simplify(z, all);
 }
 
+/* The same where o' needs some participant's arrival alone: each of them waits for o first. */
+static int_set *direct_for_any(model *m, const ring *from, const ring *to) {
+    sets *z = m->sets;
+    int t = m->task_dims, n = m->thread_dims;
+    int_set *waits = sets_empty(z, t + n + 2),
+            *arrives = sets_empty(z, t + n + 1); /* [tasks, threads, o, o'], [tasks, threads, o'] */
+    for (int i = 0; i < from->waits.count; i++) {
+        const meeting *w = from->waits.at[i];
+        int d = w->scope->depth;
+        int_set *seen = sets_insert(z, ring_waited_for(m, from, w), d + 1, 1);
+        int_set *made = sets_insert(z, ring_arrived_after(m, to, position_of(w), SPACE_SHARED, true), d, 1);
+        waits = sets_union(z, waits, sets_project(z, sets_intersect(z, seen, made), t + n, d - t - n));
+    }
+    for (int i = 0; i < to->arrivals.count; i++) {
+        const meeting *a = to->arrivals.at[i];
+        int d = a->scope->depth;
+        int_set *x = sets_insert(z, domain_of(m, a->scope), d, 1);
+        x = sets_intersect(z, x, ring_is_value(m, d + 1, d, ring_ordinal(m, to, a)));
+        arrives = sets_union(z, arrives, sets_project(z, x, t + n, d - t - n));
+    }
+    int_set *free_to = sets_subtract(z, sets_insert(z, arrives, t + n, 1), waits);
+    return sets_simplify(z, sets_subtract(z, sets_project(z, waits, t, n), sets_project(z, free_to, t, n)));
+}
+
 static bool close_over(model *m, struct ring_list *l) {
     sets *z = m->sets;
     int t = m->task_dims, n = l->count;
@@ -236,12 +309,20 @@ static bool close_over(model *m, struct ring_list *l) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
             sets_question(z);
-            int_set *x = sets_insert(z, sets_insert(z, direct(m, &l->at[i], &l->at[j]), t, 1), t + 2, 1);
+            const ring *from = &l->at[i], *to = &l->at[j];
+            int_set *x = to->uneven ? direct_for_any(m, from, to) : direct(m, from, to);
+            x = sets_insert(z, sets_insert(z, x, t, 1), t + 2, 1);
             x = sets_fix(z, sets_fix(z, x, t, i), t + 2, j);
             all = sets_union(z, all, x);
         }
     sets_question(z);
     int_set *closed = sets_closure(z, all, t, 2);
+    bool whole = closed != NULL;
+    if (!closed && l->uneven) { /* a part of it, which may show that a completion waits for itself */
+        sets_question(z);
+        int_set *two = sets_intersect(z, sets_insert(z, all, t + 4, 2), sets_insert(z, all, t, 2));
+        closed = sets_union(z, all, sets_project(z, two, t + 2, 2));
+    }
     if (!closed)
         return nothing(m, "the order that arrivals and waits make, whose closure was not found");
     l->before = NEW_ARRAY(m->arena, int_set *, n * n + 1);
@@ -250,7 +331,7 @@ static bool close_over(model *m, struct ring_list *l) {
             int_set *x = sets_fix(z, sets_fix(z, closed, t, i), t + 2, j);
             l->before[i * n + j] = sets_simplify(z, sets_project(z, sets_project(z, x, t + 2, 1), t, 1));
         }
-    return true;
+    return whole;
 }
 
 bool rings_known(model *m) {
@@ -264,6 +345,7 @@ bool rings_known(model *m) {
     if (m->persistent)
         return nothing(m, "mbarriers in a persistent kernel");
     l->at = NEW_ARRAY(m->arena, ring, l->count + 1);
+    bool found = true, too_few = false;
     for (int i = 0; i < l->count; i++) {
         ring *r = &l->at[i];
         r->barrier = k->mbarriers.at[i];
@@ -279,10 +361,11 @@ bool rings_known(model *m) {
             else
                 VEC_PUSH(m->arena, r->waits, t);
         }
-        if (!find_phases(m, r))
-            return false;
+        found = find_phases(m, r) && found;
+        l->uneven = l->uneven || r->uneven;
+        too_few = too_few || (r->uneven && r->participants > r->barrier->arrivals);
     }
-    l->known = close_over(m, l);
+    l->known = found && !too_few && close_over(m, l) && !l->uneven;
     return l->known;
 }
 

@@ -42,6 +42,21 @@ int_set *pair_second(model *m, const pair_space *s, int_set *x, int more) {
     return placed(m, s, x, more, true);
 }
 
+const char **pair_names(model *m, const pair_space *s) {
+    const char **names = NEW_ARRAY(m->arena, const char *, s->dims + 2);
+    int t = m->task_dims, n = m->thread_dims;
+    for (int i = 0; i < s->a.scope->depth; i++)
+        names[i < t ? i : i < t + n ? s->threads_a + i - t : s->rest_a + i - t - n] = model_name(s->a.scope, i);
+    for (int i = 0; i < s->b.scope->depth; i++) {
+        if (i < t && !s->tasks_b)
+            continue;
+        names[i < t       ? s->tasks_b + i
+              : i < t + n ? s->threads_b + i - t
+                          : s->rest_b + i - t - n] = model_text(m, "%s'", model_name(s->b.scope, i));
+    }
+    return names;
+}
+
 int_set *pair_equal(model *m, const pair_space *s, int_set *x, int first, int second) {
     (void)s;
     sets *z = m->sets;
@@ -261,6 +276,19 @@ static int_set *surely_reached(model *m, const pair_space *s, const meeting *u, 
     return x;
 }
 
+/* Persistent: u stands in the task of a or of b; whether the block runs one in between is not known. u's task ids follow the pair. */
+static int_set *in_known_task(model *m, const pair_space *s, const meeting *u, int_set *x) {
+    if (!s->tasks_b || !in_tasks(u->region))
+        return x;
+    int_set *none = sets_empty(m->sets, sets_dims(x));
+    int_set *first = in_tasks(s->a.region) ? x : none, *second = in_tasks(s->b.region) ? x : none;
+    for (int i = 0; i < m->task_dims; i++) {
+        first = pair_equal(m, s, first, i, s->dims + i);
+        second = pair_equal(m, s, second, s->tasks_b + i, s->dims + i);
+    }
+    return sets_union(m->sets, first, second);
+}
+
 /* Where the barrier stands between a and b. */
 static int_set *barrier_between(model *m, const pair_space *s, const meeting *u) {
     sets *z = m->sets;
@@ -279,15 +307,7 @@ static int_set *barrier_between(model *m, const pair_space *s, const meeting *u)
         from[i] = i < t ? (s->tasks_b ? s->dims + i : i) : s->dims + s->tasks_b + i - t;
     x = sets_intersect(z, x, sets_remap(z, reached, total, from));
     x = surely_reached(m, s, u, x);
-    if (s->tasks_b && in_tasks(u->region)) { /* in the task of a or of b: whether the block runs one in between is not known */
-        int_set *first = in_tasks(s->a.region) ? x : sets_empty(z, total),
-                *second = in_tasks(s->b.region) ? x : sets_empty(z, total);
-        for (int i = 0; i < t; i++) {
-            first = pair_equal(m, s, first, i, s->dims + i);
-            second = pair_equal(m, s, second, s->tasks_b + i, s->dims + i);
-        }
-        x = sets_union(z, first, second);
-    }
+    x = in_known_task(m, s, u, x);
     x = sets_project(z, x, s->dims, total - s->dims);
     return sets_simplify(z, meet_at(m, s, u->stmt, x));
 }
@@ -361,8 +381,8 @@ static int_set *two_barriers(model *m, const pair_space *s, memory_space space) 
                 first = x;
         }
         sets_question(z);
-        int_set *x = sets_project(z, sets_intersect(z, first, second), s->dims, total - s->dims);
-        all = sets_union(z, all, x);
+        int_set *both = in_known_task(m, s, u, sets_intersect(z, first, second));
+        all = sets_union(z, all, sets_project(z, both, s->dims, total - s->dims));
     }
     return order_keep(m, s->a.region, s->b.region, NULL, space, ORDER_CHAINS, sets_simplify(z, all));
 }

@@ -50,7 +50,7 @@ static bool judge_fence(prover *p, place *w, place *u) {
     sets_question(z);
     both = sets_intersect(z, both, sets_insert(z, before, s.dims, rank));
     int_set *bad = sets_subtract(z, both, sets_insert(z, fenced(m, &s, w), s.dims, rank));
-    witness v = witness_of(m, bad, NULL, 0);
+    witness v = witness_of(m, bad, pair_names(m, &s), s.dims);
     if (v.verdict == VERDICT_PROVED)
         return true;
     const char *why = place_imprecise(m, w, false);
@@ -118,7 +118,7 @@ static bool judge_together(prover *p, place *c) {
         bad = pair_same_thread(m, &s, pair_same_block(m, &s, bad), m->instance_dims[c->holder]);
         for (int i = 0; s.rest_a + i < s.rest_b; i++)
             bad = pair_equal(m, &s, bad, s.rest_a + i, s.rest_b + i);
-        witness w = witness_of(m, bad, NULL, 0);
+        witness w = witness_of(m, bad, pair_names(m, &s), s.dims);
         if (w.verdict == VERDICT_PROVED)
             continue;
         const char *why = place_imprecise(m, c, false);

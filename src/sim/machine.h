@@ -229,7 +229,17 @@ typedef struct sim_foreign {
     const uint32_t **clocks; /* in global memory; these never change */
 } sim_foreign;
 
+/* The arrivals of one statement at one slot. Turn k is each participant's k-th. */
+typedef struct sim_turns {
+    int instruction;
+    int32_t *made;   /* by thread: how many turns it has been through */
+    int64_t *phases; /* by turn: the phase that its first arrival counted for */
+    int32_t count, capacity;
+    struct sim_turns *next;
+} sim_turns;
+
 typedef struct sim_mbarrier {
+    sim_turns *turns;
     int64_t phase, arrived;
     uint32_t **gathering, **complete; /* like a thread's clocks */
     const sim_foreign *gathering_foreign, *complete_foreign;

@@ -521,9 +521,40 @@ static void complete_phase(sim_machine *m, sim_mbarrier *b, int index) {
     b->gathering_foreign = NULL;
 }
 
+/* All arrivals of a turn count for one phase: a phase neither completes without some participant nor takes one twice. */
+static void check_turn(sim_machine *m, sim_thread *t, sim_mbarrier *b, int instruction) {
+    sim_group *g = m->group;
+    sim_turns *x = b->turns;
+    while (x && x->instruction != instruction)
+        x = x->next;
+    if (!x) {
+        x = NEW(g->memory, sim_turns);
+        x->instruction = instruction;
+        x->made = NEW_ARRAY(g->memory, int32_t, g->thread_count);
+        x->next = b->turns;
+        b->turns = x;
+    }
+    int32_t turn = x->made[t - g->threads]++;
+    if (turn < x->count) {
+        const char *name = m->kernel->mbarriers.at[m->program->code.at[instruction].mbarrier]->name;
+        if (x->phases[turn] != b->phase)
+            sim_report_finding(m, SIM_STUCK, t, instruction, NULL, name,
+                               "this arrival counts for phase %lld of `%s`, another participant's for phase %lld", (long long)b->phase,
+                               name, (long long)x->phases[turn]);
+        return;
+    }
+    if (x->count == x->capacity) {
+        int capacity = x->capacity;
+        x->phases = arena_grow(g->memory, x->phases, x->count, &capacity, sizeof *x->phases);
+        x->capacity = capacity;
+    }
+    x->phases[x->count++] = b->phase;
+}
+
 void sim_arrive(sim_machine *m, sim_thread *t, int index, int instruction) {
     sim_group *g = m->group;
     sim_mbarrier *b = &g->mbarriers[index];
+    check_turn(m, t, b, instruction);
     for (int order = 0; order < g->orders; order++)
         join(b->gathering[order], t->clocks[order], SIM_SPACES * g->components);
     b->gathering_foreign = join_foreign(m, b->gathering_foreign, t->foreign);

@@ -236,6 +236,12 @@ static void test_uncertain_barriers(void **state)
         {"kernel k { symbol N task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[1] register v: f32[]\n"
          "store v[] <- x[l] for m in 0 .. 3 unroll { store v[] <- add(v[], shuffle_xor(v[], shl(1:index, index(m)))) }\n"
          "if l == 0 { store y[0] <- v[] } }", true},
+        /* task 1, whose barriers would order the two, may be another block's */
+        {"kernel k { symbol blocks task (i0 < 3) subgroup (g < 2) lane (l < 2) grid blocks global out y: f32[3, 2, 2] shared s: f32[1]\n"
+         "assume 1 <= blocks if g == 1 and l == 0 { store s[0] <- 0:f32 } barrier block orders shared\n"
+         "tasks n { if i0 == 0 and g == 0 and l == 1 { store s[0] <- 1:f32 }\n"
+         "if i0 == 1 { barrier subgroup orders shared if l == 0 { barrier block orders shared by l == 0 } }\n"
+         "if i0 == 2 and g == 1 and l == 0 { store y[i0, g, l] <- s[0] } else { store y[i0, g, l] <- 0:f32 } } }", false},
     };
     try_all(trials, sizeof trials / sizeof *trials);
 }
