@@ -269,6 +269,11 @@ static int_set *stride_of_tree(model *m, affine *v, affine *x, int64_t step) {
     return sets_union(m->sets, a, b);
 }
 
+bool affine_residue(model *m, const index_expr *x, int64_t step, int64_t *value) {
+    m->steps = 0;
+    return residue(m, x, step, value, 0);
+}
+
 int_set *affine_stride(model *m, int dims, const index_var *v, const index_expr *lo, int64_t step) {
     int64_t value;
     m->steps = 0;

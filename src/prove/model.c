@@ -150,12 +150,15 @@ static void count_threads(model *m) {
     for (int i = 0; i < k->levels.count; i++)
         m->thread_dims += k->levels.at[i].kind == LEVEL_TASK ? 0 : k->levels.at[i].rank;
     m->thread_extents = NEW_ARRAY(m->arena, int64_t, m->thread_dims + 1);
+    m->thread_ids = NEW_ARRAY(m->arena, index_var *, m->thread_dims + 1);
     int n = 0;
     for (int i = 0; i < k->levels.count; i++) {
         const kernel_level *l = &k->levels.at[i];
-        for (int j = 0; l->kind != LEVEL_TASK && j < l->rank; j++)
+        for (int j = 0; l->kind != LEVEL_TASK && j < l->rank; j++) {
+            m->thread_ids[n] = l->ids[j];
             if (!ix_is_const(l->extents[j], &m->thread_extents[n++]))
                 walk_beyond(m, k->span, "a level below the task whose extent is not a constant");
+        }
         for (int kind = l->kind; l->kind != LEVEL_TASK && kind <= LEVEL_LANE; kind++)
             m->instance_dims[kind] = n;
     }

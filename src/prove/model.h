@@ -154,6 +154,7 @@ typedef struct model {
     int thread_dims;                   /* ids below the task: dimensions task_dims .. task_dims + thread_dims - 1 */
     int instance_dims[LEVEL_LANE + 1]; /* by level: how many of them tell its instances apart */
     int64_t *thread_extents;           /* [thread_dims] */
+    index_var **thread_ids;            /* [thread_dims] */
     bool persistent;
     int var_room; /* length of the tables by variable id */
     bool roles;

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+typedef VEC(place *) place_list;
+
 /* A segment's accesses of an array, or a single access that is asynchronous, atomic or made by several lanes together. */
 typedef struct node {
     position at;
@@ -12,6 +14,7 @@ typedef struct node {
     bool known[2]; /* by use, 1 for writes: what cells_in found */
     bool any[2];
     int_set *cells[2];
+    place_list places[2]; /* those accesses */
 } node;
 typedef VEC(node) node_list;
 
@@ -243,10 +246,37 @@ static int_set *without_itself(races *q, const pair_space *s, const node *a, con
     return sets_subtract(m->sets, x, same);
 }
 
+static void collect_places(races *q, node *n) {
+    model *m = q->m;
+    for (int i = 0; i < m->places.count; i++) {
+        place *p = m->places.at[i];
+        bool plain = !p->asynchronous && !p->atomic && !p->collective;
+        if (p->array == q->array && (p->use == ACCESS_READ || p->use == ACCESS_WRITE) && inside_node(n, p) && (n->alone || plain))
+            VEC_PUSH(m->arena, n->places[p->use == ACCESS_WRITE], p);
+    }
+}
+
+/* By thread id: whether two accesses of different threads in this id never touch one cell. */
+static bool *ids_told(races *q, const node *a, const node *b, access_use use_a, access_use use_b, bool *all) {
+    model *m = q->m;
+    const place_list *x = &a->places[use_a == ACCESS_WRITE], *y = &b->places[use_b == ACCESS_WRITE];
+    place **both = NEW_ARRAY(m->arena, place *, x->count + y->count + 1);
+    bool *told = NEW_ARRAY(m->arena, bool, m->thread_dims + 1);
+    for (int i = 0; i < x->count + y->count; i++)
+        both[i] = i < x->count ? x->at[i] : y->at[i - x->count];
+    *all = true;
+    for (int d = 0; d < m->thread_dims; d++) {
+        told[d] = m->thread_extents[d] < 2 ||
+                  (!m->persistent && digits_tell(m, both, x->count + y->count, m->thread_ids[d], m->task_dims));
+        *all = *all && told[d];
+    }
+    return told;
+}
+
 /* Different threads, id by id, lower and higher, in each case that the structure leaves open: whether none touches a cell that the other
  * touches. */
 static bool apart_where_open(races *q, const pair_space *s, const node *a, const node *b, bool same, const open_case *open,
-                             int cases, int_set *both) {
+                             int cases, const bool *told, int_set *both) {
     model *m = q->m;
     stretch one = stretch_of(a), two = stretch_of(b);
     for (int i = 0; i < cases; i++) {
@@ -255,7 +285,7 @@ static bool apart_where_open(races *q, const pair_space *s, const node *a, const
         sets_question(m->sets);
         int_set *here = separated_case(m, s, &one, &two, &open[i], both);
         for (int d = 0; d < m->thread_dims; d++)
-            for (int greater = 0; m->thread_extents[d] > 1 && greater < (same && !open[i].direction ? 1 : 2); greater++) {
+            for (int greater = 0; !told[d] && greater < (same && !open[i].direction ? 1 : 2); greater++) {
                 sets_question(m->sets);
                 int x = s->threads_a + d, y = s->threads_b + d;
                 if (sets_is_empty(m->sets, sets_less(m->sets, here, greater ? y : x, greater ? x : y)) != TRI_YES)
@@ -278,6 +308,9 @@ static void ask(races *q, node *a, node *b, access_use use_a, access_use use_b) 
     int cases = asynchronous ? -1 : separated(m, &one, &two, q->space, open);
     if (!cases)
         return;
+    bool all_told, *told = ids_told(q, a, b, use_a, use_b, &all_told);
+    if (!a->places[use_a == ACCESS_WRITE].count || !b->places[use_b == ACCESS_WRITE].count || (all_told && !asynchronous))
+        return;
     int_set *x = cells_in(q, a, use_a, &first), *y = first ? cells_in(q, b, use_b, &second) : NULL;
     if (!first || !second)
         return;
@@ -294,7 +327,7 @@ static void ask(races *q, node *a, node *b, access_use use_a, access_use use_b) 
         return;
     both = without_itself(q, &s, a, b, both);
     bool same = a == b && use_a == use_b;
-    if (cases > 0 && !mine && apart_where_open(q, &s, a, b, same, open, cases, both))
+    if (cases > 0 && !mine && apart_where_open(q, &s, a, b, same, open, cases, told, both))
         return;
     pair_space back = pair_of(m, b->at, a->at);
     bool full = asynchronous || rings;
@@ -320,7 +353,7 @@ static void ask(races *q, node *a, node *b, access_use use_a, access_use use_b) 
     int_set *ordered = sets_insert(z, sets_simplify(z, sets_union(z, forth, other)), s.dims, rank), *chains = NULL;
     bool exact = true;
     for (int d = -1; d < n; d++) {
-        if (d < 0 ? !asynchronous : (mine || m->thread_extents[d] < 2))
+        if (d < 0 ? !asynchronous : (mine || told[d]))
             continue;
         for (int greater = 0; greater < (d < 0 || same ? 1 : 2); greater++) {
             sets_question(z);
@@ -397,6 +430,8 @@ static void judge_array(prover *p, const kernel_array *a) {
             VEC_PUSH(m->arena, q.nodes,
                      ((node){.at = {x->scope, x->region, x->region->index}, .alone = x, .first = x->region->index}));
     }
+    for (int i = 0; i < q.nodes.count; i++)
+        collect_places(&q, &q.nodes.at[i]);
     for (int i = 0; i < q.nodes.count; i++)
         for (int j = 0; j <= i; j++) {
             node *x = &q.nodes.at[j], *y = &q.nodes.at[i];

@@ -26,6 +26,7 @@ struct sets {
     isl_ctx *ctx;
     unsigned long operations;
     union_cache unions;
+    answers answers;
     double end; /* processor time of this thread, in seconds, after which no question gets an answer */
     char **names;
     int parameters;
@@ -63,6 +64,7 @@ void sets_free(sets *s) {
         return;
     sets_release(s, 0, NULL);
     union_cache_clear(&s->unions);
+    answers_forget(&s->answers);
     for (int i = 0; i < s->parameters; i++)
         free(s->names[i]);
     free(s->names);
@@ -152,6 +154,7 @@ static linear *own_linear(sets *s, isl_aff *x) {
 }
 
 int_set *sets_release(sets *s, int mark, int_set *keep) {
+    answers_forget(&s->answers); /* they name what goes */
     isl_set *kept = keep ? isl_set_copy((isl_set *)keep) : NULL;
     for (int i = mark; i < s->count; i++) {
         isl_set_free(s->made[i].set);
@@ -185,62 +188,106 @@ static isl_local_space *local_space(sets *s, int dims) {
 linear *linear_constant(sets *s, int dims, int64_t value) {
     if (dims < 0)
         return NULL;
+    operation o = {.kind = OPERATION_CONSTANT, .a = dims, .b = value};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_local_space *l = local_space(s, dims);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)value);
-    return own_linear(s, isl_aff_val_on_domain(l, v));
+    return answer_keep(&s->answers, &o, own_linear(s, isl_aff_val_on_domain(l, v)));
 }
 
 linear *linear_dim(sets *s, int dims, int position) {
     if (dims < 0 || position < 0 || position >= dims)
         return NULL;
+    operation o = {.kind = OPERATION_DIM, .a = dims, .b = position};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_local_space *l = local_space(s, dims);
-    return own_linear(s, isl_aff_var_on_domain(l, isl_dim_set, (unsigned)position));
+    return answer_keep(&s->answers, &o, own_linear(s, isl_aff_var_on_domain(l, isl_dim_set, (unsigned)position)));
 }
 
 linear *linear_parameter(sets *s, int dims, int index) {
     if (dims < 0)
         return NULL;
+    operation o = {.kind = OPERATION_PARAMETER, .a = dims, .b = index};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_local_space *l = local_space(s, dims);
-    return own_linear(s, isl_aff_var_on_domain(l, isl_dim_param, (unsigned)index));
+    return answer_keep(&s->answers, &o, own_linear(s, isl_aff_var_on_domain(l, isl_dim_param, (unsigned)index)));
 }
 
 linear *linear_add(sets *s, linear *x, linear *y) {
+    if (!x || !y)
+        return NULL;
+    operation o = {.kind = OPERATION_ADD, .x = x, .y = y};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_aff *a = borrow_linear(x);
     isl_aff *b = borrow_linear(y);
-    return own_linear(s, isl_aff_add(a, b));
+    return answer_keep(&s->answers, &o, own_linear(s, isl_aff_add(a, b)));
 }
 
 linear *linear_scale(sets *s, linear *x, int64_t factor) {
+    if (!x)
+        return NULL;
+    operation o = {.kind = OPERATION_SCALE, .x = x, .a = factor};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_aff *a = borrow_linear(x);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)factor);
-    return own_linear(s, isl_aff_scale_val(a, v));
+    return answer_keep(&s->answers, &o, own_linear(s, isl_aff_scale_val(a, v)));
 }
 
 linear *linear_floor(sets *s, linear *x, int64_t divisor) {
+    if (!x)
+        return NULL;
+    operation o = {.kind = OPERATION_FLOOR, .x = x, .a = divisor};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_aff *a = borrow_linear(x);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)divisor);
     a = isl_aff_scale_down_val(a, v);
-    return own_linear(s, isl_aff_floor(a));
+    return answer_keep(&s->answers, &o, own_linear(s, isl_aff_floor(a)));
 }
 
 linear *linear_mod(sets *s, linear *x, int64_t divisor) {
+    if (!x)
+        return NULL;
+    operation o = {.kind = OPERATION_MOD, .x = x, .a = divisor};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_aff *a = borrow_linear(x);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)divisor);
-    return own_linear(s, isl_aff_mod_val(a, v));
+    return answer_keep(&s->answers, &o, own_linear(s, isl_aff_mod_val(a, v)));
 }
 
 int_set *sets_universe(sets *s, int dims) {
     if (dims < 0)
         return NULL;
+    operation o = {.kind = OPERATION_UNIVERSE, .a = dims};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_space *p = space(s, dims);
-    return own(s, isl_set_universe(p));
+    return answer_keep(&s->answers, &o, own(s, isl_set_universe(p)));
 }
 
 int_set *sets_empty(sets *s, int dims) {
     if (dims < 0)
         return NULL;
+    operation o = {.kind = OPERATION_EMPTY, .a = dims};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_space *p = space(s, dims);
-    return own(s, isl_set_empty(p));
+    return answer_keep(&s->answers, &o, own(s, isl_set_empty(p)));
 }
 
 isl_basic_set *half_space(isl_aff *a) {
@@ -249,56 +296,130 @@ isl_basic_set *half_space(isl_aff *a) {
 }
 
 int_set *sets_nonnegative(sets *s, linear *x) {
+    if (!x)
+        return NULL;
+    operation o = {.kind = OPERATION_NONNEGATIVE, .x = x};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_aff *a = borrow_linear(x);
     isl_basic_set *b = half_space(a);
-    return own(s, isl_set_from_basic_set(b));
+    return answer_keep(&s->answers, &o, own(s, isl_set_from_basic_set(b)));
 }
 
 int_set *sets_zero(sets *s, linear *x) {
+    if (!x)
+        return NULL;
+    operation o = {.kind = OPERATION_ZERO, .x = x};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_aff *a = borrow_linear(x);
     isl_basic_set *b = isl_aff_zero_basic_set(a);
-    return own(s, isl_set_from_basic_set(b));
+    return answer_keep(&s->answers, &o, own(s, isl_set_from_basic_set(b)));
+}
+
+static isl_stat take_piece(isl_basic_set *b, void *user) {
+    isl_basic_set **piece = user;
+    isl_basic_set_free(*piece);
+    *piece = b;
+    return isl_stat_ok;
+}
+
+/* Takes a set of one piece. */
+static isl_basic_set *only_piece(isl_set *x) {
+    isl_basic_set *piece = NULL;
+    isl_set_foreach_basic_set(x, take_piece, &piece);
+    isl_set_free(x);
+    return piece;
 }
 
 int_set *sets_intersect(sets *s, int_set *x, int_set *y) {
+    if (!x || !y)
+        return NULL;
+    operation o = {.kind = OPERATION_INTERSECT, .x = x, .y = y};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_set *a = borrow(x);
     isl_set *b = borrow(y);
-    return own(s, isl_set_intersect(a, b));
+    if (sets_pieces(x) != 1 || sets_pieces(y) != 1)
+        return answer_keep(&s->answers, &o, own(s, isl_set_intersect(a, b)));
+    /* without the search for a point that isl_set_intersect makes of every result */
+    isl_basic_set *p = only_piece(a);
+    isl_basic_set *q = only_piece(b);
+    return answer_keep(&s->answers, &o, own(s, isl_set_from_basic_set(isl_basic_set_intersect(p, q))));
 }
 
 int_set *sets_union(sets *s, int_set *x, int_set *y) {
+    if (!x || !y)
+        return NULL;
+    operation o = {.kind = OPERATION_UNION, .x = x, .y = y};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_set *a = borrow(x);
     isl_set *b = borrow(y);
-    return own(s, isl_set_union(a, b));
+    return answer_keep(&s->answers, &o, own(s, isl_set_union(a, b)));
 }
 
 int_set *sets_subtract(sets *s, int_set *x, int_set *y) {
+    if (!x || !y)
+        return NULL;
+    operation o = {.kind = OPERATION_SUBTRACT, .x = x, .y = y};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_set *a = borrow(x);
     isl_set *b = borrow(y);
-    return own(s, isl_set_subtract(a, b));
+    return answer_keep(&s->answers, &o, own(s, isl_set_subtract(a, b)));
 }
 
 int_set *sets_project(sets *s, int_set *x, int first, int count) {
+    if (!x)
+        return NULL;
+    operation o = {.kind = OPERATION_PROJECT, .x = x, .a = first, .b = count};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_set *a = borrow(x);
     a = isl_set_project_out(a, isl_dim_set, (unsigned)first, (unsigned)count);
-    return own(s, isl_set_compute_divs(a));
+    return answer_keep(&s->answers, &o, own(s, isl_set_compute_divs(a)));
 }
 
 int_set *sets_insert(sets *s, int_set *x, int first, int count) {
+    if (!x)
+        return NULL;
+    operation o = {.kind = OPERATION_INSERT, .x = x, .a = first, .b = count};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_set *a = borrow(x);
-    return own(s, isl_set_insert_dims(a, isl_dim_set, (unsigned)first, (unsigned)count));
+    return answer_keep(&s->answers, &o, own(s, isl_set_insert_dims(a, isl_dim_set, (unsigned)first, (unsigned)count)));
 }
 
 int_set *sets_fix(sets *s, int_set *x, int position, int64_t value) {
+    if (!x)
+        return NULL;
+    operation o = {.kind = OPERATION_FIX, .x = x, .a = position, .b = value};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_set *a = borrow(x);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)value);
-    return own(s, isl_set_fix_val(a, isl_dim_set, (unsigned)position, v));
+    return answer_keep(&s->answers, &o, own(s, isl_set_fix_val(a, isl_dim_set, (unsigned)position, v)));
 }
 
 int_set *sets_fix_parameter(sets *s, int_set *x, int index, int64_t value) {
+    if (!x)
+        return NULL;
+    operation o = {.kind = OPERATION_FIX_PARAMETER, .x = x, .a = index, .b = value};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_set *a = borrow(x);
     isl_val *v = isl_val_int_from_si(s->ctx, (long)value);
-    return own(s, isl_set_fix_val(a, isl_dim_param, (unsigned)index, v));
+    return answer_keep(&s->answers, &o, own(s, isl_set_fix_val(a, isl_dim_param, (unsigned)index, v)));
 }
 
 int_set *sets_remap(sets *s, int_set *x, int dims, const int *from) {
@@ -308,6 +429,10 @@ int_set *sets_remap(sets *s, int_set *x, int dims, const int *from) {
         fine = from[i] >= 0 && from[i] < dims;
     if (!fine)
         return NULL;
+    operation o = {.kind = OPERATION_REMAP, .x = x, .a = dims, .from = from, .places = old};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_space *to = space(s, dims);
     isl_local_space *l = local_space(s, dims);
     isl_space *both = isl_space_map_from_domain_and_range(to, isl_set_get_space((isl_set *)x));
@@ -318,7 +443,7 @@ int_set *sets_remap(sets *s, int_set *x, int dims, const int *from) {
     }
     isl_local_space_free(l);
     isl_set *a = borrow(x);
-    return own(s, isl_set_preimage_multi_aff(a, m));
+    return answer_keep(&s->answers, &o, own(s, isl_set_preimage_multi_aff(a, m)));
 }
 
 int_set *sets_closure(sets *s, int_set *x, int prefix, int width) {
@@ -366,22 +491,49 @@ int_set *sets_simplify(sets *s, int_set *x) {
     int pieces = sets_pieces(x), variables = s->parameters + (x ? sets_dims(x) : 0);
     if (pieces < 2)
         return x;
+    operation o = {.kind = OPERATION_SIMPLIFY, .x = x};
+    void *known = answer_known(&s->answers, &o);
+    if (known)
+        return known;
     isl_set *a = sets_join(&s->unions, borrow(x), s->parameters, variables);
-    return sets_gave_up(s) ? x : own(s, a);
+    if (!sets_gave_up(s))
+        return answer_keep(&s->answers, &o, own(s, a));
+    isl_set_free(a);
+    return x;
 }
 
-static tri answer(isl_bool b) {
+static tri tri_of(isl_bool b) {
     return fails() ? TRI_UNKNOWN : b == isl_bool_true ? TRI_YES : b == isl_bool_false ? TRI_NO : TRI_UNKNOWN;
 }
 
+static char yes, no; /* their addresses are the answers */
+
+static bool tri_known(sets *s, const operation *o, tri *t) {
+    const char *known = answer_known(&s->answers, o);
+    *t = known == &yes ? TRI_YES : TRI_NO;
+    return known;
+}
+
+static tri keep_tri(sets *s, const operation *o, tri t) {
+    if (t != TRI_UNKNOWN)
+        answer_keep(&s->answers, o, t == TRI_YES ? &yes : &no);
+    return t;
+}
+
 tri sets_is_empty(sets *s, int_set *x) {
-    (void)s;
-    return x ? answer(isl_set_is_empty((isl_set *)x)) : TRI_UNKNOWN;
+    operation o = {.kind = OPERATION_IS_EMPTY, .x = x};
+    tri t = TRI_UNKNOWN;
+    if (!x || tri_known(s, &o, &t))
+        return x ? t : TRI_UNKNOWN;
+    return keep_tri(s, &o, tri_of(isl_set_is_empty((isl_set *)x)));
 }
 
 tri sets_is_subset(sets *s, int_set *x, int_set *y) {
-    (void)s;
-    return x && y ? answer(isl_set_is_subset((isl_set *)x, (isl_set *)y)) : TRI_UNKNOWN;
+    operation o = {.kind = OPERATION_IS_SUBSET, .x = x, .y = y};
+    tri t = TRI_UNKNOWN;
+    if (!x || !y || tri_known(s, &o, &t))
+        return x && y ? t : TRI_UNKNOWN;
+    return keep_tri(s, &o, tri_of(isl_set_is_subset((isl_set *)x, (isl_set *)y)));
 }
 
 /* ---- the least point ---- */

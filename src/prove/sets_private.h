@@ -1,4 +1,4 @@
-/* Private to sets.c and sets_join.c, the two files that talk to isl. */
+/* Private to sets.c, sets_join.c (the two files that talk to isl) and sets_kept.c. */
 #ifndef TILEC_PROVE_SETS_PRIVATE_H
 #define TILEC_PROVE_SETS_PRIVATE_H
 #include "prove/sets.h"
@@ -19,6 +19,51 @@ typedef struct union_cache {
     int next;
 } union_cache;
 void union_cache_clear(union_cache *c);
+
+/* ---- sets_kept.c ---- */
+typedef enum operation_kind {
+    OPERATION_CONSTANT,
+    OPERATION_DIM,
+    OPERATION_PARAMETER,
+    OPERATION_ADD,
+    OPERATION_SCALE,
+    OPERATION_FLOOR,
+    OPERATION_MOD,
+    OPERATION_UNIVERSE,
+    OPERATION_EMPTY,
+    OPERATION_NONNEGATIVE,
+    OPERATION_ZERO,
+    OPERATION_INTERSECT,
+    OPERATION_UNION,
+    OPERATION_SUBTRACT,
+    OPERATION_PROJECT,
+    OPERATION_INSERT,
+    OPERATION_FIX,
+    OPERATION_FIX_PARAMETER,
+    OPERATION_REMAP,
+    OPERATION_SIMPLIFY,
+    OPERATION_IS_EMPTY,
+    OPERATION_IS_SUBSET
+} operation_kind;
+typedef struct operation {
+    operation_kind kind;
+    const void *x, *y; /* operands; NULL: fewer */
+    int64_t a, b;
+    const int *from; /* REMAP: [places] */
+    int places;
+} operation;
+typedef struct answer {
+    uint64_t hash;
+    operation of;
+    void *result; /* NULL: a free slot */
+} answer;
+typedef struct answers {
+    answer *at;
+    size_t slots, count;
+} answers;
+void *answer_known(const answers *t, const operation *o);        /* NULL: not known */
+void *answer_keep(answers *t, const operation *o, void *result); /* gives result; NULL is not kept */
+void answers_forget(answers *t);
 
 /* Takes x, gives the same set, in fewer pieces where that is possible. Variables are the parameters, then the dimensions. */
 isl_set *sets_join(union_cache *cache, isl_set *x, int parameters, int variables);

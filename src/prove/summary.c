@@ -5,20 +5,60 @@
 static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE,      ACCESS_CONSUME,    ACCESS_CONSUME,
                                              ACCESS_READ, ACCESS_WRITE, ACCESS_PLAIN_READ, ACCESS_PLAIN_WRITE};
 
-static int_set *place_sum(model *m, region *r, const kernel_array *a, int kind, bool must) {
+/* Whether the place counts. */
+static bool counts(const place *p, const kernel_array *a, int kind) {
     bool plain = kind == SUMMARY_PLAIN_READ || kind == SUMMARY_PLAIN_WRITE;
     unsigned use = kind == SUMMARY_PLAIN_READ ? ACCESS_READ : kind == SUMMARY_PLAIN_WRITE ? ACCESS_WRITE : uses[kind];
+    return p->array == a && p->use == use && !(plain && (p->asynchronous || p->atomic || p->collective));
+}
+
+static int_set *counted_cells(model *m, place *p, const kernel_array *a, int kind) {
+    bool plain = kind == SUMMARY_PLAIN_READ || kind == SUMMARY_PLAIN_WRITE;
     bool source = kind == SUMMARY_SOURCE_READ || kind == SUMMARY_SOURCE_WRITE || (plain && plainly_scattered_dims(m, a));
+    return source ? source_cells_of(m, p) : cells_of(m, p);
+}
+
+static int_set *place_sum(model *m, region *r, const kernel_array *a, int kind, bool must) {
     int_set *all = sets_empty(m->sets, r->depth + a->rank);
     for (int i = 0; i < r->places.count; i++) {
         place *p = r->places.at[i];
-        if (p->array != a || p->use != use || (plain && (p->asynchronous || p->atomic || p->collective)))
+        if (!counts(p, a, kind))
             continue;
-        int_set *x = source ? source_cells_of(m, p) : cells_of(m, p);
+        int_set *x = counted_cells(m, p, a, kind);
         if (!must || !p->not_affine)
             all = sets_union(m->sets, all, x);
     }
     return all;
+}
+
+enum { MOST_AT_ONCE = 8 };
+
+/* The places inside that count; more than MOST_AT_ONCE: that many and one more. */
+static int places_inside(const region *r, const kernel_array *a, int kind, place **found, int count) {
+    for (int i = 0; i < r->places.count && count <= MOST_AT_ONCE; i++)
+        if (counts(r->places.at[i], a, kind))
+            found[count++] = r->places.at[i];
+    for (int i = 0; i < r->children.count && count <= MOST_AT_ONCE; i++)
+        if (r->children.at[i]->touches[a->id] & uses[kind])
+            count = places_inside(r->children.at[i], a, kind, found, count);
+    return count;
+}
+
+/* What may happen, of a few places: each place's loops are projected out together, which is far quicker than one after another. NULL: to be
+ * found loop by loop. */
+static int_set *at_once(model *m, region *r, const kernel_array *a, int kind) {
+    sets *z = m->sets;
+    place *inside[MOST_AT_ONCE + 1];
+    int count = places_inside(r, a, kind, inside, 0);
+    if (count > MOST_AT_ONCE)
+        return NULL;
+    int_set *all = sets_empty(z, r->depth + a->rank);
+    for (int i = 0; i < count; i++) {
+        int_set *x = counted_cells(m, inside[i], a, kind);
+        all = sets_union(z, all, sets_project(z, x, r->depth, inside[i]->scope->depth - r->depth));
+    }
+    all = sets_simplify(z, all);
+    return sets_gave_up(z) ? NULL : all;
 }
 
 /* Cells that are in x whatever the value of dimension `dim`, among the values that the scope allows. Where it allows none (an index
@@ -40,7 +80,10 @@ static int_set *compute(model *m, region *r, const kernel_array *a, int kind) {
     sets_question(z); /* each region has a budget of its own */
     if (r->kind == REGION_STEP)
         return place_sum(m, r, a, kind, must);
-    int_set *all = NULL;
+    int_set *all = must || r->depth > m->task_dims ? NULL : at_once(m, r, a, kind);
+    if (all)
+        return all;
+    sets_question(z);
     int parts = 0;
     bool first = true, both = r->kind == REGION_MAYBE;
     for (int i = 0; i < r->children.count; i++)
@@ -93,6 +136,8 @@ typedef struct search {
     conflict_scope in;
     conflict *out;
 } search;
+
+enum { MOST_TOLD = 256 };
 
 /* Statement by statement, in the order of the program. */
 static bool in_order(const search *q) {
@@ -156,8 +201,30 @@ static tri among_places(search *q, region *r) {
     return TRI_NO;
 }
 
+/* The two trips' values can be read off the cells. */
+static bool trips_tell(const search *q, const region *r) {
+    model *m = q->m;
+    place *inside[MOST_TOLD];
+    int count = 0;
+    if (!r->scope->var)
+        return false;
+    for (int i = 0; i < m->places.count; i++) {
+        place *p = m->places.at[i];
+        bool counted = counts(p, q->array, q->first) || counts(p, q->array, q->second);
+        for (const region *at = p->region; counted && at != r; at = at->parent)
+            counted = at->parent;
+        if (counted && count == MOST_TOLD)
+            return false;
+        if (counted)
+            inside[count++] = p;
+    }
+    return digits_tell(m, inside, count, r->scope->var, r->depth);
+}
+
 static tri among_trips(search *q, region *r) {
     sets *z = q->m->sets;
+    if (trips_tell(q, r))
+        return TRI_NO;
     region *body = r->children.at[0];
     int d = r->depth;
     tri result = TRI_NO;

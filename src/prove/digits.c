@@ -1,0 +1,209 @@
+/* Accesses told apart by digits. Where an index is ((tile * 8 + slot) * 4 + row) + column and each lower part stays below the factor above it, the
+ * value of `slot` can be read off the cell: two accesses at which it differs touch different cells. Read off the expressions; no set
+ * is made. What this does not show is asked of sets. */
+#include "prove/interval.h"
+
+enum { MOST_TERMS = 24, MOST_NESTING = 64 };
+
+typedef struct term {
+    const index_expr *of; /* a variable, or a part that is no sum */
+    int64_t factor;
+} term;
+/* constant + the sum of the terms */
+typedef struct sum {
+    term terms[MOST_TERMS];
+    int count;
+    int64_t constant;
+} sum;
+
+static bool add_term(sum *s, const index_expr *of, int64_t factor) {
+    for (int i = 0; i < s->count; i++)
+        if (s->terms[i].of == of || (s->terms[i].of->op == IX_VAR && of->op == IX_VAR && s->terms[i].of->var == of->var))
+            return !__builtin_add_overflow(s->terms[i].factor, factor, &s->terms[i].factor);
+    if (s->count == MOST_TERMS)
+        return false;
+    s->terms[s->count++] = (term){of, factor};
+    return true;
+}
+
+/* Adds factor * x; false: too much of it. */
+static bool add(model *m, sum *s, const index_expr *x, int64_t factor, int nesting) {
+    int64_t by, product;
+    if (nesting > MOST_NESTING)
+        return false;
+    switch (x->op) {
+    case IX_CONST:
+        return !__builtin_mul_overflow(x->value, factor, &product) && !__builtin_add_overflow(s->constant, product, &s->constant);
+    case IX_VAR:
+        if (x->var->has_value)
+            return !__builtin_mul_overflow(x->var->value, factor, &product) &&
+                   !__builtin_add_overflow(s->constant, product, &s->constant);
+        if (model_knows(m, x->var) && m->definition[x->var->id])
+            return add(m, s, m->definition[x->var->id], factor, nesting + 1);
+        return add_term(s, x, factor);
+    case IX_ADD: return add(m, s, x->a, factor, nesting + 1) && add(m, s, x->b, factor, nesting + 1);
+    case IX_SUB: return add(m, s, x->a, factor, nesting + 1) && add(m, s, x->b, -factor, nesting + 1);
+    case IX_MUL:
+        if (ix_is_const(x->b, &by))
+            return !__builtin_mul_overflow(factor, by, &product) && add(m, s, x->a, product, nesting + 1);
+        if (ix_is_const(x->a, &by))
+            return !__builtin_mul_overflow(factor, by, &product) && add(m, s, x->b, product, nesting + 1);
+        return add_term(s, x, factor);
+    default: return add_term(s, x, factor);
+    }
+}
+
+/* Whether x is the same for all accesses that agree in the dimensions outside `depth`. */
+static bool agrees(model *m, const index_expr *x, int depth, int nesting) {
+    if (nesting > MOST_NESTING)
+        return false;
+    if (x->op == IX_CONST)
+        return true;
+    if (x->op != IX_VAR)
+        return agrees(m, x->a, depth, nesting + 1) && agrees(m, x->b, depth, nesting + 1);
+    const index_var *v = x->var;
+    if (v->has_value || v->kind == INDEX_SYMBOL || v->kind == INDEX_SCALAR)
+        return true;
+    if (!model_knows(m, v))
+        return false;
+    if (m->definition[v->id])
+        return agrees(m, m->definition[v->id], depth, nesting + 1);
+    return m->position[v->id] >= 0 && m->position[v->id] < depth;
+}
+
+static int64_t common_divisor(int64_t x, int64_t y) {
+    while (y) {
+        int64_t t = x % y;
+        x = y;
+        y = t;
+    }
+    return x < 0 ? -x : x;
+}
+
+/* Every value of the term's part is a multiple of this, plus *rest. */
+static int64_t grain(model *m, const index_expr *x, int64_t *rest) {
+    int64_t step;
+    *rest = 0;
+    const kernel_stmt *loop = x->op == IX_VAR && model_knows(m, x->var) ? m->loop[x->var->id] : NULL;
+    if (loop && ix_is_const(loop->step, &step) && step > 1 && affine_residue(m, loop->lo, step, rest))
+        return step;
+    return 1;
+}
+
+/* The digit that gives v in one dimension of the places looked at so far. */
+typedef struct digit {
+    bool known;
+    int64_t unit; /* the digit is floor(cell / unit) - shift, modulo `radix` (0: not modulo anything) */
+    int64_t radix, shift;
+    sum same; /* the part on which all accesses agree */
+} digit;
+
+static bool same_sum(const sum *x, const sum *y) {
+    if (x->count != y->count)
+        return false;
+    for (int i = 0; i < x->count; i++) {
+        int j = 0;
+        while (j < y->count && !(y->terms[j].factor == x->terms[i].factor && ix_equal(y->terms[j].of, x->terms[i].of)))
+            j++;
+        if (j == y->count)
+            return false;
+    }
+    return true;
+}
+
+/* Whether dimension d of the place has such a digit too. */
+static bool has_digit(model *m, const place *p, int d, const index_var *v, int depth, digit *g) {
+    sum all = {.count = 0}, same = {.count = 0};
+    if (!add(m, &all, p->indices[d], 1, 0))
+        return false;
+    int64_t unit = 0, most = 0, rest;
+    wide low = all.constant, high = all.constant;
+    for (int i = 0; i < all.count; i++) { /* v's own term */
+        const index_expr *x = all.terms[i].of;
+        if (x->op != IX_VAR || x->var != v)
+            continue;
+        int64_t step = grain(m, x, &rest);
+        interval range = interval_of(m, x);
+        if (all.terms[i].factor <= 0 || __builtin_mul_overflow(all.terms[i].factor, step, &unit) || range.lo < 0)
+            return false;
+        low += (wide)all.terms[i].factor * rest;
+        high += (wide)all.terms[i].factor * rest;
+        most = range.hi >= (wide)1 << 50 ? 0 : (int64_t)(range.hi / step) + 1;
+    }
+    if (!unit)
+        return false;
+    int64_t radix = 0;
+    for (int i = 0; i < all.count; i++) {
+        const index_expr *x = all.terms[i].of;
+        int64_t factor = all.terms[i].factor, whole;
+        if ((x->op == IX_VAR && x->var == v) || !factor)
+            continue;
+        if (agrees(m, x, depth, 0)) {
+            same.terms[same.count++] = all.terms[i];
+            continue;
+        }
+        int64_t step = grain(m, x, &rest);
+        if (!__builtin_mul_overflow(factor, step, &whole) && whole % unit == 0 && most &&
+            (whole / unit >= most || -(whole / unit) >= most)) {
+            radix = common_divisor(radix, whole / unit);
+            low += (wide)factor * rest;
+            high += (wide)factor * rest;
+            continue;
+        }
+        interval part = interval_product(interval_of(m, x), (interval){factor, factor});
+        low += part.lo;
+        high += part.hi;
+    }
+    if (p->extents)
+        high += interval_of(m, p->extents[d]).hi - 1;
+    else if (p->lanes > 1 && p->vector_dim == d)
+        high += p->lanes - 1;
+    if (low < -((wide)1 << 60) || high > (wide)1 << 60)
+        return false;
+    wide shift = low / unit - (low % unit < 0);
+    if (high - shift * unit >= unit)
+        return false;
+    if (g->known && (g->unit != unit || g->shift != (int64_t)shift || !same_sum(&g->same, &same)))
+        return false;
+    radix = g->known ? common_divisor(g->radix, radix) : radix;
+    *g = (digit){true, unit, radix, (int64_t)shift, same};
+    return !radix || (most && radix >= most);
+}
+
+/* The condition lets v have one value alone. */
+static bool fixes(const cond *c, const index_var *v, int64_t *value, int nesting) {
+    if (!c || nesting > MOST_NESTING)
+        return false;
+    if (c->op == COND_AND)
+        return fixes(c->a, v, value, nesting + 1) || fixes(c->b, v, value, nesting + 1);
+    if (c->op != COND_EQ)
+        return false;
+    return (c->x->op == IX_VAR && c->x->var == v && ix_is_const(c->y, value)) ||
+           (c->y->op == IX_VAR && c->y->var == v && ix_is_const(c->x, value));
+}
+
+static bool fixed_at(const place *p, const index_var *v, int64_t *value) {
+    for (const scope *s = p->scope; s; s = s->parent)
+        if (s->kind == SCOPE_GUARD && !s->negated && fixes(s->guard, v, value, 0))
+            return true;
+    return false;
+}
+
+bool digits_tell(model *m, place *const *places, int count, const index_var *v, int depth) {
+    if (!v || !count)
+        return false;
+    int64_t value, first = 0;
+    int i = 0;
+    while (i < count && fixed_at(places[i], v, i ? &value : &first) && (!i || value == first))
+        i++;
+    if (i == count)
+        return true;
+    for (int d = 0; d < places[0]->array->rank; d++) {
+        digit g = {.known = false};
+        for (i = 0; i < count && has_digit(m, places[i], d, v, depth, &g);)
+            i++;
+        if (i == count)
+            return true;
+    }
+    return false;
+}
