@@ -7,6 +7,35 @@
 typedef struct device device;
 typedef struct device_kernel device_kernel; /* a loaded plan */
 
+/* What the device's compiler made of a kernel, the most of any variant. */
+typedef struct kernel_resources {
+    int registers;                    /* of a thread */
+    int64_t local_bytes, shared_bytes; /* a thread's memory outside registers (spills, and arrays of its own); a block's */
+} kernel_resources;
+
+/* What a device with queues offers besides. Its memory is plain pointers of the device's own, which other libraries' may stand for. `stream` NULL:
+ * the device's own queue. Nothing here waits for the device unless it says so. */
+typedef struct runtime_streams {
+    bool (*enqueue)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, void *stream,
+                    diag_list *diags); /* does the plan's checks first, for which it waits where they look at data */
+    /* For arguments that `enqueue` took before: without the checks. */
+    bool (*enqueue_checked)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, void *stream,
+                            diag_list *diags);
+    bool (*copy_in)(device *d, void *stream, void *to, const void *from, int64_t bytes, diag_list *diags);
+    bool (*copy_out)(device *d, void *stream, void *to, const void *from, int64_t bytes, diag_list *diags);
+    bool (*wait)(device *d, void *stream, diag_list *diags);
+    bool (*owns)(device *d, const void *memory, diag_list *diags); /* whether it is memory of this device */
+    void *(*mark)(device *d, void *stream, diag_list *diags);      /* a moment in the queue */
+    bool (*between)(device *d, void *from, void *to, double *milliseconds, diag_list *diags); /* waits for `to` */
+    void (*unmark)(device *d, void *mark);
+    /* Launches enqueued on the own queue between the two are kept, not run; `replay` runs them all. NULL with a diagnostic. */
+    bool (*record)(device *d, diag_list *diags);
+    void *(*recorded)(device *d, diag_list *diags);
+    bool (*replay)(device *d, void *graph, diag_list *diags);
+    void (*forget)(device *d, void *graph);
+    bool (*resources)(const device *d, const device_kernel *k, kernel_resources *out);
+} runtime_streams;
+
 /* One row per runtime in run/runtimes.def */
 typedef struct runtime {
     const char *name;                  /* "cpu" */
@@ -27,6 +56,7 @@ typedef struct runtime {
     /* Runs one launch to its end: the plan's checks first (E06xx names the argument and the value that fails), then the variant whose
      * predicate holds. arrays/integers/floats as target.h says. */
     bool (*launch)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags);
+    const runtime_streams *streams;    /* NULL: it has none */
 } runtime;
 extern const runtime runtime_table[];
 extern const int runtime_count;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 const runtime runtime_table[] = {
-#define RUNTIME(name, target, host_memory, simulated, prefix)                                                                    \
+#define RUNTIME(name, target, host_memory, simulated, streams, prefix)                                                                  \
     {name,                                                                                                                       \
      target,                                                                                                                     \
      host_memory,                                                                                                                \
@@ -20,7 +20,8 @@ const runtime runtime_table[] = {
      prefix##_copy_out,                                                                                                          \
      prefix##_load,                                                                                                              \
      prefix##_unload,                                                                                                            \
-     prefix##_launch},
+     prefix##_launch,                                                                                                            \
+     streams},
 #include "run/runtimes.def"
 #undef RUNTIME
 };

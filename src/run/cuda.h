@@ -1,0 +1,48 @@
+/* The CUDA runtime beyond the table of runtimes. Private to run/ and its tests. */
+#ifndef TILEC_RUN_CUDA_H
+#define TILEC_RUN_CUDA_H
+#include "run/cuda_api.h"
+#include "run/run.h"
+#include "run/runtime.h"
+#include "target/gpu_plan.h"
+#include <pthread.h>
+
+struct device {
+    const cuda_system *system;
+    const cuda_found *found;
+    cu_handle context, stream; /* the device's primary context; a stream of our own in it */
+    int threads_limit, shared_limit;
+    char *identity; /* compiler, architecture, options: all besides the text that can change the binary */
+    char architecture[16];
+    bool as_ptx; /* the compiler does not know the device: the driver finishes what it made */
+    pthread_mutex_t lock;
+};
+
+/* The module with the entries for aligned arrays (and the variants that have none), and the one for all other launches. */
+typedef struct cuda_module {
+    cu_handle module;
+    cu_handle *functions; /* by variant; NULL: not in this one */
+} cuda_module;
+enum { MODULE_ALIGNED, MODULE_PLAIN, MODULE_COUNT };
+
+struct device_kernel {
+    arena *arena; /* of the program's description */
+    const launch_plan *plan;
+    gpu_program program;
+    cuda_module modules[MODULE_COUNT]; /* PLAIN is made when a launch needs it */
+};
+
+/* Every call of the driver stands between these: the context is the calling thread's current one for that time only. */
+bool cuda_enter(const device *d, diag_list *diags);
+void cuda_leave(const device *d);
+/* The diagnostic of a status: out of memory, the device lost, or the call's failure. Returns false. */
+bool cuda_fail(const device *d, const char *what, cu_status status, diag_list *diags);
+
+/* ---- cuda_program.c ---- */
+/* Loads a plan that need not be proved: for tests of the text alone. Everything else goes through the runtime's `load`. */
+device_kernel *cuda_load_plan(device *d, const launch_plan *plan, diag_list *diags);
+/* The variant's function for these arguments, and the entry that tells its parameters. NULL with a diagnostic. */
+cu_handle cuda_function(device *d, device_kernel *k, int variant, void *const *arrays, const int64_t *integers, const gpu_entry **entry, diag_list *diags);
+/* Machine code (or PTX) for "sm_90" ("compute_90"). Heap memory. False with E0854 or E0856; no device is needed. */
+bool cuda_compile(const char *name, const char *text, const char *architecture, unsigned char **bytes, size_t *length, diag_list *diags);
+#endif

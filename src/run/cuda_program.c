@@ -1,0 +1,229 @@
+/* From emitted CUDA C++ to loaded functions: NVRTC, the cache, modules. */
+#include "run/cuda.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOG_LINES = 12 };
+
+static void note_log(const nvrtc_api *api, void *program, diag_list *diags, diag *g) {
+    size_t size = 0;
+    if (api->GetProgramLogSize(program, &size) || size < 2)
+        return;
+    char *log = calloc(size + 1, 1);
+    if (log && !api->GetProgramLog(program, log)) {
+        int lines = 0;
+        for (const char *at = log; *at && lines < LOG_LINES;) {
+            int length = (int)strcspn(at, "\n");
+            if (length) {
+                diag_note(diags, g, "%.*s", length, at);
+                lines++;
+            }
+            at += length + (at[length] == '\n');
+        }
+    }
+    free(log);
+}
+
+bool cuda_compile(const char *name, const char *text, const char *architecture, unsigned char **bytes, size_t *length, diag_list *diags) {
+    const nvrtc_system *c = nvrtc_open_system();
+    char option[64], file[128];
+    /* Nothing is contracted or relaxed; no header is read. */
+    const char *options[] = {option, "--fmad=false", "--disable-warnings"};
+    void *program = NULL;
+    if (!c->found) {
+        diag *g = diag_error(diags, "E0854", (source_span){0}, "%s cannot be compiled for a CUDA device", name);
+        diag_note(diags, g, "%s", c->why);
+        return false;
+    }
+    snprintf(option, sizeof option, "--gpu-architecture=%.32s", architecture);
+    snprintf(file, sizeof file, "%.100s.cu", name);
+    int status = c->api.CreateProgram(&program, text, file, 0, NULL, NULL);
+    if (!status)
+        status = c->api.CompileProgram(program, sizeof options / sizeof *options, options);
+    if (status) {
+        diag *g = diag_error(diags, "E0856", (source_span){0}, "%s: NVRTC %d.%d refused the emitted code for %s (status %d)", name, c->major, c->minor,
+                             architecture, status);
+        if (program)
+            note_log(&c->api, program, diags, g);
+    }
+    bool ptx = !strncmp(architecture, "compute", 7), ok = !status;
+    *length = 0;
+    *bytes = NULL;
+    if (ok) {
+        ok = !(ptx ? c->api.GetPTXSize(program, length) : c->api.GetCUBINSize(program, length)) && *length;
+        *bytes = ok ? calloc(*length + 1, 1) : NULL;
+        ok = *bytes && !(ptx ? c->api.GetPTX(program, (char *)*bytes) : c->api.GetCUBIN(program, (char *)*bytes));
+        if (!ok)
+            diag_error(diags, "E0856", (source_span){0}, "%s: NVRTC gives no code for %s", name, architecture);
+    }
+    if (program)
+        c->api.DestroyProgram(&program);
+    if (!ok) {
+        free(*bytes);
+        *bytes = NULL;
+    }
+    return ok;
+}
+
+/* ---- modules ---- */
+
+static const gpu_entry *entry_of(const device_kernel *k, int which, int variant) {
+    const gpu_entry *plain = &k->program.entries.at[variant], *aligned = &k->program.aligned.at[variant];
+    return which == MODULE_ALIGNED && aligned->name ? aligned : plain;
+}
+
+/* A variant without an aligned entry is in the first module already. */
+static bool is_in(const device_kernel *k, int which, int variant) {
+    return which == MODULE_ALIGNED || k->program.aligned.at[variant].name;
+}
+
+static const char *module_text(const device_kernel *k, int which) {
+    text_buffer b = {0};
+    text_add(&b, "%s", k->program.prelude);
+    for (int i = 0; i < k->program.entries.count; i++)
+        if (is_in(k, which, i))
+            text_add(&b, "%s\n", entry_of(k, which, i)->text);
+    const char *text = arena_strdup(k->arena, text_get(&b));
+    text_free(&b);
+    return text;
+}
+
+static bool load_bytes(device *d, const unsigned char *bytes, cu_handle *module, cu_status *status) {
+    *status = d->system->api.ModuleLoadData(module, bytes);
+    return *status == 0;
+}
+
+static bool build(device *d, device_kernel *k, int which, diag_list *diags) {
+    const char *text = module_text(k, which), *name = k->plan->name;
+    cu_handle *module = &k->modules[which].module;
+    size_t length;
+    cu_status status = 0;
+    unsigned char *bytes = cache_find_binary(d->identity, text, &length);
+    bool loaded = bytes && load_bytes(d, bytes, module, &status);
+    if (!loaded) { /* not there, or of another driver whatever the key says */
+        free(bytes);
+        if (!cuda_compile(name, text, d->architecture, &bytes, &length, diags))
+            return false;
+        loaded = load_bytes(d, bytes, module, &status);
+        if (loaded) {
+            const char *schedule = k->plan->variants.count ? k->plan->variants.at[0].kernel->schedule : NULL;
+            text_buffer description = {0};
+            text_add(&description, "%s, CUDA %s\nvariant 0: %s", name, d->architecture, schedule ? schedule : "");
+            cache_keep_binary(d->identity, text, text_get(&description), bytes, length, diags);
+            text_free(&description);
+        }
+    }
+    free(bytes);
+    return loaded || cuda_fail(d, name, status, diags);
+}
+
+/* What the compiler made may still be more than the device runs: registers. */
+static bool fits(device *d, const device_kernel *k, int which, int variant, diag_list *diags) {
+    const gpu_entry *e = entry_of(k, which, variant);
+    int threads = 0, registers = 0;
+    cu_handle f = k->modules[which].functions[variant];
+    if (!d->system->api.FuncGetAttribute(&threads, CU_FUNCTION_MAX_THREADS_PER_BLOCK, f) && threads > 0 && threads < e->threads) {
+        d->system->api.FuncGetAttribute(&registers, CU_FUNCTION_REGISTERS, f);
+        diag_error(diags, "E0858", k->plan->variants.at[variant].kernel->span,
+                   "%s needs blocks of %" PRId64 " threads, and with %d registers a thread the device allows %d", k->plan->name, e->threads, registers, threads);
+        return false;
+    }
+    return true;
+}
+
+static bool load_module(device *d, device_kernel *k, int which, diag_list *diags) {
+    cuda_module *m = &k->modules[which];
+    int count = k->program.entries.count;
+    if (m->functions)
+        return true;
+    if (!build(d, k, which, diags))
+        return false;
+    cu_handle *functions = NEW_ARRAY(k->arena, cu_handle, count + 1);
+    m->functions = functions;
+    bool ok = true;
+    for (int i = 0; i < count && ok; i++) {
+        if (!is_in(k, which, i))
+            continue;
+        cu_status status = d->system->api.ModuleGetFunction(&functions[i], m->module, entry_of(k, which, i)->name);
+        ok = status ? cuda_fail(d, entry_of(k, which, i)->name, status, diags) : fits(d, k, which, i, diags);
+    }
+    if (!ok)
+        m->functions = NULL;
+    return ok;
+}
+
+static bool device_fits(const device *d, const device_kernel *k, diag_list *diags) {
+    for (int i = 0; i < k->program.entries.count; i++) {
+        const gpu_entry *e = &k->program.entries.at[i];
+        source_span span = k->plan->variants.at[i].kernel->span;
+        if (e->threads > d->threads_limit)
+            diag_error(diags, "E0858", span, "%s needs blocks of %" PRId64 " threads, and the device allows %d", k->plan->name, e->threads, d->threads_limit);
+        else if (e->shared_bytes > d->shared_limit)
+            diag_error(diags, "E0858", span, "%s needs %" PRId64 " bytes of shared memory, and the device has %d for a block", k->plan->name, e->shared_bytes,
+                       d->shared_limit);
+        else
+            continue;
+        return false;
+    }
+    return true;
+}
+
+device_kernel *cuda_load_plan(device *d, const launch_plan *plan, diag_list *diags) {
+    device_kernel *k = calloc(1, sizeof *k);
+    if (!k) {
+        diag_error(diags, "E0803", (source_span){0}, "no memory to load %s", plan->name);
+        return NULL;
+    }
+    k->arena = arena_new();
+    k->plan = plan;
+    bool ok = gpu_plan_print(k->arena, plan, &cuda_gpu, &k->program, diags) && device_fits(d, k, diags);
+    if (ok && (ok = cuda_enter(d, diags))) {
+        ok = load_module(d, k, MODULE_ALIGNED, diags);
+        cuda_leave(d);
+    }
+    if (!ok) {
+        cuda_unload(d, k);
+        return NULL;
+    }
+    return k;
+}
+
+device_kernel *cuda_load(device *d, const proved_plan *p, diag_list *diags) {
+    return cuda_load_plan(d, proved_plan_get(p), diags);
+}
+
+void cuda_unload(device *d, device_kernel *k) {
+    if (!k)
+        return;
+    if (cuda_enter(d, NULL)) {
+        for (int i = 0; i < MODULE_COUNT; i++)
+            if (k->modules[i].module)
+                d->system->api.ModuleUnload(k->modules[i].module);
+        cuda_leave(d);
+    }
+    arena_free(k->arena);
+    free(k);
+}
+
+static bool is_for_aligned(const device_kernel *k, int variant, void *const *arrays, const int64_t *integers) {
+    const gpu_entry *e = &k->program.aligned.at[variant];
+    if (!e->name)
+        return false;
+    for (int i = 0; i < e->divided.count; i++)
+        if (integers[e->divided.at[i]] % GPU_DIVIDED)
+            return false;
+    for (int i = 0; i < e->parameters.count; i++)
+        if (e->parameters.at[i].kind == GPU_ARRAY && (uintptr_t)arrays[e->parameters.at[i].position] % GPU_ALIGNMENT)
+            return false;
+    return true;
+}
+
+cu_handle cuda_function(device *d, device_kernel *k, int variant, void *const *arrays, const int64_t *integers, const gpu_entry **entry, diag_list *diags) {
+    int which = !k->program.aligned.at[variant].name || is_for_aligned(k, variant, arrays, integers) ? MODULE_ALIGNED : MODULE_PLAIN;
+    if (!load_module(d, k, which, diags))
+        return NULL;
+    *entry = entry_of(k, which, variant);
+    return k->modules[which].functions[variant];
+}
