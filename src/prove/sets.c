@@ -520,12 +520,23 @@ static tri keep_tri(sets *s, const operation *o, tri t) {
     return t;
 }
 
+static _Thread_local sets_watcher *watcher;
+static _Thread_local void *watcher_context;
+
+void sets_watch(sets_watcher *w, void *context) {
+    watcher = w;
+    watcher_context = context;
+}
+
 tri sets_is_empty(sets *s, int_set *x) {
     operation o = {.kind = OPERATION_IS_EMPTY, .x = x};
     tri t = TRI_UNKNOWN;
     if (!x || tri_known(s, &o, &t))
         return x ? t : TRI_UNKNOWN;
-    return keep_tri(s, &o, tri_of(isl_set_is_empty((isl_set *)x)));
+    t = keep_tri(s, &o, tri_of(isl_set_is_empty((isl_set *)x)));
+    if (watcher)
+        watcher(watcher_context, x, t);
+    return t;
 }
 
 tri sets_is_subset(sets *s, int_set *x, int_set *y) {
