@@ -76,14 +76,18 @@ $(BUILD)/src/bench/arm_python.o: $(BUILD)/generated/adapter.inc
 # private: what is recorded in $(BUILD)/flags must not depend on how the folder is spelt
 $(BUILD)/src/bench/arm_python.o: private flags += -I$(BUILD)/generated
 
-# The kernels that come with tilec, for where their folder is not: a name and its lines each.
+# Files inside the program, a name and its lines each: the kernels that come with tilec, for where their folder is not, and what Metal's host programs share.
 kernel_files := $(sort $(wildcard kernels/*.tile))
+metal_kit_files := $(sort $(wildcard kits/metal/*))
+embed = @mkdir -p $(@D) && awk 'FNR == 1 { if (NR > 1) print "NULL}},"; name = FILENAME; sub(/.*\//, "", name); print "{\"" name "\", (const char *const[]){" } \
+	    { gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); print "\"" $$0 "\\n\"," } END { if (NR) print "NULL}}," }'
 $(BUILD)/generated/kernels.inc: $(kernel_files) Makefile
-	@mkdir -p $(@D)
-	awk 'FNR == 1 { if (NR > 1) print "NULL}},"; name = FILENAME; sub(/.*\//, "", name); print "{\"" name "\", (const char *const[]){" } \
-	    { gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); print "\"" $$0 "\\n\"," } END { if (NR) print "NULL}}," }' $(kernel_files) > $@
+	$(embed) $(kernel_files) > $@
+$(BUILD)/generated/metal_kit.inc: $(metal_kit_files) Makefile
+	$(embed) $(metal_kit_files) > $@
 $(BUILD)/src/command/library.o: $(BUILD)/generated/kernels.inc
-$(BUILD)/src/command/library.o: private flags += -I$(BUILD)/generated
+$(BUILD)/src/target/metal_kit.o: $(BUILD)/generated/metal_kit.inc
+$(BUILD)/src/command/library.o $(BUILD)/src/target/metal_kit.o: private flags += -I$(BUILD)/generated
 
 # What was built with other flags, or holds a source since removed, is built again.
 $(BUILD)/flags: force

@@ -105,13 +105,27 @@ static const char *first_error(const report *r, int from) {
     return "it could not be written";
 }
 
+/* The same kernel for the target that this one's host program compares with, at tile sizes of its own. */
+static bool build_companion(build *b, const tile_kernel *k, const compile_options *o, const target *companion, const char *folder) {
+    report *r = b->report;
+    compile_options own = *o;
+    compiled_kernel c;
+    own.target = companion;
+    own.dump = NULL;
+    own.tile_count = 0;
+    return compile_kernel(r->arena, b->module, k, &own, &c, &r->diags) && companion->build(c.plan, folder, &r->diags) &&
+           manifest_write(proved_plan_get(c.plan), companion->name, folder, &r->diags);
+}
+
 static bool build_kernel(build *b, const tile_kernel *k, const compile_options *o, const char *folder, bool names_target) {
     report *r = b->report;
     compiled_kernel c;
     int before = r->diags.items.count;
     double start = command_now_ms();
+    const target *companion = target_companion(o->target);
     bool good = compile_kernel(r->arena, b->module, k, o, &c, &r->diags) && o->target->build(c.plan, folder, &r->diags) &&
-                manifest_write(proved_plan_get(c.plan), o->target->name, folder, &r->diags);
+                (companion ? build_companion(b, k, o, companion, folder)
+                           : manifest_write(proved_plan_get(c.plan), o->target->name, folder, &r->diags));
     double whole_ms = command_now_ms() - start;
     const char *target = names_target ? arena_printf(r->arena, " %-8s", o->target->name) : "";
     if (!r->json && good)

@@ -22,7 +22,7 @@ static const char *const reserved[] = {
     "select",    "fma",       "all",         "any",      "fabs",      "floor",     "rint",      "fmin",      "fmax",
     "barrier",   "isnan",     "NAN",         "INFINITY", "INT_MIN",   "uchar",     "ushort",    "ulong",     "image2d_t",
     "sampler_t", "event_t",   "pipe",        "uniform",  "half",      "ptr_t",     "thread_number", "task_number",
-    "first_task", "threadIdx", "blockIdx",   "blockDim", "gridDim",   "warpSize",  "metal",     "simd",      "asm"};
+    "first_task", "block_number", "precise", "threadIdx", "blockIdx",   "blockDim", "gridDim",   "warpSize",  "metal",     "simd",      "asm"};
 
 /* float4, uint8, ..: vector types of OpenCL C, CUDA and Metal; vload4, as_int, convert_float: functions of theirs. */
 static bool is_vector_word(const char *name) {
@@ -34,7 +34,7 @@ static bool is_vector_word(const char *name) {
             return true;
     }
     return !strncmp(name, "as_", 3) || !strncmp(name, "convert_", 8) || !strncmp(name, "vload", 5) || !strncmp(name, "vstore", 6) ||
-           !strncmp(name, "get_", 4);
+           !strncmp(name, "get_", 4) || !strncmp(name, "simd_", 5) || !strncmp(name, "packed_", 7);
 }
 
 static bool is_reserved(const char *name) {

@@ -135,7 +135,7 @@ static void ids(printed *t, text_buffer *out) {
     const char *task = arena_printf(t->p->arena, "first_task + %s", t->dialect->block_number);
     if (k->levels.count && k->levels.at[0].kind == LEVEL_TASK)
         take_apart(t, out, "task", task, k->levels.at[0].ids, k->levels.at[0].extents, k->levels.at[0].rank);
-    take_apart(t, out, "thread", t->dialect->thread_number, vars, extents, rank);
+    take_apart(t, out, t->dialect->thread_name ? t->dialect->thread_name : "thread", t->dialect->thread_number, vars, extents, rank);
 }
 
 /* Shared arrays, private ones, register cells, and views of them. */
@@ -268,7 +268,7 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
         return "";
     printed t = {p, dialect, k, entry};
     names_add(p, &p->names, "task");
-    names_add(p, &p->names, "thread");
+    names_add(p, &p->names, dialect->thread_name ? dialect->thread_name : "thread");
     bind_outside(p, k);
     if (aligned)
         divide_rows(&t);

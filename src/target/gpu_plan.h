@@ -44,6 +44,7 @@ typedef struct gpu_dialect {
     const char *shared;                   /* qualifier of a shared array, and of pointers into it */
     const char *shared_array;             /* of the array where it declares more than the pointer needs; NULL: `shared` */
     const char *block_number, *thread_number; /* of the block in the launch, of the thread in the block */
+    const char *thread_name;              /* of the variable that holds the thread's number; NULL: "thread" */
     /* The kernel's head up to its opening brace. */
     void (*head)(arena *a, text_buffer *out, const gpu_entry *e);
     const char *integer_type, *float_type, *bool_type; /* of parameters */

@@ -1,6 +1,7 @@
 #include "target/target.h"
 #include "target/c_plan.h"
 #include "target/gpu_plan.h"
+#include "target/metal.h"
 #include <string.h>
 
 const target target_table[] = {
@@ -15,6 +16,10 @@ const target *target_find(const char *name) {
         if (!strcmp(target_table[i].name, name))
             return &target_table[i];
     return NULL;
+}
+
+const target *target_companion(const target *t) {
+    return t->build == metal_build ? target_find("c") : NULL;
 }
 
 char *target_entry_name(const char *plan_name, int variant) {

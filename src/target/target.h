@@ -18,6 +18,8 @@ typedef struct target {
 extern const target target_table[];
 extern const int target_count;
 const target *target_find(const char *name);
+/* The target whose files `tilec build` writes beside this one's, for its host program to compare with; NULL for most. */
+const target *target_companion(const target *t);
 
 /* The name of the entry for variant v, NAME_variant_v, NAME being the plan's name made legal in C. Heap text. */
 char *target_entry_name(const char *plan_name, int variant);

@@ -1,0 +1,390 @@
+/* Functions of emitted MSL that its library lacks, or leaves open in what the language settles. Each is written once, when first used; scalars and
+ * vectors share one text, since constructors, select and comparisons are spelt alike for both. */
+#include "target/metal.h"
+#include <string.h>
+
+typedef struct writer {
+    cfamily *p;
+    element_type t, from;
+    int lanes;
+    const char *v, *x, *u, *i, *b; /* types: of the result, of what is converted, and uint, int and bool as wide */
+    const char *name;
+} writer;
+
+const char *metal_scalar_type(element_type t) {
+    switch (t) {
+    case ELEMENT_F16: return "half";
+    case ELEMENT_BF16: return "ushort";
+    case ELEMENT_I8: return "char";
+    case ELEMENT_U8:
+    case ELEMENT_E4M3:
+    case ELEMENT_E5M2: return "uchar";
+    case ELEMENT_I32: return "int";
+    case ELEMENT_U32: return "uint";
+    case ELEMENT_BOOL: return "bool";
+    case ELEMENT_INDEX: return "long";
+    default: return "float";
+    }
+}
+
+const char *metal_storage_type(element_type t) {
+    return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "uchar" : t == ELEMENT_INDEX ? "int" : metal_scalar_type(t);
+}
+
+const char *metal_register_type(cfamily *p, element_type t, int lanes) {
+    return lanes == 1 ? metal_scalar_type(t) : arena_printf(p->arena, "%s%d", metal_scalar_type(t), lanes);
+}
+
+static const char *sized(const writer *w, const char *scalar) {
+    return w->lanes == 1 ? scalar : arena_printf(w->p->arena, "%s%d", scalar, w->lanes);
+}
+
+static void begin(writer *w, const char *result, const char *parameters) {
+    text_add(&w->p->prelude, "static inline %s %s(%s)\n{\n", result, w->name, parameters);
+}
+
+static void line(writer *w, const char *format, ...) PRINTF_LIKE(2, 3);
+static void line(writer *w, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    text_add(&w->p->prelude, "    ");
+    text_add_va(&w->p->prelude, format, args);
+    text_add(&w->p->prelude, "\n");
+    va_end(args);
+}
+
+static void end(writer *w) {
+    text_add(&w->p->prelude, "}\n");
+}
+
+static const char *form(writer *w, const char *format, ...) PRINTF_LIKE(2, 3);
+static const char *form(writer *w, const char *format, ...) {
+    text_buffer b = {0};
+    va_list args;
+    va_start(args, format);
+    text_add_va(&b, format, args);
+    va_end(args);
+    const char *text = arena_strdup(w->p->arena, text_get(&b));
+    text_free(&b);
+    return text;
+}
+
+static writer writer_of(cfamily *p, element_type t, element_type from, int lanes, const char *name) {
+    writer w = {.p = p, .t = t, .from = from, .lanes = lanes, .name = name};
+    w.v = metal_register_type(p, t, lanes);
+    w.x = metal_register_type(p, from, lanes);
+    w.u = sized(&w, "uint");
+    w.i = sized(&w, "int");
+    w.b = sized(&w, "bool");
+    return w;
+}
+
+/* ---- memory: one text for every address space ---- */
+
+const char *metal_memory_helper(cfamily *p, element_type t, int lanes, bool is_store, const char *stride, const char *active) {
+    const char *name = arena_printf(p->arena, "%sx%d_%s%s%s", c_type_tag(t), lanes, is_store ? "store" : "load", stride ? "_strided" : "",
+                                    active ? "_first" : "");
+    if (names_have(&p->helpers, name))
+        return name;
+    names_add(p, &p->helpers, name);
+    writer made = writer_of(p, t, t, lanes, name), *w = &made;
+    text_add(&p->prelude, "template <typename P> ");
+    begin(w, is_store ? "void" : w->v,
+          form(w, "P a%s%s%s", is_store ? form(w, ", %s v", w->v) : "", stride ? ", long stride" : "", active ? ", long count" : ""));
+    text_buffer b = {0};
+    for (int l = 0; l < lanes; l++) {
+        const char *place = stride ? form(w, l ? "a[%d * stride]" : "a[0]", l) : form(w, "a[%d]", l);
+        if (is_store) {
+            if (active)
+                line(w, "if (count > %d)\n        %s = v.%c;", l, place, "xyzw"[l & 3]);
+            else
+                line(w, "%s = v.%c;", place, "xyzw"[l & 3]);
+            continue;
+        }
+        if (t == ELEMENT_BOOL)
+            text_add(&b, "%s%s%s != 0", l ? ", " : "", active ? form(w, "count > %d && ", l) : "", place);
+        else if (active)
+            text_add(&b, "%scount > %d ? %s(%s) : %s(0)", l ? ", " : "", l, metal_scalar_type(t), place, metal_scalar_type(t));
+        else
+            text_add(&b, "%s%s", l ? ", " : "", place);
+    }
+    if (!is_store)
+        line(w, "return %s(%s);", w->v, text_get(&b));
+    text_free(&b);
+    end(w);
+    return name;
+}
+
+/* One value, or lanes inside one block, of a block format: f16 scale, then 32 bytes (q8_0), or 16 with element i below element i + 16. */
+static void block_load(writer *w) {
+    bool q8 = w->t == ELEMENT_Q8_0;
+    begin(w, w->v, "device const uchar *a, long element");
+    line(w, "device const uchar *b = a + element / 32 * %d;", q8 ? 34 : 18);
+    line(w, "const long i = element %% 32;");
+    line(w, "const float d = float(*(device const half *)b);");
+    if (q8 && w->lanes == 1)
+        line(w, "return d * float(((device const char *)b)[2 + i]);");
+    else if (q8)
+        line(w, "return d * %s(%s(*(device const packed_char%d *)(b + 2 + i)));", w->v, sized(w, "char"), w->lanes);
+    else if (w->lanes == 1)
+        line(w, "const uint q = b[2 + i %% 16];\n    return d * (float(i < 16 ? q & 15u : q >> 4) - 8.0f);");
+    else
+        line(w, "const %s q = %s(%s(*(device const packed_uchar%d *)(b + 2 + i %% 16)));\n    return d * (%s(i < 16 ? q & 15u : q >> 4u) - 8.0f);",
+             w->u, w->u, sized(w, "uchar"), w->lanes, w->v);
+    end(w);
+}
+
+/* ---- conversions, bit for bit as base/element.c has them ---- */
+
+static void bf16_convert(writer *w, bool to) {
+    begin(w, w->v, form(w, "%s x", w->x));
+    if (to) {
+        line(w, "const %s w = as_type<%s>(x), even = (w + 0x7fffu + ((w >> 16u) & 1u)) >> 16u, quiet = (w >> 16u) | 0x40u;", w->u, w->u);
+        line(w, "return %s(select(even, quiet, (w & 0x7fffffffu) > 0x7f800000u));", w->v);
+    } else
+        line(w, "return as_type<%s>(%s(x) << 16u);", w->v, w->u);
+    end(w);
+}
+
+/* Subnormals are made from their digits, so that a device that flushes them gives the same. */
+static void fp8_from(writer *w) {
+    bool e4m3 = w->from == ELEMENT_E4M3;
+    begin(w, w->v, form(w, "%s x", w->x));
+    line(w, "const %s b = %s(x), m = b & 0x7fu, sign = (b & 0x80u) << 24u;", w->u, w->u);
+    line(w, "const %s small = as_type<%s>(%s(m) * %s);", w->u, w->u, w->v, e4m3 ? "0.001953125f" : "0.0000152587890625f");
+    line(w, "%s r = select((m << %s) + 0x%xu, small, m < %s);", w->u, e4m3 ? "20u" : "21u", e4m3 ? 120u << 23 : 112u << 23,
+         e4m3 ? "8u" : "4u");
+    if (e4m3)
+        line(w, "r = select(r, %s(0x7fc00000u), m == 0x7fu);", w->u);
+    else {
+        line(w, "r = select(r, %s(0x7f800000u), m == 0x7cu);", w->u);
+        line(w, "r = select(r, %s(0x7fc00000u), m > 0x7cu);", w->u);
+    }
+    line(w, "return as_type<%s>(r | sign);", w->v);
+    end(w);
+}
+
+/* Rounds to nearest even. Normal results: the bits themselves are rounded; below, adding a constant lets f32's own rounding do it. */
+static void fp8_to(writer *w, bool saturate) {
+    bool e4m3 = w->t == ELEMENT_E4M3;
+    unsigned half = e4m3 ? 0x7ffff : 0xfffff, rebias = e4m3 ? 120u << 23 : 112u << 23, least_normal = e4m3 ? 0x3c800000 : 0x38800000;
+    unsigned lift_bits = e4m3 ? 0x46800000 : 0x43000000, over = e4m3 ? 0x43e80000 : 0x47700000;
+    unsigned beyond = saturate ? (e4m3 ? 0x7e : 0x7b) : e4m3 ? 0x7f : 0x7c, nan = e4m3 ? 0x7f : 0x7e;
+    const char *shift = e4m3 ? "20u" : "21u";
+    begin(w, w->v, form(w, "%s x", w->x));
+    line(w, "const %s m = as_type<%s>(x) & 0x7fffffffu, sign = (as_type<%s>(x) >> 24u) & 0x80u;", w->u, w->u, w->u);
+    line(w, "const %s normal = (m + 0x%xu + ((m >> %s) & 1u) - 0x%xu) >> %s;", w->u, half, shift, rebias, shift);
+    line(w, "const %s small = as_type<%s>(as_type<%s>(m) + %s) - 0x%xu;", w->u, w->u, w->x, e4m3 ? "16384.0f" : "128.0f", lift_bits);
+    line(w, "%s r = select(normal, small, m < 0x%xu);", w->u, least_normal);
+    line(w, "r = select(r, %s(0x%xu), m %s 0x%xu);", w->u, beyond, e4m3 ? ">" : ">=", over);
+    line(w, "r = select(r, %s(0x%xu), m > 0x7f800000u);", w->u, nan);
+    line(w, "return %s(r | sign);", w->v);
+    end(w);
+}
+
+/* Toward zero, saturating, NaN gives 0. */
+static void float_to_integer(writer *w) {
+    static const struct {
+        element_type t;
+        const char *least, *most, *beyond, *limit;
+    } rows[] = {{ELEMENT_I8, "-128.0f", "127.0f", NULL, NULL},
+                {ELEMENT_U8, "0.0f", "255.0f", NULL, NULL},
+                {ELEMENT_I32, "-2147483648.0f", "2147483520.0f", "2147483648.0f", "2147483647"},
+                {ELEMENT_U32, "0.0f", "4294967040.0f", "4294967296.0f", "0xffffffffu"}};
+    begin(w, w->v, form(w, "%s x", w->x));
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        if (rows[r].t != w->t)
+            continue;
+        line(w, "const %s held = precise::fmin(precise::fmax(x, %s(%s)), %s(%s));", w->x, w->x, rows[r].least, w->x, rows[r].most);
+        line(w, "const %s whole = %s(select(held, %s(0.0f), isnan(x)));", w->v, w->v, w->x);
+        if (rows[r].beyond)
+            line(w, "return select(whole, %s(%s), x >= %s);", w->v, rows[r].limit, rows[r].beyond);
+        else
+            line(w, "return whole;");
+    }
+    end(w);
+}
+
+static void convert(writer *w, bool saturate) {
+    element_type t = w->t, from = w->from;
+    if ((t == ELEMENT_BF16) != (from == ELEMENT_BF16))
+        bf16_convert(w, t == ELEMENT_BF16);
+    else if (from == ELEMENT_E4M3 || from == ELEMENT_E5M2)
+        fp8_from(w);
+    else if (t == ELEMENT_E4M3 || t == ELEMENT_E5M2)
+        fp8_to(w, saturate);
+    else
+        float_to_integer(w);
+}
+
+/* Where the type's own constructor is the conversion. */
+static bool constructs(element_type t, element_type from) {
+    bool bits = t == ELEMENT_BF16 || from == ELEMENT_BF16 || t == ELEMENT_E4M3 || from == ELEMENT_E4M3 || t == ELEMENT_E5M2 || from == ELEMENT_E5M2;
+    bool to_integer = t == ELEMENT_I8 || t == ELEMENT_U8 || t == ELEMENT_I32 || t == ELEMENT_U32;
+    return !bits && !(from == ELEMENT_F32 && to_integer);
+}
+
+/* ---- arithmetic ---- */
+
+static void lanes_reduce(writer *w, cfamily_helper h) {
+    bool real = w->t == ELEMENT_F32, sum = h == HELPER_LANES_SUM, wraps = sum && w->t == ELEMENT_I32;
+    const char *scalar = metal_scalar_type(w->t);
+    const char *call = sum ? NULL : h == HELPER_LANES_MAX ? (real ? "precise::fmax" : "max") : real ? "precise::fmin" : "min";
+    begin(w, scalar, form(w, "%s v", w->v));
+    if (wraps)
+        line(w, "const %s u = as_type<%s>(v);", w->u, w->u);
+    const char *v = wraps ? "u" : "v";
+    const char *text = w->lanes == 2 ? (call ? form(w, "%s(%s.x, %s.y)", call, v, v) : form(w, "%s.x + %s.y", v, v))
+                       : call        ? form(w, "%s(%s(%s.x, %s.z), %s(%s.y, %s.w))", call, call, v, v, call, v, v)
+                                     : form(w, "(%s.x + %s.z) + (%s.y + %s.w)", v, v, v, v);
+    line(w, "return %s;", wraps ? form(w, "as_type<int>(%s)", text) : text);
+    end(w);
+}
+
+static void wrapping(writer *w, char op) {
+    const char *u = w->t == ELEMENT_INDEX ? sized(w, "ulong") : w->u;
+    begin(w, w->v, form(w, "%s a, %s b", w->v, w->v));
+    line(w, "return as_type<%s>(as_type<%s>(a) %c as_type<%s>(b));", w->v, u, op, u);
+    end(w);
+}
+
+static void shift(writer *w, bool left) {
+    const char *u = w->t == ELEMENT_INDEX ? sized(w, "ulong") : w->u;
+    const char *by = form(w, "(as_type<%s>(b) & %s(%d))", u, u, w->t == ELEMENT_INDEX ? 63 : 31);
+    begin(w, w->v, form(w, "%s a, %s b", w->v, w->v));
+    if (left)
+        line(w, "return as_type<%s>(as_type<%s>(a) << %s);", w->v, u, by);
+    else
+        line(w, "return a >> %s(%s);", w->v, by);
+    end(w);
+}
+
+static void select_lanes(writer *w, bool prefix) {
+    begin(w, w->v, form(w, "%s, %s x, %s y", prefix ? "long count" : form(w, "%s mask", w->b), w->v, w->v));
+    if (prefix) {
+        line(w, "const int n = count < 0 ? 0 : count > %d ? %d : int(count);", w->lanes, w->lanes);
+        line(w, "const %s mask = %s(%s) < %s(n);", w->b, w->i, w->lanes == 2 ? "0, 1" : "0, 1, 2, 3", w->i);
+    }
+    line(w, w->t == ELEMENT_BOOL ? "return (mask && x) || (!mask && y);" : "return select(y, x, mask);");
+    end(w);
+}
+
+static const char *index_helper(cfamily *p, cfamily_helper h) {
+    static const struct {
+        cfamily_helper h;
+        const char *name, *text;
+    } table[] = {
+        {HELPER_FLOOR_DIV, "floor_div", "long a, long b)\n{\n    return a / b - (a % b < 0);\n}\n"},
+        {HELPER_FLOOR_MOD, "floor_mod", "long a, long b)\n{\n    const long r = a % b;\n    return r < 0 ? r + b : r;\n}\n"},
+        {HELPER_INDEX_MIN, "index_min", "long a, long b)\n{\n    return a < b ? a : b;\n}\n"},
+        {HELPER_INDEX_MAX, "index_max", "long a, long b)\n{\n    return a > b ? a : b;\n}\n"},
+        {HELPER_SWIZZLE, "swizzle",
+         "long x, int bits, int base, int shift)\n{\n    return x ^ (((x >> shift) & (((long)1 << bits) - 1)) << base);\n}\n"}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].h == h) {
+            if (!names_have(&p->helpers, table[i].name)) {
+                names_add(p, &p->helpers, table[i].name);
+                text_add(&p->prelude, "static inline long %s(%s", table[i].name, table[i].text);
+            }
+            return table[i].name;
+        }
+    return NULL;
+}
+
+/* What MSL has itself; NULL otherwise. */
+static const char *builtin(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes) {
+    bool real = t == ELEMENT_F32;
+    switch (h) {
+    case HELPER_SPLAT: return metal_register_type(p, t, lanes);
+    case HELPER_ABS: return real ? "fabs" : NULL;
+    case HELPER_FLOOR: return "floor";
+    case HELPER_RINT: return "rint";
+    case HELPER_SQRT: return "precise::sqrt";
+    case HELPER_FMA: return "fma";
+    case HELPER_MIN:
+    case HELPER_MIN_NUMBER: return real ? "precise::fmin" : t == ELEMENT_INDEX && lanes == 1 ? index_helper(p, HELPER_INDEX_MIN) : "min";
+    case HELPER_MAX:
+    case HELPER_MAX_NUMBER: return real ? "precise::fmax" : t == ELEMENT_INDEX && lanes == 1 ? index_helper(p, HELPER_INDEX_MAX) : "max";
+    case HELPER_BITCAST: return arena_printf(p->arena, "as_type<%s>", metal_register_type(p, t, lanes));
+    case HELPER_ALL: return "all";
+    case HELPER_CONVERT: return constructs(t, from) ? metal_register_type(p, t, lanes) : NULL;
+    default: return NULL;
+    }
+}
+
+const char *metal_simd_helper(cfamily *p, kernel_op op, element_type t, int lanes) {
+    bool real = t == ELEMENT_F32, sum = op == KERNEL_SUBGROUP_SUM, max = op == KERNEL_SUBGROUP_MAX;
+    if (!real && t != ELEMENT_I32 && t != ELEMENT_U32)
+        return NULL;
+    const char *width = lanes > 1 ? arena_printf(p->arena, "x%d", lanes) : "";
+    const char *name = arena_printf(p->arena, "%s%s_simd_%s", c_type_tag(t), width, sum ? "sum" : max ? "max" : "min");
+    if (names_have(&p->helpers, name))
+        return name;
+    names_add(p, &p->helpers, name);
+    writer made = writer_of(p, t, t, lanes, name), *w = &made;
+    bool wraps = sum && t == ELEMENT_I32;
+    const char *v = wraps ? w->u : w->v, *call = max ? (real ? "precise::fmax" : "max") : real ? "precise::fmin" : "min";
+    begin(w, w->v, form(w, "%s x", w->v));
+    line(w, "%s r = %s;", v, wraps ? form(w, "as_type<%s>(x)", v) : "x");
+    line(w, "for (ushort mask = %d; mask > 0; mask /= 2)", METAL_LANES / 2);
+    if (sum)
+        line(w, "    r = r + simd_shuffle_xor(r, mask);");
+    else
+        line(w, "    r = %s(r, simd_shuffle_xor(r, mask));", call);
+    line(w, "return %s;", wraps ? form(w, "as_type<%s>(r)", w->v) : "r");
+    end(w);
+    return name;
+}
+
+const char *metal_helper(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes) {
+    static const char *const names[] = {[HELPER_IOTA] = "iota",           [HELPER_BLOCK_LOAD] = "at",       [HELPER_NEG] = "neg",
+                                        [HELPER_ABS] = "abs",             [HELPER_WRAP_ADD] = "add",        [HELPER_WRAP_SUB] = "sub",
+                                        [HELPER_WRAP_MUL] = "mul",        [HELPER_SELECT] = "select",       [HELPER_PREFIX_SELECT] = "prefix_select",
+                                        [HELPER_SHL] = "shl",             [HELPER_SHR] = "shr",             [HELPER_LANES_SUM] = "lanes_sum",
+                                        [HELPER_LANES_MAX] = "lanes_max", [HELPER_LANES_MIN] = "lanes_min"};
+    const char *known = index_helper(p, h);
+    if (!known)
+        known = builtin(p, h, t, from, lanes);
+    if (known)
+        return known;
+    bool converts = h == HELPER_CONVERT || h == HELPER_CONVERT_SATURATE;
+    const char *width = lanes > 1 ? arena_printf(p->arena, "x%d", lanes) : "";
+    const char *name = converts ? arena_printf(p->arena, "%s%s_from_%s%s", c_type_tag(t), width, c_type_tag(from),
+                                               h == HELPER_CONVERT_SATURATE ? "_saturate" : "")
+                                : arena_printf(p->arena, "%s%s_%s", c_type_tag(t), width, names[h]);
+    if (names_have(&p->helpers, name))
+        return name;
+    names_add(p, &p->helpers, name);
+    writer made = writer_of(p, t, from, lanes, name), *w = &made;
+    switch (h) {
+    case HELPER_IOTA:
+        begin(w, w->v, "");
+        line(w, "return %s(%s);", w->v, lanes == 1 ? "0" : lanes == 2 ? "0, 1" : "0, 1, 2, 3");
+        end(w);
+        break;
+    case HELPER_NEG:
+        begin(w, w->v, form(w, "%s x", w->v));
+        line(w, "return as_type<%s>(%s(0) - as_type<%s>(x));", w->v, w->u, w->u);
+        end(w);
+        break;
+    case HELPER_ABS:
+        begin(w, w->v, form(w, "%s x", w->v));
+        line(w, "const %s u = as_type<%s>(x);", w->u, w->u);
+        line(w, "return as_type<%s>(select(u, %s(0) - u, x < %s(0)));", w->v, w->u, w->v);
+        end(w);
+        break;
+    case HELPER_BLOCK_LOAD: block_load(w); break;
+    case HELPER_WRAP_ADD: wrapping(w, '+'); break;
+    case HELPER_WRAP_SUB: wrapping(w, '-'); break;
+    case HELPER_WRAP_MUL: wrapping(w, '*'); break;
+    case HELPER_SHL: shift(w, true); break;
+    case HELPER_SHR: shift(w, false); break;
+    case HELPER_SELECT: select_lanes(w, false); break;
+    case HELPER_PREFIX_SELECT: select_lanes(w, true); break;
+    case HELPER_LANES_SUM:
+    case HELPER_LANES_MAX:
+    case HELPER_LANES_MIN: lanes_reduce(w, h); break;
+    default: convert(w, h == HELPER_CONVERT_SATURATE); break;
+    }
+    return name;
+}
