@@ -323,6 +323,10 @@ int_set *separated_case(model *m, const pair_space *s, const stretch *a, const s
  * cell. False: not seen. */
 bool digits_tell(model *m, place *const *places, int count, const index_var *v, int depth);
 
+/* ---- standing.c ---- */
+/* Whether the text shows that the same thread has written all that the read may touch. False: not seen. */
+bool written_just_before(model *m, const place *read);
+
 /* ---- count.c ---- */
 typedef struct counted {
     kernel_stmt_kind kind;

@@ -319,21 +319,6 @@ int_set *sets_zero(sets *s, linear *x) {
     return answer_keep(&s->answers, &o, own(s, isl_set_from_basic_set(b)));
 }
 
-static isl_stat take_piece(isl_basic_set *b, void *user) {
-    isl_basic_set **piece = user;
-    isl_basic_set_free(*piece);
-    *piece = b;
-    return isl_stat_ok;
-}
-
-/* Takes a set of one piece. */
-static isl_basic_set *only_piece(isl_set *x) {
-    isl_basic_set *piece = NULL;
-    isl_set_foreach_basic_set(x, take_piece, &piece);
-    isl_set_free(x);
-    return piece;
-}
-
 int_set *sets_intersect(sets *s, int_set *x, int_set *y) {
     if (!x || !y)
         return NULL;
@@ -346,8 +331,8 @@ int_set *sets_intersect(sets *s, int_set *x, int_set *y) {
     if (sets_pieces(x) != 1 || sets_pieces(y) != 1)
         return answer_keep(&s->answers, &o, own(s, isl_set_intersect(a, b)));
     /* without the search for a point that isl_set_intersect makes of every result */
-    isl_basic_set *p = only_piece(a);
-    isl_basic_set *q = only_piece(b);
+    isl_basic_set *p = set_piece(a);
+    isl_basic_set *q = set_piece(b);
     return answer_keep(&s->answers, &o, own(s, isl_set_from_basic_set(isl_basic_set_intersect(p, q))));
 }
 
@@ -382,9 +367,10 @@ int_set *sets_project(sets *s, int_set *x, int first, int count) {
     void *known = answer_known(&s->answers, &o);
     if (known)
         return known;
-    isl_set *a = borrow(x);
-    a = isl_set_project_out(a, isl_dim_set, (unsigned)first, (unsigned)count);
-    return answer_keep(&s->answers, &o, own(s, isl_set_compute_divs(a)));
+    isl_set *a = sets_project_factors(&s->unions, borrow(x), first, count, s->parameters, s->parameters + sets_dims(x));
+    if (sets_gave_up(s))
+        a = isl_set_free(a);
+    return answer_keep(&s->answers, &o, own(s, a));
 }
 
 int_set *sets_insert(sets *s, int_set *x, int first, int count) {

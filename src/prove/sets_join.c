@@ -83,9 +83,17 @@ static void forget(tried_union *t) {
     *t = (tried_union){NULL, NULL};
 }
 
+static void forget_projection(tried_projection *t) {
+    isl_set_free(t->of);
+    isl_set_free(t->without);
+    *t = (tried_projection){.of = NULL};
+}
+
 void union_cache_clear(union_cache *c) {
     for (int i = 0; i < UNIONS_KEPT; i++)
         forget(&c->at[i]);
+    for (int i = 0; i < PROJECTIONS_KEPT; i++)
+        forget_projection(&c->projections[i]);
 }
 
 /* Takes `of`. The same, on the dimensions that matter alone; what was tried before, perhaps at another depth of the program, is not tried
@@ -124,6 +132,7 @@ static isl_basic_set *joined(union_cache *cache, isl_set *of) {
 typedef struct product {
     union_cache *cache;
     int variables, parameters; /* parameters first */
+    bool whole;                /* some constraint is on no variable: not to be split */
     int group[MOST_VARIABLES]; /* a smaller variable of the same group, or itself */
     int pieces;
     isl_basic_set
@@ -136,8 +145,8 @@ static int representative(const product *p, int v) {
     return v;
 }
 
-/* The first variable that c involves, floors seen through; all that it involves join one group if `merge`. MOST_VARIABLES: none. */
-static int variable_of(product *p, isl_constraint *c, bool merge) {
+/* The first variable that c involves, floors seen through; all that it involves join one group. MOST_VARIABLES: none. */
+static int variable_of(product *p, isl_constraint *c) {
     isl_aff *a = isl_constraint_get_aff(c);
     int first = MOST_VARIABLES;
     for (int v = 0; v < p->variables; v++) {
@@ -147,8 +156,6 @@ static int variable_of(product *p, isl_constraint *c, bool merge) {
             continue;
         if (first == MOST_VARIABLES)
             first = v;
-        if (!merge)
-            break;
         int x = representative(p, first), y = representative(p, v);
         p->group[x > y ? x : y] = x > y ? y : x;
     }
@@ -156,9 +163,24 @@ static int variable_of(product *p, isl_constraint *c, bool merge) {
     return first;
 }
 
+static isl_stat take_piece(isl_basic_set *b, void *user) {
+    isl_basic_set **piece = user;
+    isl_basic_set_free(*piece);
+    *piece = b;
+    return isl_stat_ok;
+}
+
+isl_basic_set *set_piece(isl_set *x) {
+    isl_basic_set *piece = NULL;
+    isl_set_foreach_basic_set(x, take_piece, &piece);
+    isl_set_free(x);
+    return piece;
+}
+
 static isl_stat merge_groups(isl_constraint *c, void *user) {
-    if (isl_constraint_is_div_constraint(c) == isl_bool_false)
-        variable_of(user, c, true);
+    product *p = user;
+    if (isl_constraint_is_div_constraint(c) == isl_bool_false && variable_of(p, c) == MOST_VARIABLES)
+        p->whole = true;
     isl_constraint_free(c);
     return isl_stat_ok;
 }
@@ -169,16 +191,20 @@ static isl_stat merge_piece(isl_basic_set *b, void *user) {
     return isl_stat_ok;
 }
 
-static isl_stat add_to_factor(isl_constraint *c, void *user) {
-    product *p = user;
-    if (isl_constraint_is_div_constraint(c) != isl_bool_false) {
-        isl_constraint_free(c);
-        return isl_stat_ok;
+/* The constraints on one group's variables alone. Takes nothing. */
+static isl_basic_set *factor_of(const product *p, isl_basic_set *b, int g) {
+    isl_basic_set *f = isl_basic_set_copy(b);
+    for (int v = 0; v < p->variables;) { /* runs of variables of other groups */
+        int end = v, limit = v < p->parameters ? p->parameters : p->variables;
+        while (end < limit && representative(p, end) != g)
+            end++;
+        bool parameter = v < p->parameters;
+        if (end > v)
+            f = isl_basic_set_drop_constraints_involving_dims(f, parameter ? isl_dim_param : isl_dim_set,
+                                                              (unsigned)(parameter ? v : v - p->parameters), (unsigned)(end - v));
+        v = end > v ? end : end + 1;
     }
-    int v = variable_of(p, c, false), g = v == MOST_VARIABLES ? v : representative(p, v);
-    isl_basic_set *alone = isl_basic_set_from_constraint(c), **factor = &p->factor[p->pieces][g];
-    *factor = *factor ? isl_basic_set_intersect(*factor, alone) : alone;
-    return isl_stat_ok;
+    return f;
 }
 
 static void free_piece(product *p, int i) {
@@ -188,18 +214,33 @@ static void free_piece(product *p, int i) {
     }
 }
 
+/* Takes b. */
 static isl_stat split_piece(isl_basic_set *b, void *user) {
     product *p = user;
-    isl_basic_set_foreach_constraint(b, add_to_factor, p);
+    if (isl_basic_set_plain_is_empty(b) == isl_bool_true) {
+        isl_basic_set_free(b);
+        return isl_stat_ok;
+    }
+    bool used[GROUPS] = {false};
+    for (int v = 0; v < p->variables; v++) {
+        bool parameter = v < p->parameters;
+        if (isl_basic_set_involves_dims(b, parameter ? isl_dim_param : isl_dim_set, (unsigned)(parameter ? v : v - p->parameters),
+                                        1) != isl_bool_false)
+            used[representative(p, v)] = true;
+    }
+    for (int g = 0; g < GROUPS; g++)
+        if (used[g])
+            p->factor[p->pieces][g] = factor_of(p, b, g);
     isl_basic_set_free(b);
-    bool empty = false;
-    for (int g = 0; g < GROUPS && !empty; g++)
-        empty = p->factor[p->pieces][g] && isl_basic_set_is_empty(p->factor[p->pieces][g]) == isl_bool_true;
-    if (empty)
-        free_piece(p, p->pieces);
-    else
-        p->pieces++;
+    p->pieces++;
     return isl_stat_ok;
+}
+
+static bool piece_is_empty(const product *p, int i) {
+    for (int g = 0; g < GROUPS; g++)
+        if (p->factor[i][g] && isl_basic_set_is_empty(p->factor[i][g]) == isl_bool_true)
+            return true;
+    return false;
 }
 
 static bool same_factor(isl_basic_set *x, isl_basic_set *y) {
@@ -275,6 +316,12 @@ static bool join_piece(product *p, int i) {
     return false;
 }
 
+static void join_pieces(product *p) {
+    for (int i = 0; i < p->pieces; i++)
+        if (join_piece(p, i))
+            i = -1;
+}
+
 /* Takes the space. */
 static isl_set *multiplied(product *p, isl_space *space) {
     isl_set *all = isl_set_empty(isl_space_copy(space));
@@ -296,14 +343,141 @@ isl_set *sets_join(union_cache *cache, isl_set *x, int parameters, int variables
     for (int v = 0; v < variables; v++)
         p.group[v] = v;
     isl_set_foreach_basic_set(x, merge_piece, &p);
+    if (p.whole)
+        return isl_set_coalesce(x);
     isl_set_foreach_basic_set(x, split_piece, &p);
     int before = (int)isl_set_n_basic_set(x);
-    for (int i = 0; i < p.pieces; i++)
-        if (join_piece(&p, i))
-            i = -1;
+    join_pieces(&p);
+    if (p.pieces > 1) { /* what is empty may have been in the way */
+        int kept = p.pieces;
+        for (int i = p.pieces - 1; i >= 0; i--)
+            if (piece_is_empty(&p, i))
+                remove_piece(&p, i);
+        if (p.pieces > 1 && p.pieces < kept)
+            join_pieces(&p);
+    }
     isl_set *fewer = p.pieces == before ? isl_set_copy(x) : multiplied(&p, isl_set_get_space(x));
     for (int i = p.pieces - 1; i >= 0; i--)
         free_piece(&p, i);
     isl_set_free(x);
     return fewer;
+}
+
+/* ---- projection, factor by factor ---- */
+
+/* Takes x and y: both. Without the search for a point that isl_set_intersect makes of every result. */
+static isl_set *times(isl_set *x, isl_set *y) {
+    if (isl_set_n_basic_set(x) != 1 || isl_set_n_basic_set(y) != 1)
+        return isl_set_intersect(x, y);
+    isl_basic_set *a = set_piece(x);
+    isl_basic_set *b = set_piece(y);
+    return isl_set_from_basic_set(isl_basic_set_intersect(a, b));
+}
+
+/* Takes `of`, whose dimensions all matter. */
+static isl_set *projection(union_cache *cache, isl_set *of, int first, int count, int parameters) {
+    isl_ctx *ctx = isl_set_get_ctx(of);
+    for (int i = 0; i < PROJECTIONS_KEPT; i++) {
+        tried_projection *t = &cache->projections[i];
+        if (t->of && t->first == first && t->count == count && isl_set_plain_is_equal(t->of, of) == isl_bool_true) {
+            isl_set_free(of);
+            return isl_set_copy(t->without);
+        }
+    }
+    isl_set *without = isl_set_project_out(isl_set_copy(of), isl_dim_set, (unsigned)first, (unsigned)count);
+    without = isl_set_compute_divs(without);
+    if (without && isl_set_n_basic_set(without) > 1)
+        without = sets_join(cache, without, parameters, parameters + (int)isl_set_dim(without, isl_dim_set));
+    if (!without || isl_ctx_last_error(ctx) != isl_error_none) {
+        isl_set_free(of);
+        return without;
+    }
+    tried_projection *t = &cache->projections[cache->next_projection++ % PROJECTIONS_KEPT];
+    forget_projection(t);
+    *t = (tried_projection){of, first, count, isl_set_copy(without)};
+    return without;
+}
+
+/* Takes a factor. */
+static isl_set *factor_without(union_cache *cache, isl_basic_set *factor, int first, int count, int parameters) {
+    isl_set *of = isl_set_from_basic_set(factor);
+    int dims = (int)isl_set_dim(of, isl_dim_set), inside = 0, before = 0;
+    bool kept[MOST_VARIABLES] = {false};
+    for (int d = 0; d < dims; d++) {
+        kept[d] = isl_set_involves_dims(of, isl_dim_set, (unsigned)d, 1) != isl_bool_false;
+        inside += kept[d] && d >= first && d < first + count;
+        before += kept[d] && d < first;
+    }
+    if (!inside)
+        return isl_set_project_out(of, isl_dim_set, (unsigned)first, (unsigned)count);
+    for (int d = dims - 1; d >= 0; d--)
+        if (!kept[d])
+            of = isl_set_project_out(of, isl_dim_set, (unsigned)d, 1);
+    of = projection(cache, of, before, inside, parameters);
+    for (int d = 0, at = 0; of && d < dims; d++) {
+        if (d >= first && d < first + count)
+            continue;
+        if (!kept[d])
+            of = isl_set_insert_dims(of, isl_dim_set, (unsigned)at, 1);
+        at++;
+    }
+    return of;
+}
+
+typedef struct projecting {
+    union_cache *cache;
+    int first, count, parameters, variables;
+    isl_set *all;
+} projecting;
+
+static isl_stat project_piece(isl_basic_set *b, void *user) {
+    projecting *j = user;
+    product p = {.cache = j->cache, .variables = j->variables, .parameters = j->parameters};
+    for (int v = 0; v < j->variables; v++)
+        p.group[v] = v;
+    if (isl_basic_set_plain_is_empty(b) == isl_bool_true) {
+        isl_basic_set_free(b);
+        return isl_stat_ok;
+    }
+    merge_piece(isl_basic_set_copy(b), &p);
+    if (p.whole) {
+        isl_set *without = isl_set_from_basic_set(b);
+        without = isl_set_project_out(without, isl_dim_set, (unsigned)j->first, (unsigned)j->count);
+        j->all = isl_set_union(j->all, isl_set_compute_divs(without));
+        return j->all ? isl_stat_ok : isl_stat_error;
+    }
+    split_piece(b, &p);
+    isl_set *whole = NULL;
+    for (int g = 0; g < GROUPS; g++) {
+        if (!p.factor[0][g])
+            continue;
+        isl_set *f = factor_without(j->cache, isl_basic_set_copy(p.factor[0][g]), j->first, j->count, j->parameters);
+        whole = whole ? times(whole, f) : f;
+        if (!whole)
+            break;
+    }
+    bool any = false;
+    for (int g = 0; g < GROUPS && !any; g++)
+        any = p.factor[0][g];
+    free_piece(&p, 0);
+    if (!any)
+        whole = isl_set_universe(isl_set_get_space(j->all));
+    j->all = isl_set_union(j->all, whole);
+    return j->all ? isl_stat_ok : isl_stat_error;
+}
+
+isl_set *sets_project_factors(union_cache *cache, isl_set *x, int first, int count, int parameters, int variables) {
+    if (!x || variables > MOST_VARIABLES) {
+        x = isl_set_project_out(x, isl_dim_set, (unsigned)first, (unsigned)count);
+        return isl_set_compute_divs(x);
+    }
+    x = isl_set_compute_divs(x); /* floors are seen through */
+    isl_space *space = isl_set_get_space(x);
+    space = isl_space_drop_dims(space, isl_dim_set, (unsigned)first, (unsigned)count);
+    projecting j = {cache, first, count, parameters, variables, isl_set_empty(space)};
+    isl_stat done = isl_set_foreach_basic_set(x, project_piece, &j);
+    isl_set_free(x);
+    if (done != isl_stat_ok)
+        j.all = isl_set_free(j.all);
+    return j.all;
 }

@@ -13,10 +13,18 @@ typedef struct tried_union {
     isl_set *of;
     isl_basic_set *both;
 } tried_union;
-enum { UNIONS_KEPT = 64 };
+/* Projections of small sets that were found before. */
+typedef struct tried_projection {
+    isl_set *of;
+    int first, count;
+    isl_set *without;
+} tried_projection;
+enum { UNIONS_KEPT = 64, PROJECTIONS_KEPT = 64 };
 typedef struct union_cache {
-    tried_union at[UNIONS_KEPT]; /* a ring */
+    tried_union at[UNIONS_KEPT]; /* rings */
     int next;
+    tried_projection projections[PROJECTIONS_KEPT];
+    int next_projection;
 } union_cache;
 void union_cache_clear(union_cache *c);
 
@@ -67,6 +75,10 @@ void answers_forget(answers *t);
 
 /* Takes x, gives the same set, in fewer pieces where that is possible. Variables are the parameters, then the dimensions. */
 isl_set *sets_join(union_cache *cache, isl_set *x, int parameters, int variables);
+/* Takes x, gives it without the `count` dimensions from `first` on: factor by factor. */
+isl_set *sets_project_factors(union_cache *cache, isl_set *x, int first, int count, int parameters, int variables);
+/* Takes a set of one piece: that piece. */
+isl_basic_set *set_piece(isl_set *x);
 /* Takes a: the points where a >= 0. */
 isl_basic_set *half_space(isl_aff *a);
 #endif

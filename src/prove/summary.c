@@ -31,33 +31,29 @@ static int_set *place_sum(model *m, region *r, const kernel_array *a, int kind, 
     return all;
 }
 
-enum { MOST_AT_ONCE = 8 };
-
-/* The places inside that count; more than MOST_AT_ONCE: that many and one more. */
-static int places_inside(const region *r, const kernel_array *a, int kind, place **found, int count) {
-    for (int i = 0; i < r->places.count && count <= MOST_AT_ONCE; i++)
-        if (counts(r->places.at[i], a, kind))
-            found[count++] = r->places.at[i];
-    for (int i = 0; i < r->children.count && count <= MOST_AT_ONCE; i++)
-        if (r->children.at[i]->touches[a->id] & uses[kind])
-            count = places_inside(r->children.at[i], a, kind, found, count);
-    return count;
-}
-
-/* What may happen, of a few places: each place's loops are projected out together, which is far quicker than one after another. NULL: to be
- * found loop by loop. */
-static int_set *at_once(model *m, region *r, const kernel_array *a, int kind) {
+/* What may happen, over [`depth` dimensions, cell]: each place's loops are projected out together, which is far quicker than one after another;
+ * pieces are joined in the order of the program. NULL: to be found loop by loop. */
+static int_set *at_once(model *m, region *r, const kernel_array *a, int kind, int depth) {
     sets *z = m->sets;
-    place *inside[MOST_AT_ONCE + 1];
-    int count = places_inside(r, a, kind, inside, 0);
-    if (count > MOST_AT_ONCE)
-        return NULL;
-    int_set *all = sets_empty(z, r->depth + a->rank);
-    for (int i = 0; i < count; i++) {
-        int_set *x = counted_cells(m, inside[i], a, kind);
-        all = sets_union(z, all, sets_project(z, x, r->depth, inside[i]->scope->depth - r->depth));
+    int_set *all = sets_empty(z, depth + a->rank);
+    int parts = 0;
+    for (int i = 0; i < r->places.count; i++) {
+        place *p = r->places.at[i];
+        if (!counts(p, a, kind))
+            continue;
+        sets_question(z);
+        int_set *x = sets_project(z, counted_cells(m, p, a, kind), depth, p->scope->depth - depth);
+        all = parts++ ? sets_union(z, all, x) : x;
     }
-    all = sets_simplify(z, all);
+    for (int i = 0; i < r->children.count; i++) {
+        region *child = r->children.at[i];
+        if (!(child->touches[a->id] & uses[kind]))
+            continue;
+        int_set *x = at_once(m, child, a, kind, depth);
+        all = parts++ ? sets_union(z, all, x) : x;
+    }
+    sets_question(z);
+    all = parts > 1 ? sets_simplify(z, all) : all;
     return sets_gave_up(z) ? NULL : all;
 }
 
@@ -80,7 +76,7 @@ static int_set *compute(model *m, region *r, const kernel_array *a, int kind) {
     sets_question(z); /* each region has a budget of its own */
     if (r->kind == REGION_STEP)
         return place_sum(m, r, a, kind, must);
-    int_set *all = must || r->depth > m->task_dims ? NULL : at_once(m, r, a, kind);
+    int_set *all = must || r->depth > m->task_dims ? NULL : at_once(m, r, a, kind, r->depth);
     if (all)
         return all;
     sets_question(z);
