@@ -519,8 +519,10 @@ tri sets_is_empty(sets *s, int_set *x) {
     tri t = TRI_UNKNOWN;
     if (!x || tri_known(s, &o, &t))
         return x ? t : TRI_UNKNOWN;
-    t = keep_tri(s, &o, tri_of(isl_set_is_empty((isl_set *)x)));
     if (watcher)
+        watcher(watcher_context, x, TRI_UNKNOWN);
+    t = keep_tri(s, &o, tri_of(isl_set_is_empty((isl_set *)x)));
+    if (watcher && t != TRI_UNKNOWN)
         watcher(watcher_context, x, t);
     return t;
 }

@@ -64,7 +64,7 @@ bool sets_least(sets *s, int_set *x, int64_t *values);
 void sets_fail_at(unsigned long operation);
 bool sets_fault_armed(void);
 bool sets_fault_pending(void); /* it has not come to that yet */
-/* For tests: is told each set whose emptiness is asked in this thread, and the answer. NULL: nobody is. */
+/* For tests: is told each set whose emptiness is asked in this thread, with TRI_UNKNOWN before, and with the answer, if any, after. NULL: nobody is. */
 typedef void sets_watcher(void *context, int_set *x, tri empty);
 void sets_watch(sets_watcher *w, void *context);
 /* For debugging and tests: heap text, or NULL. */
