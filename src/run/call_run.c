@@ -21,10 +21,10 @@ bool call_allocate(run_call *c, int array, diag_list *diags) {
     return true;
 }
 
-static bool overlaps(const host_array *x, const host_array *y) {
-    const char *a = x->data, *b = y->data;
-    return x->bytes && y->bytes && (uintptr_t)a < (uintptr_t)b + (uintptr_t)y->bytes &&
-           (uintptr_t)b < (uintptr_t)a + (uintptr_t)x->bytes;
+static bool overlaps(const call_array *x, const call_array *y) {
+    const char *a = x->on_device ? x->device : x->host.data, *b = y->on_device ? y->device : y->host.data;
+    return x->on_device == y->on_device && x->host.bytes && y->host.bytes && (uintptr_t)a < (uintptr_t)b + (uintptr_t)y->host.bytes &&
+           (uintptr_t)b < (uintptr_t)a + (uintptr_t)x->host.bytes;
 }
 
 /* Kernels are proved on the ground that arguments do not alias what is written. */
@@ -32,7 +32,7 @@ static bool check_overlap(run_call *c, diag_list *diags) {
     for (int i = 0; i < c->arrays.count; i++)
         for (int j = 0; j < c->arrays.count; j++) {
             const call_array *x = &c->arrays.at[i], *y = &c->arrays.at[j];
-            if (i == j || !x->is_output || (y->is_output && j < i) || !overlaps(&x->host, &y->host))
+            if (i == j || !x->is_output || (y->is_output && j < i) || !overlaps(x, y))
                 continue;
             diag *g = diag_error(diags, "E0649", x->declared->span, "output `%s` and %s `%s` share memory", x->name,
                                  y->is_output ? "output" : "argument", y->name);
@@ -143,6 +143,8 @@ bool call_prepare(run_call *c, diag_list *diags) {
     for (int i = 0; i < c->arrays.count; i++) {
         call_array *x = &c->arrays.at[i];
         bool filled_here = x->temporary || x->declared->role == ARRAY_OUT;
+        if (x->on_device)
+            continue;
         if (!x->host.data && !filled_here && x->host.bytes) {
             diag *g = diag_error(diags, "E0650", x->declared->span, "argument `%s` was not given", x->name);
             diag_note(diags, g, "--arg %s=FILE.npy, or random:SEED, zeros, iota", x->name);
@@ -170,7 +172,7 @@ bool call_prepare(run_call *c, diag_list *diags) {
             x->device = x->host.data;
             continue;
         }
-        if (x->device && x->device_room >= x->host.bytes)
+        if (x->on_device || (x->device && x->device_room >= x->host.bytes))
             continue;
         if (x->device)
             r->release(c->session->device, x->device);
@@ -202,8 +204,10 @@ static const call_scalar *scalar_named(const run_call *c, const call_step *step,
     return at < 0 ? NULL : &c->scalars.at[step->scalars[at]];
 }
 
-bool call_run_step(run_call *c, int number, diag_list *diags) {
-    call_step *step = &c->steps.at[number];
+/* What the step's launch is given. Workspaces, between this plan's kernels and gone afterwards, go to `workspaces`. */
+typedef VEC(void *) memories;
+
+static bool gather(run_call *c, call_step *step, memories *workspaces, diag_list *diags) {
     session *s = c->session;
     const kernel_ir *k = proved_plan_get(step->compiled->plan)->variants.at[0].kernel;
     if (!step->launch_arrays) {
@@ -229,51 +233,129 @@ bool call_run_step(run_call *c, int number, diag_list *diags) {
             const call_scalar *x = scalar_named(c, step, k->scalars.at[i].name);
             floats[float_count++] = x ? (float)x->value : 0;
         }
-    VEC(void *) workspaces = {0};
-    bool good = true;
-    for (int i = 0; good && i < k->arrays.count; i++) {
+    for (int i = 0; i < k->arrays.count; i++) {
         const kernel_array *a = k->arrays.at[i];
         if (a->space != SPACE_GLOBAL)
             continue;
         if (a->source_array >= 0) {
-            call_array *x = &c->arrays.at[step->arrays[a->source_array]];
-            if (!s->shares_memory)
-                good = s->runtime->copy_in(s->device, x->device, x->host.data, x->host.bytes, diags);
-            arrays[array_count++] = x->device;
+            arrays[array_count++] = c->arrays.at[step->arrays[a->source_array]].device;
             continue;
         }
-        int64_t dims[BINDING_MAX_RANK], bytes = -1; /* a workspace: between this plan's kernels, gone afterwards */
+        int64_t dims[BINDING_MAX_RANK], bytes = -1;
         bool known = a->rank <= BINDING_MAX_RANK;
         for (int d = 0; known && d < a->rank; d++)
             known = launch_evaluate(k, a->dims[d], integers, &dims[d]);
         if (known)
             bytes = host_array_bytes(a->element, a->rank, dims);
         void *memory = bytes < 0 ? NULL : s->runtime->allocate(s->device, bytes ? bytes : 64, diags);
-        if (!memory)
+        if (!memory) {
             diag_error(diags, "E0648", step->kernel->span, "no memory for the workspace `%s`", a->name);
-        good = memory != NULL;
-        if (memory)
-            VEC_PUSH(c->arena, workspaces, memory);
+            return false;
+        }
+        VEC_PUSH(c->arena, *workspaces, memory);
         arrays[array_count++] = memory;
+    }
+    return true;
+}
+
+static void release_all(run_call *c, const memories *workspaces) {
+    for (int i = 0; i < workspaces->count; i++)
+        c->session->runtime->release(c->session->device, workspaces->at[i]);
+}
+
+bool call_run_step(run_call *c, int number, diag_list *diags) {
+    call_step *step = &c->steps.at[number];
+    session *s = c->session;
+    memories workspaces = {0};
+    bool good = gather(c, step, &workspaces, diags);
+    for (int i = 0; good && !s->shares_memory && i < step->kernel->arrays.count; i++) {
+        call_array *x = &c->arrays.at[step->arrays[i]];
+        if (!x->on_device)
+            good = s->runtime->copy_in(s->device, x->device, x->host.data, x->host.bytes, diags);
     }
     if (good) {
         double start = now_ms();
-        good = s->runtime->launch(s->device, step->loaded, arrays, integers, floats, diags);
+        good = s->runtime->launch(s->device, step->loaded, step->launch_arrays, step->launch_integers, step->launch_floats, diags);
         step->milliseconds = now_ms() - start;
     }
-    for (int i = 0; i < workspaces.count; i++)
-        s->runtime->release(s->device, workspaces.at[i]);
+    release_all(c, &workspaces);
     for (int i = 0; good && !s->shares_memory && i < step->kernel->arrays.count; i++) {
         call_array *x = &c->arrays.at[step->arrays[i]];
-        if (step->kernel->arrays.at[i]->role != ARRAY_IN)
+        if (step->kernel->arrays.at[i]->role != ARRAY_IN && !x->on_device)
             good = s->runtime->copy_out(s->device, x->host.data, x->device, x->host.bytes, diags);
     }
+    return good;
+}
+
+/* ---- on a queue ---- */
+
+/* Whether the host's memory holds it before or after the call. */
+static bool is_transferred(const call_array *x) {
+    return !x->on_device && !x->temporary;
+}
+
+static bool enqueue_steps(run_call *c, void *stream, void **marks, memories *workspaces, bool checked, diag_list *diags) {
+    const runtime_streams *q = c->session->runtime->streams;
+    device *d = c->session->device;
+    for (int i = 0; i < c->steps.count; i++) {
+        call_step *step = &c->steps.at[i];
+        if (!gather(c, step, workspaces, diags) || (marks && !(marks[i] = q->mark(d, stream, diags))) ||
+            !(checked ? q->enqueue_checked : q->enqueue)(d, step->loaded, step->launch_arrays, step->launch_integers, step->launch_floats, stream, diags))
+            return false;
+    }
+    return !marks || (marks[c->steps.count] = q->mark(d, stream, diags)) != NULL;
+}
+
+bool call_run_on(run_call *c, void *stream, diag_list *diags) {
+    const runtime_streams *q = c->session->runtime->streams;
+    device *d = c->session->device;
+    memories workspaces = {0};
+    if (!q && stream) {
+        diag_error(diags, "E0665", (source_span){0}, "%s has no streams: it runs in the calling thread", c->session->name);
+        return false;
+    }
+    if (!q)
+        return call_run(c, diags);
+    if (!c->prepared && !call_prepare(c, diags))
+        return false;
+    void **marks = NEW_ARRAY(c->arena, void *, c->steps.count + 1);
+    bool good = true, waits = !stream;
+    for (int i = 0; good && i < c->arrays.count; i++) {
+        call_array *x = &c->arrays.at[i];
+        waits = waits || is_transferred(x);
+        if (is_transferred(x) && x->declared->role != ARRAY_OUT)
+            good = q->copy_in(d, stream, x->device, x->host.data, x->host.bytes, diags);
+    }
+    good = good && enqueue_steps(c, stream, waits ? marks : NULL, &workspaces, false, diags);
+    for (int i = 0; good && i < c->arrays.count; i++) {
+        call_array *x = &c->arrays.at[i];
+        if (is_transferred(x) && x->declared->role != ARRAY_IN)
+            good = q->copy_out(d, stream, x->host.data, x->device, x->host.bytes, diags);
+    }
+    if (waits || !good || workspaces.count) /* after a failure, too: what was enqueued must not outlive the arguments */
+        good = q->wait(d, stream, good ? diags : &(diag_list){.arena = diags->arena}) && good;
+    for (int i = 0; i < c->steps.count; i++)
+        c->steps.at[i].milliseconds = 0;
+    for (int i = 0; good && waits && i < c->steps.count; i++)
+        good = q->between(d, marks[i], marks[i + 1], &c->steps.at[i].milliseconds, diags);
+    for (int i = 0; i <= c->steps.count; i++)
+        q->unmark(d, marks[i]);
+    release_all(c, &workspaces);
+    return good;
+}
+
+bool call_enqueue_again(run_call *c, diag_list *diags) {
+    memories workspaces = {0};
+    bool good = enqueue_steps(c, NULL, NULL, &workspaces, true, diags);
+    release_all(c, &workspaces);
     return good;
 }
 
 bool call_run(run_call *c, diag_list *diags) {
     if (!c->prepared && !call_prepare(c, diags))
         return false;
+    if (c->session->runtime->streams)
+        return call_run_on(c, NULL, diags);
     for (int i = 0; i < c->steps.count; i++)
         if (!call_run_step(c, i, diags))
             return false;

@@ -145,7 +145,7 @@ void call_free(run_call *c) {
         return;
     for (int i = 0; i < c->arrays.count; i++) {
         call_array *x = &c->arrays.at[i];
-        if (x->device && !c->session->shares_memory)
+        if (x->device && !x->on_device && !c->session->shares_memory)
             c->session->runtime->release(c->session->device, x->device);
         if (x->host.owned)
             free(x->host.data);
@@ -267,8 +267,34 @@ bool call_bind_array(run_call *c, const char *name, element_type type, int rank,
         free(x->host.data);
     x->host.owned = false;
     x->host.data = data;
+    if (x->on_device)
+        x->device = NULL;
+    x->on_device = false;
     x->bound = true;
     c->shapes_solved = c->prepared = false;
+    return true;
+}
+
+bool call_bind_device(run_call *c, const char *name, element_type type, int rank, const int64_t *dims, void *pointer,
+                      diag_list *diags) {
+    const runtime_streams *streams = c->session->runtime->streams;
+    int at = binding_find_array(&c->binding, name);
+    bool empty = false;
+    for (int i = 0; i < rank; i++)
+        empty = empty || dims[i] == 0;
+    if (at >= 0 && !empty && (!streams || !streams->owns(c->session->device, pointer, diags))) {
+        diag *g = diag_error(diags, "E0665", c->arrays.at[at].declared->span, "argument `%s` is memory of a device, but not of %s", name, c->session->name);
+        diag_note(diags, g, streams ? "copy it to this device, or open the device that has it" : "it has none apart from the host's: copy it to host memory first");
+        return false;
+    }
+    if (!call_bind_array(c, name, type, rank, dims, NULL, diags))
+        return false;
+    call_array *x = &c->arrays.at[at];
+    if (x->device && !c->session->shares_memory)
+        c->session->runtime->release(c->session->device, x->device);
+    x->device = pointer;
+    x->device_room = 0;
+    x->on_device = true;
     return true;
 }
 

@@ -38,6 +38,7 @@ typedef struct call_array {
     bool is_output;   /* OUT or UPDATE of what was called */
     bool temporary;
     void *device;     /* its memory on the device; the host's own where they share it */
+    bool on_device;   /* `device` is the caller's: nothing is copied, host.data may be NULL */
     int64_t device_room;
 } call_array;
 
@@ -89,6 +90,8 @@ bool call_set_tile(run_call *c, const char *name, int64_t value, diag_list *diag
 /* Binds host memory, which the call reads (inputs), updates or fills (outputs) and never frees. NULL data: only the shape. Narrow floats
  * and block formats may be given as their raw bytes or words (U8, U16 as `raw`). False with E0640, E0642, E0647. */
 bool call_bind_array(run_call *c, const char *name, element_type type, int rank, const int64_t *dims, void *data, diag_list *diags);
+/* The same for memory of the session's device (see runtime_streams), which is used where it is. E0665 where there is none such. */
+bool call_bind_device(run_call *c, const char *name, element_type type, int rank, const int64_t *dims, void *pointer, diag_list *diags);
 bool call_bind_scalar(run_call *c, const char *name, double value, diag_list *diags);
 
 /* Solves every symbol, of a program's kernels too. After it every array's host.dims are known, and inputs nobody gave memory can be filled
@@ -106,6 +109,11 @@ void call_poison(run_call *c);
 /* Runs one step or all of them; results are in host memory afterwards. */
 bool call_run_step(run_call *c, int step, diag_list *diags);
 bool call_run(run_call *c, diag_list *diags);
+/* On the device's queue `stream` (NULL: its own): every step without waiting between them. Waits for the end only when results go to host memory or
+ * `stream` is NULL; the steps' milliseconds are then the device's. Devices without queues: call_run, and E0665 for a stream. */
+bool call_run_on(run_call *c, void *stream, diag_list *diags);
+/* Enqueues the steps once more, on the device's own queue, for arguments they ran with before: no checks, no copies. */
+bool call_enqueue_again(run_call *c, diag_list *diags);
 
 /* Bytes of `cells` elements of an array whose last dimension is whole blocks; -1 on overflow. */
 int64_t host_array_bytes(element_type type, int rank, const int64_t *dims);
