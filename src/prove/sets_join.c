@@ -10,31 +10,37 @@ enum { MOST_PIECES = 16, MOST_CONSTRAINTS = 96, MOST_VARIABLES = 64, GROUPS = MO
 /* ---- one basic set for a union ---- */
 
 typedef struct hull {
-    isl_set *of;
+    isl_basic_set *pieces[MOST_PIECES];
+    int piece_count, now;
     isl_basic_set *found;
     isl_constraint *tried[MOST_CONSTRAINTS];
     int count;
     bool failed;
 } hull;
 
-/* Adds one side (c >= 0) if it holds in the whole set. */
+/* Adds one side (c >= 0) if it holds in the whole set; it does in the piece that it comes from. */
 static void add_if_valid(hull *h, isl_constraint *c, bool negate) {
     isl_aff *holds = isl_constraint_get_aff(c);
     if (negate)
         holds = isl_aff_neg(holds);
     isl_aff *broken = isl_aff_neg(isl_aff_copy(holds));
     broken = isl_aff_add_constant_si(broken, -1);
-    isl_set *outside = isl_set_from_basic_set(half_space(broken));
-    outside = isl_set_intersect(outside, isl_set_copy(h->of));
-    isl_bool empty = isl_set_is_empty(outside);
-    isl_set_free(outside);
-    if (empty == isl_bool_true) {
-        isl_basic_set *half = half_space(holds);
-        h->found = isl_basic_set_intersect(h->found, half);
-    } else {
-        isl_aff_free(holds);
+    isl_basic_set *beyond = half_space(broken);
+    bool valid = true;
+    for (int i = 0; i < h->piece_count && valid; i++) {
+        if (i == h->now)
+            continue;
+        isl_basic_set *outside = isl_basic_set_intersect(isl_basic_set_copy(h->pieces[i]), isl_basic_set_copy(beyond));
+        isl_bool empty = isl_basic_set_is_empty(outside);
+        isl_basic_set_free(outside);
+        valid = empty == isl_bool_true;
         h->failed = h->failed || empty == isl_bool_error;
     }
+    isl_basic_set_free(beyond);
+    if (valid)
+        h->found = isl_basic_set_intersect(h->found, half_space(holds));
+    else
+        isl_aff_free(holds);
 }
 
 static isl_stat try_constraint(isl_constraint *c, void *user) {
@@ -55,17 +61,23 @@ static isl_stat try_constraint(isl_constraint *c, void *user) {
     return isl_stat_ok;
 }
 
-static isl_stat try_piece(isl_basic_set *b, void *user) {
-    isl_basic_set_foreach_constraint(b, try_constraint, user);
-    isl_basic_set_free(b);
+static isl_stat add_piece(isl_basic_set *b, void *user) {
+    hull *h = user;
+    h->pieces[h->piece_count++] = b;
     return isl_stat_ok;
 }
 
 /* One basic set that is exactly the union; NULL when there is none of this kind. */
 static isl_basic_set *hull_of(isl_set *of) {
-    hull h = {.of = of};
+    hull h = {.found = NULL};
+    if (isl_set_n_basic_set(of) > MOST_PIECES)
+        return NULL;
     h.found = isl_basic_set_universe(isl_set_get_space(of));
-    isl_set_foreach_basic_set(of, try_piece, &h);
+    isl_set_foreach_basic_set(of, add_piece, &h);
+    for (h.now = 0; h.now < h.piece_count; h.now++)
+        isl_basic_set_foreach_constraint(h.pieces[h.now], try_constraint, &h);
+    for (int i = 0; i < h.piece_count; i++)
+        isl_basic_set_free(h.pieces[i]);
     for (int i = 0; i < h.count; i++)
         isl_constraint_free(h.tried[i]);
     isl_set *whole = isl_set_from_basic_set(isl_basic_set_copy(h.found));
@@ -133,6 +145,7 @@ typedef struct product {
     union_cache *cache;
     int variables, parameters; /* parameters first */
     bool whole;                /* some constraint is on no variable: not to be split */
+    bool apart;                /* what shares parameters alone is no group: each factor has all constraints on parameters */
     int group[MOST_VARIABLES]; /* a smaller variable of the same group, or itself */
     int pieces;
     isl_basic_set
@@ -145,22 +158,26 @@ static int representative(const product *p, int v) {
     return v;
 }
 
-/* The first variable that c involves, floors seen through; all that it involves join one group. MOST_VARIABLES: none. */
-static int variable_of(product *p, isl_constraint *c) {
+/* All variables that c involves, floors seen through, join one group. */
+static void merge_variables(product *p, isl_constraint *c) {
     isl_aff *a = isl_constraint_get_aff(c);
     int first = MOST_VARIABLES;
+    bool any = false;
     for (int v = 0; v < p->variables; v++) {
         bool parameter = v < p->parameters;
         enum isl_dim_type type = parameter ? isl_dim_param : isl_dim_in;
         if (isl_aff_involves_dims(a, type, (unsigned)(parameter ? v : v - p->parameters), 1) == isl_bool_false)
+            continue;
+        any = true;
+        if (parameter && p->apart)
             continue;
         if (first == MOST_VARIABLES)
             first = v;
         int x = representative(p, first), y = representative(p, v);
         p->group[x > y ? x : y] = x > y ? y : x;
     }
+    p->whole = p->whole || !any;
     isl_aff_free(a);
-    return first;
 }
 
 static isl_stat take_piece(isl_basic_set *b, void *user) {
@@ -179,8 +196,8 @@ isl_basic_set *set_piece(isl_set *x) {
 
 static isl_stat merge_groups(isl_constraint *c, void *user) {
     product *p = user;
-    if (isl_constraint_is_div_constraint(c) == isl_bool_false && variable_of(p, c) == MOST_VARIABLES)
-        p->whole = true;
+    if (isl_constraint_is_div_constraint(c) == isl_bool_false)
+        merge_variables(p, c);
     isl_constraint_free(c);
     return isl_stat_ok;
 }
@@ -194,7 +211,7 @@ static isl_stat merge_piece(isl_basic_set *b, void *user) {
 /* The constraints on one group's variables alone. Takes nothing. */
 static isl_basic_set *factor_of(const product *p, isl_basic_set *b, int g) {
     isl_basic_set *f = isl_basic_set_copy(b);
-    for (int v = 0; v < p->variables;) { /* runs of variables of other groups */
+    for (int v = p->apart ? p->parameters : 0; v < p->variables;) { /* runs of variables of other groups */
         int end = v, limit = v < p->parameters ? p->parameters : p->variables;
         while (end < limit && representative(p, end) != g)
             end++;
@@ -222,7 +239,7 @@ static isl_stat split_piece(isl_basic_set *b, void *user) {
         return isl_stat_ok;
     }
     bool used[GROUPS] = {false};
-    for (int v = 0; v < p->variables; v++) {
+    for (int v = p->apart ? p->parameters : 0; v < p->variables; v++) {
         bool parameter = v < p->parameters;
         if (isl_basic_set_involves_dims(b, parameter ? isl_dim_param : isl_dim_set, (unsigned)(parameter ? v : v - p->parameters),
                                         1) != isl_bool_false)
@@ -298,12 +315,10 @@ static bool join_piece(product *p, int i) {
             remove_piece(p, j);
             return true;
         }
-        if (g >= 0 && join_along(p, i, g, &j, 1))
-            return true;
         if (g >= 0)
             counts[g]++;
     }
-    for (int g = 0; g < GROUPS; g++) { /* three or more may be one where no two are */
+    for (int g = 0; g < GROUPS; g++) { /* several may be one where no two are */
         int count = 0;
         if (counts[g] < 2)
             continue;
@@ -313,6 +328,9 @@ static bool join_piece(product *p, int i) {
         if (join_along(p, i, g, along, count))
             return true;
     }
+    for (int j = i + 1; j < p->pieces; j++)
+        if (by[j] >= 0 && join_along(p, i, by[j], &j, 1))
+            return true;
     return false;
 }
 
@@ -432,7 +450,7 @@ typedef struct projecting {
 
 static isl_stat project_piece(isl_basic_set *b, void *user) {
     projecting *j = user;
-    product p = {.cache = j->cache, .variables = j->variables, .parameters = j->parameters};
+    product p = {.cache = j->cache, .variables = j->variables, .parameters = j->parameters, .apart = true};
     for (int v = 0; v < j->variables; v++)
         p.group[v] = v;
     if (isl_basic_set_plain_is_empty(b) == isl_bool_true) {
@@ -440,7 +458,10 @@ static isl_stat project_piece(isl_basic_set *b, void *user) {
         return isl_stat_ok;
     }
     merge_piece(isl_basic_set_copy(b), &p);
-    if (p.whole) {
+    bool none = true; /* on parameters alone */
+    for (int v = j->parameters; v < j->variables && none; v++)
+        none = isl_basic_set_involves_dims(b, isl_dim_set, (unsigned)(v - j->parameters), 1) == isl_bool_false;
+    if (p.whole || none) {
         isl_set *without = isl_set_from_basic_set(b);
         without = isl_set_project_out(without, isl_dim_set, (unsigned)j->first, (unsigned)j->count);
         j->all = isl_set_union(j->all, isl_set_compute_divs(without));
@@ -456,12 +477,7 @@ static isl_stat project_piece(isl_basic_set *b, void *user) {
         if (!whole)
             break;
     }
-    bool any = false;
-    for (int g = 0; g < GROUPS && !any; g++)
-        any = p.factor[0][g];
     free_piece(&p, 0);
-    if (!any)
-        whole = isl_set_universe(isl_set_get_space(j->all));
     j->all = isl_set_union(j->all, whole);
     return j->all ? isl_stat_ok : isl_stat_error;
 }
