@@ -1,9 +1,11 @@
 /* Choosing tile sizes: what the command line says, else the module's schedule for the target, else the compiler from the kernel's shape. */
+#include <stdio.h>
+#include <stdlib.h>
 #include "schedule/schedule.h"
 #include <limits.h>
 #include <string.h>
 
-enum { LARGEST_TILE = 1 << 20 };
+enum { LARGEST_TILE = 1 << 20, MOST_UNROLLED = 1200 };
 
 /* What a range does in the kernel: decides the size of its tiles. */
 typedef struct range_role {
@@ -111,8 +113,8 @@ static int64_t proposed(const survey *s, const tile_range *r, bool several_wide)
 static int64_t proposed_for_threads(const survey *s, const tile_range *r, const machine_model *machine) {
     const range_role *role = &s->roles[r->id];
     int64_t threads = (int64_t)machine->subgroup_lanes * machine->subgroups;
-    if (role->joined)
-        return 8 * machine->subgroups;
+    if (role->joined) /* along the lanes where memory is */
+        return role->contiguous && !role->strided && !role->contracted ? 8 * threads : 8 * machine->subgroups;
     if (role->contracted)
         return role->contracted_twice_sided ? 16 : 32 * machine->subgroup_lanes;
     if (role->product_rows || role->product_columns)
@@ -195,9 +197,39 @@ typedef struct choice {
     bool chosen_here; /* by the compiler: may be made smaller to fit */
 } choice;
 
-/* Bytes of private memory (for a block of threads: of shared memory) that the kernel needs with these sizes; -1 when it can't be lowered (then `diags` says why). */
-static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, const choice *choices, int count,
-                            diag_list *diags) {
+/* What a kernel takes with some sizes. */
+typedef struct need {
+    int64_t bytes;      /* of private memory, or of shared memory for a block of threads */
+    int64_t statements; /* with unrolled loops written out */
+} need;
+
+/* Operations of a value: what lanes hand to each other takes a step for each halving of the subgroup. */
+static int64_t operations(const kernel_value *v) {
+    int64_t sum = v->op == KERNEL_SUBGROUP_SUM || v->op == KERNEL_SUBGROUP_MAX || v->op == KERNEL_SUBGROUP_MIN ? 8 : 0;
+    for (int i = 0; i < v->operand_count; i++)
+        sum += operations(v->operands[i]);
+    return sum;
+}
+
+/* Statements of a thread once its unrolled loops are written out. */
+static int64_t unrolled_statements(const kernel_block *b) {
+    int64_t sum = 0;
+    for (int i = 0; i < b->items.count; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        int64_t inside = unrolled_statements(&s->body) + unrolled_statements(&s->otherwise), lo, hi, step;
+        if (s->kind == KSTMT_FOR && s->unroll && ix_is_const(s->lo, &lo) && ix_is_const(s->hi, &hi) &&
+            ix_is_const(s->step, &step) && step > 0 && hi > lo)
+            inside *= (hi - lo + step - 1) / step;
+        sum += s->kind == KSTMT_LET || s->kind == KSTMT_STORE ? 1 + operations(s->value) : inside;
+        if (sum > INT32_MAX)
+            return INT32_MAX;
+    }
+    return sum;
+}
+
+/* False when it can't be lowered (then `diags` says why). */
+static bool needs(const tile_kernel *k, const machine_model *machine, const choice *choices, int count, need *out,
+                  diag_list *diags) {
     arena *a = arena_new();
     tile_binding *bindings = NEW_ARRAY(a, tile_binding, count);
     for (int i = 0; i < count; i++)
@@ -205,31 +237,66 @@ static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, 
     lowering low;
     diag_list quiet;
     diag_init(&quiet, a);
-    int64_t bytes = -1;
     const tile_kernel *bound = tile_specialise(a, k, bindings, count);
-    if (lower_kernel(a, bound, machine, &low, &quiet))
-        bytes = machine->subgroup_lanes ? kernel_shared_bytes(low.plan->variants.at[0].kernel)
-                                        : kernel_private_bytes(low.plan->variants.at[0].kernel);
-    for (int i = 0; bytes < 0 && i < quiet.items.count && diags; i++) {
+    bool lowered = lower_kernel(a, bound, machine, &low, &quiet);
+    if (lowered) {
+        const kernel_ir *ir = low.plan->variants.at[0].kernel;
+        *out = (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir), unrolled_statements(&ir->body)};
+    }
+    for (int i = 0; !lowered && i < quiet.items.count && diags; i++) {
         const diag *g = quiet.items.at[i];
         diag_error(diags, g->code, g->span, "%s", g->message);
     }
     arena_free(a);
-    return bytes;
+    return lowered;
+}
+
+/* The same, for memory alone; -1 when it can't be lowered. */
+static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, const choice *choices, int count) {
+    need n;
+    return needs(k, machine, choices, count, &n, NULL) ? n.bytes : -1;
 }
 
 static int64_t bytes_there(const machine_model *m) {
     return m->subgroup_lanes ? m->shared_bytes : m->private_bytes;
 }
 
+/* Every slot of a range is written out, since registers can't be indexed: smaller tiles until a thread's text is of a length that compilers and
+ * instruction caches like, each time of the range whose tiles save most. */
+static void shorten(const tile_kernel *k, const machine_model *machine, choice *choices, int count, int64_t statements) {
+if(getenv("DBG"))fprintf(stderr,"%s %lld\n",k->name,(long long)statements);
+    while (statements > MOST_UNROLLED) {
+        int best = -1;
+        for (int i = 0; i < count; i++) {
+            int64_t size = choices[i].value;
+            need with;
+            if (!choices[i].chosen_here || size < 2)
+                continue;
+            choices[i].value = (size + 1) / 2;
+            if (needs(k, machine, choices, count, &with, NULL) && with.bytes <= bytes_there(machine) && with.statements < statements) {
+                best = i;
+                statements = with.statements;
+            }
+            choices[i].value = size;
+        }
+        if (best < 0)
+            return;
+        choices[best].value = (choices[best].value + 1) / 2;
+    }
+}
+
 static bool fit(const tile_kernel *k, const machine_model *machine, choice *choices, int count, source_span span,
                 diag_list *diags) {
     for (int round = 0; round < 200; round++) {
-        int64_t bytes = bytes_needed(k, machine, choices, count, diags);
-        if (bytes < 0)
+        need now;
+        if (!needs(k, machine, choices, count, &now, diags))
             return false;
-        if (bytes <= bytes_there(machine))
+        int64_t bytes = now.bytes;
+        if (bytes <= bytes_there(machine)) {
+            if (machine->subgroup_lanes)
+                shorten(k, machine, choices, count, now.statements);
             return true;
+        }
         int largest = -1;
         for (int i = 0; i < count; i++)
             if (choices[i].chosen_here && choices[i].value > 1 && (largest < 0 || choices[i].value > choices[largest].value))
@@ -247,9 +314,9 @@ static bool fit(const tile_kernel *k, const machine_model *machine, choice *choi
                 continue;
             memcpy(smaller, choices, sizeof *choices * (size_t)count);
             for (smaller[i].value /= 2;
-                 smaller[i].value > 1 && bytes_needed(k, machine, smaller, count, NULL) > bytes_there(machine);)
+                 smaller[i].value > 1 && bytes_needed(k, machine, smaller, count) > bytes_there(machine);)
                 smaller[i].value /= 2;
-            int64_t saved = bytes - bytes_needed(k, machine, smaller, count, NULL);
+            int64_t saved = bytes - bytes_needed(k, machine, smaller, count);
             if (saved > 0)
                 diag_note(diags, g, "%s = %lld -> %lld saves %lld bytes", choices[i].symbol->name, (long long)choices[i].value,
                           (long long)smaller[i].value, (long long)saved);
