@@ -11,7 +11,13 @@ typedef struct kernel_arm {
     bench_work *work;
     run_call *call;
     session *other; /* of a device that is not the work's; NULL: the work's own */
+    /* Of a device with queues: every array of every set in its memory, and the last recorded launches. */
+    void **there; /* [array][set] */
+    void *graph;
+    int64_t graph_first, graph_count;
 } kernel_arm;
+
+enum { GRAPH_LAUNCHES = 512 };
 
 void arm_point_at(bench_arm *arm, int64_t set) {
     kernel_arm *k = arm->state;
@@ -23,10 +29,102 @@ void arm_point_at(bench_arm *arm, int64_t set) {
     }
 }
 
+static void **place_there(kernel_arm *k, int array, int64_t set) {
+    return &k->there[array * k->work->sets + set];
+}
+
+static void point_there(kernel_arm *k, int64_t set) {
+    for (int n = 0; n < k->work->arrays.count; n++) {
+        k->call->arrays.at[n].device = *place_there(k, n, set);
+        k->call->arrays.at[n].on_device = true;
+    }
+}
+
+/* The call's arrays stand for host memory again. */
+static void point_here(kernel_arm *k, void *const *own) {
+    for (int n = 0; n < k->work->arrays.count; n++) {
+        k->call->arrays.at[n].device = own[n];
+        k->call->arrays.at[n].on_device = false;
+    }
+}
+
+static bool bring_there(kernel_arm *k, diag_list *diags) {
+    const runtime *r = session_runtime(k->other);
+    device *d = session_device(k->other);
+    bench_work *w = k->work;
+    if (!k->there && !(k->there = calloc((size_t)(w->arrays.count * w->sets) + 1, sizeof *k->there))) {
+        diag_error(diags, "E0648", (source_span){0}, "no memory for an arm");
+        return false;
+    }
+    for (int n = 0; n < w->arrays.count; n++)
+        for (int64_t s = 0; s < w->sets; s++) {
+            int64_t bytes = k->call->arrays.at[n].host.bytes;
+            void **there = place_there(k, n, s);
+            if ((!*there && !(*there = r->allocate(d, bytes, diags))) || !r->streams->copy_in(d, NULL, *there, work_at(w, n, s), bytes, diags))
+                return false;
+        }
+    return r->streams->wait(d, NULL, diags);
+}
+
+/* Launches of the sets in turn, recorded once and replayed: nothing but the device is timed, by its own clock. */
+static bool replay(kernel_arm *k, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags) {
+    const runtime_streams *q = session_runtime(k->other)->streams;
+    device *d = session_device(k->other);
+    int64_t sets = k->work->sets, turn = sets < GRAPH_LAUNCHES ? GRAPH_LAUNCHES / sets * sets : sets, length = count < turn ? count : turn;
+    first_set %= sets;
+    if (k->graph && (k->graph_first != first_set || k->graph_count != length)) {
+        q->forget(d, k->graph);
+        k->graph = NULL;
+    }
+    if (!k->graph) {
+        for (int64_t s = 0; s < sets; s++) { /* with the plan's checks, and what else happens once */
+            point_there(k, s);
+            if (!call_run_on(k->call, NULL, diags))
+                return false;
+        }
+        if (!q->record(d, diags))
+            return false;
+        bool good = true;
+        for (int64_t i = 0; good && i < length; i++) {
+            point_there(k, (first_set + i) % sets);
+            good = call_enqueue_again(k->call, diags);
+        }
+        k->graph = q->recorded(d, diags);
+        if (!good || !k->graph)
+            return false;
+        k->graph_first = first_set;
+        k->graph_count = length;
+    }
+    double milliseconds = 0;
+    int64_t times = (count + length - 1) / length;
+    if (!q->replay(d, k->graph, diags) || !q->wait(d, NULL, diags)) /* the first launch of a graph brings it to the device */
+        return false;
+    void *begin = q->mark(d, NULL, diags), *end = NULL;
+    bool good = begin != NULL;
+    for (int64_t i = 0; good && i < times; i++)
+        good = q->replay(d, k->graph, diags);
+    good = good && (end = q->mark(d, NULL, diags)) && q->between(d, begin, end, &milliseconds, diags);
+    q->unmark(d, begin);
+    q->unmark(d, end);
+    *nanoseconds = milliseconds * 1e6 * (double)count / (double)(times * length);
+    return good;
+}
+
+static bool run_there(kernel_arm *k, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags) {
+    void **own = NEW_ARRAY(k->call->arena, void *, k->work->arrays.count + 1);
+    for (int n = 0; n < k->work->arrays.count; n++)
+        own[n] = k->call->arrays.at[n].device;
+    bool good = bring_there(k, diags) && replay(k, first_set, count, nanoseconds, diags);
+    point_here(k, own);
+    return good;
+}
+
 static bool run_kernel(bench_arm *arm, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags) {
     kernel_arm *k = arm->state;
     bench_work *w = k->work;
     double start = clock_now_ns(), launches = 0;
+    if (k->other && count > 1 && session_runtime(k->other)->streams)
+        return run_there(k, first_set, count, nanoseconds, diags);
     for (int64_t i = 0; i < count; i++) {
         if (w->sets > 1)
             arm_point_at(arm, (first_set + i) % w->sets);
@@ -35,13 +133,19 @@ static bool run_kernel(bench_arm *arm, int64_t first_set, int64_t count, double 
         for (int n = 0; k->other && n < k->call->steps.count; n++)
             launches += k->call->steps.at[n].milliseconds * 1e6;
     }
-    /* Another device has copies of the arrays: its time is that of the launches, each to its end, by the same clock. */
+    /* Another device has copies of the arrays: its time is that of the launches, each to its end. */
     *nanoseconds = k->other ? launches : clock_now_ns() - start;
     return true;
 }
 
 static void close_kernel(bench_arm *arm) {
     kernel_arm *k = arm->state;
+    const runtime *r = k->other ? session_runtime(k->other) : NULL;
+    if (k->graph)
+        r->streams->forget(session_device(k->other), k->graph);
+    for (int64_t i = 0; k->there && i < k->work->arrays.count * k->work->sets; i++)
+        r->release(session_device(k->other), k->there[i]);
+    free(k->there);
     call_free(k->call);
     session_close(k->other);
     free(k);
@@ -93,6 +197,9 @@ static void describe(bench_arm *arm, const kernel_arm *k, double prepare_ns, int
     text_buffer schedule = {0}, code = {0};
     int64_t bytes = 0, private_bytes = 0;
     double passes_ms = 0;
+    const runtime *r = session_runtime(k->call->session);
+    kernel_resources most = {0};
+    bool known = false;
     arena *a = arena_new();
     diag_list ignored;
     diag_init(&ignored, a);
@@ -108,7 +215,14 @@ static void describe(bench_arm *arm, const kernel_arm *k, double prepare_ns, int
             private_bytes = one > private_bytes ? one : private_bytes;
         }
         char *path = NULL;
-        if (session_target(k->call->session)->emit(s->compiled->plan, &text, &ignored))
+        kernel_resources one;
+        if (r->streams && r->streams->resources(session_device(k->call->session), s->loaded, &one)) {
+            known = true;
+            most.registers = one.registers > most.registers ? one.registers : most.registers;
+            most.local_bytes = one.local_bytes > most.local_bytes ? one.local_bytes : most.local_bytes;
+            most.shared_bytes = one.shared_bytes > most.shared_bytes ? one.shared_bytes : most.shared_bytes;
+        }
+        if (session_target(k->call->session)->emit(s->compiled->plan, &text, &ignored) && r->host_memory) /* C, for the system's compiler */
             path = cache_compile(text_get(&text), "", &hit, &ignored);
         bytes += path ? code_bytes(path) : 0;
         text_add(&code, "%s", text_get(&text));
@@ -123,6 +237,11 @@ static void describe(bench_arm *arm, const kernel_arm *k, double prepare_ns, int
     json_object_set_new(arm->description, "code_hash", json_string(digits));
     json_object_set_new(arm->description, "code_bytes", json_integer(bytes));
     json_object_set_new(arm->description, "private_bytes", json_integer(private_bytes));
+    if (known) {
+        json_object_set_new(arm->description, "registers", json_integer(most.registers));
+        json_object_set_new(arm->description, "spills", json_integer(most.local_bytes));
+        json_object_set_new(arm->description, "shared_bytes", json_integer(most.shared_bytes));
+    }
     json_object_set_new(arm->description, "compile_ms", json_real(prepare_ns / 1e6));
     json_object_set_new(arm->description, "passes_ms", json_real(passes_ms));
     json_object_set_new(arm->description, "cache_hit", json_boolean(compiler_runs == 0));

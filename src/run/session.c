@@ -59,6 +59,9 @@ void session_forget(session *s, const tile_module *m) {
 const runtime *session_runtime(const session *s) {
     return s->runtime;
 }
+device *session_device(const session *s) {
+    return s->device;
+}
 const target *session_target(const session *s) {
     return s->target;
 }

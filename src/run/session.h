@@ -14,6 +14,7 @@ void session_close(session *s); /* calls on it must be freed first; NULL is allo
 /* Unloads and frees what was compiled of a module; its calls must be freed first. */
 void session_forget(session *s, const tile_module *m);
 const runtime *session_runtime(const session *s);
+device *session_device(const session *s);
 const target *session_target(const session *s);
 const char *session_device_name(const session *s);
 
