@@ -66,7 +66,7 @@ TILEC_API int tilec_type_bytes(tilec_type type);
 
 /* ---- contexts ---- */
 
-/* Opens a device ("cpu"; NULL: the CPU). Never NULL unless memory is out: ask tilec_ready. */
+/* Opens a device ("cpu", "opencl", "cuda:1"; NULL: the CPU). Never NULL unless memory is out: ask tilec_ready. */
 TILEC_API tilec_context *tilec_open(const char *device);
 /* Whether the device could be opened; tilec_error says why not. */
 TILEC_API bool tilec_ready(const tilec_context *t);
@@ -133,8 +133,8 @@ typedef struct tilec_array {
     const int64_t *strides; /* elements; NULL: row-major. Others than row-major ones are refused (E0660): copy first */
     void *data;
     int64_t bytes;       /* what `data` has room for: a larger shape is refused; 0: not told */
-    tilec_memory memory; /* TILEC_DEVICE: `data` is memory of the context's own device; refused (E0665) where it has none apart */
-    void *device;        /* of device memory: its context or queue handle; NULL: the one the context opened */
+    tilec_memory memory; /* TILEC_DEVICE: `data` is memory of the context's own device, used where it is; refused (E0665) where there is none such */
+    void *device;        /* NULL: the device that the context opened (CUDA: its primary context) */
 } tilec_array;
 TILEC_API bool tilec_bind(tilec_call *c, const char *name, const tilec_array *array);
 
@@ -153,20 +153,23 @@ TILEC_API bool tilec_compile(tilec_call *c);
 TILEC_API bool tilec_prepare(tilec_call *c);
 /* Prepares if need be, checks what must be checked at launch, and runs to the end. Nothing is written when a check fails. */
 TILEC_API bool tilec_launch(tilec_call *c);
-/* A result (or any array) after tilec_prepare: its memory, and its shape in `shape[TILEC_MAX_RANK]`. NULL for an unknown name. */
+/* A result (or any array) after tilec_prepare: its memory (the device's where that was bound), and its shape in `shape[TILEC_MAX_RANK]`. NULL for an unknown name. */
 TILEC_API void *tilec_result(tilec_call *c, const char *name, int *rank, int64_t *shape);
 /* Runs as tilec_launch does and compares every element with an f64 evaluation of the kernel's meaning on the same bytes, within a derived
- * bound. *worst is the worst error as a share of its bound (may be NULL). False when an element is outside. */
+ * bound. Every array must be in host memory. *worst is the worst error as a share of its bound (may be NULL). False when an element is outside. */
 TILEC_API bool tilec_launch_checked(tilec_call *c, double *worst);
 
 typedef struct tilec_launch_options {
     size_t size;
-    void *
-        stream; /* the device's queue to launch on; refused (E0665) where the device has none: the CPU runs in the calling thread */
+    /* The device's queue to launch on: a CUstream (or cudaStream_t) of the device's primary context. Refused (E0665) where the device has none: the CPU
+     * runs in the calling thread. NULL: a queue of the context's own, in order with CUDA's default stream, and the launch ends when its work has. With a
+     * queue given, and every array in the device's memory, the launch returns at once: the arrays must live until the queue has come past it. Where the
+     * plan checks index data, it waits for the queue before the launch. */
+    void *stream;
 } tilec_launch_options;
 /* tilec_launch with options; NULL: none. */
 TILEC_API bool tilec_launch_with(tilec_call *c, const tilec_launch_options *options);
-/* Of the last launch, without preparing and checking. */
+/* Of the last launch, without preparing and checking; on a device with queues, by the device's clock and without copies (0 when it was not waited for). */
 TILEC_API double tilec_launch_milliseconds(const tilec_call *c);
 
 /* ---- what a kernel asks for and gives ---- */

@@ -199,7 +199,8 @@ static bool bind(api_entry *e, tilec_call *c, const char *name, const tilec_arra
         return false;
     }
     element_type type = types[x->type];
-    if (x->memory != TILEC_HOST || x->device) {
+    const runtime_streams *streams = session_runtime(c->call->session)->streams;
+    if (x->memory != TILEC_HOST ? !streams || x->memory != TILEC_DEVICE : x->device != NULL) {
         diag *g =
             diag_error(&e->diags, "E0665", span, "argument `%s` is memory of a device, but %s has none apart from the host's",
                        name, session_device_name(c->call->session));
@@ -237,7 +238,7 @@ static bool bind(api_entry *e, tilec_call *c, const char *name, const tilec_arra
                    x->bytes);
         return false;
     }
-    return call_bind_array(r, name, type, x->rank, x->shape, x->data, &e->diags);
+    return (x->memory == TILEC_DEVICE ? call_bind_device : call_bind_array)(r, name, type, x->rank, x->shape, x->data, &e->diags);
 }
 
 bool tilec_bind_array(tilec_call *c, const char *name, tilec_type type, int rank, const int64_t *shape, void *data) {
@@ -352,12 +353,7 @@ bool tilec_launch_with(tilec_call *c, const tilec_launch_options *options) {
     api_begin_call(&e, c);
     tilec_launch_options o = {0};
     bool good = !options || api_copy_in(&e, &o, options, sizeof o, sizeof o, "tilec_launch_options");
-    if (good && o.stream) {
-        diag_error(&e.diags, "E0665", (source_span){0}, "%s has no streams: it runs in the calling thread",
-                   session_device_name(c->call->session));
-        good = false;
-    }
-    return api_end(&e, good && call_run(c->call, &e.diags), c->call);
+    return api_end(&e, good && call_run_on(c->call, o.stream, &e.diags), c->call);
 }
 
 double tilec_launch_milliseconds(const tilec_call *c) {
@@ -375,7 +371,15 @@ bool tilec_launch_checked(tilec_call *c, double *worst) {
     api_begin_call(&e, c);
     judge_options o = {.budget_ms = -1, .vacuous_share = 1};
     judgement j = {0};
-    bool good = judge_call(c->call, &o, &j, &e.diags) && j.passed;
+    bool here = true;
+    for (int i = 0; here && i < c->call->arrays.count; i++)
+        if (c->call->arrays.at[i].on_device) {
+            diag *g = diag_error(&e.diags, "E0665", c->call->arrays.at[i].declared->span, "argument `%s` is memory of the device, and a checked launch compares in the host's",
+                                 c->call->arrays.at[i].name);
+            diag_note(&e.diags, g, "bind host memory: it is copied to the device and back");
+            here = false;
+        }
+    bool good = here && judge_call(c->call, &o, &j, &e.diags) && j.passed;
     if (worst)
         *worst = j.worst_ratio;
     return api_end(&e, good, c->call);
@@ -388,7 +392,7 @@ static const call_array *array_named(api_entry *e, const tilec_call *c, const ch
         const call_array *x = &r->arrays.at[i];
         if (strcmp(x->name, name) != 0)
             continue;
-        if (memory ? x->host.data != NULL && r->prepared : r->shapes_solved)
+        if (memory ? (x->on_device || x->host.data) && r->prepared : r->shapes_solved)
             return x;
         diag_error(&e->diags, "E0662", x->declared->span,
                    memory ? "`%s` has no memory yet" : "the shape of `%s` is not known yet", name);
@@ -419,7 +423,7 @@ void *tilec_result(tilec_call *c, const char *name, int *rank, int64_t *shape) {
     api_entry e;
     api_begin(&e, c->module->context, c->module);
     const call_array *x = array_named(&e, c, name, true);
-    void *data = x ? x->host.data : NULL;
+    void *data = !x ? NULL : x->on_device ? x->device : x->host.data;
     if (x)
         tell_shape(x, rank, shape);
     api_end(&e, x != NULL, NULL);
