@@ -79,12 +79,12 @@ $(BUILD)/src/bench/arm_python.o: private flags += -I$(BUILD)/generated
 # Files inside the program, a name and its lines each: the kernels that come with tilec, for where their folder is not, and what Metal's host programs share.
 kernel_files := $(sort $(wildcard kernels/*.tile))
 metal_kit_files := $(sort $(wildcard kits/metal/*))
-embed = @mkdir -p $(@D) && awk 'FNR == 1 { if (NR > 1) print "NULL}},"; name = FILENAME; sub(/.*\//, "", name); print "{\"" name "\", (const char *const[]){" } \
-	    { gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); print "\"" $$0 "\\n\"," } END { if (NR) print "NULL}}," }'
+embed = @mkdir -p $(@D) && for file in $(1); do printf '{"%s", (const char *const[]){\n' "$${file\#\#*/}"; \
+	    sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n",/' "$$file"; echo 'NULL}},'; done > $@
 $(BUILD)/generated/kernels.inc: $(kernel_files) Makefile
-	$(embed) $(kernel_files) > $@
+	$(call embed,$(kernel_files))
 $(BUILD)/generated/metal_kit.inc: $(metal_kit_files) Makefile
-	$(embed) $(metal_kit_files) > $@
+	$(call embed,$(metal_kit_files))
 $(BUILD)/src/command/library.o: $(BUILD)/generated/kernels.inc
 $(BUILD)/src/target/metal_kit.o: $(BUILD)/generated/metal_kit.inc
 $(BUILD)/src/command/library.o $(BUILD)/src/target/metal_kit.o: private flags += -I$(BUILD)/generated

@@ -47,7 +47,7 @@ static uint16_t to_f16(float f) {
     else {
         int exponent;
         float digits = rintf(frexpf(m, &exponent) * 2048);
-        bits = (unsigned)((exponent + 13) << 10) + (unsigned)digits - 1024;
+        bits = (unsigned)((exponent + 13) * 1024) + (unsigned)digits;
     }
     return (uint16_t)(sign | bits);
 }
@@ -186,15 +186,15 @@ static void fill(const tilec_array *a, uint64_t seed, int64_t count, void *data)
 
 /* ---- comparison ---- */
 
+static double tolerance(tilec_element e) {
+    return e == TILEC_F16 ? 0x1p-9 : e == TILEC_BF16 ? 0x1p-6 : e == TILEC_E4M3 ? 0x1p-2 : e == TILEC_E5M2 ? 0x1p-1 : 1e-4;
+}
+
 /* Integers, indices and truth values must be equal. Floats: both sides round as they sum, in different orders; what is asked is a difference of a few
- * roundings of the result's format, measured at the value or at the array's mean. (tilec's own check derives a bound for every element.) */
-static int64_t wrong_elements(const tilec_array *a, int64_t cells, const void *got, const void *wanted, double *worst) {
+ * roundings of the kernel's narrowest format, measured at the value or at the array's mean. (tilec's own check derives a bound for every element.) */
+static int64_t wrong_elements(const tilec_array *a, int64_t cells, const void *got, const void *wanted, double share, double *worst) {
     int64_t wrong = 0;
-    double mean = 0, share = a->element == TILEC_F32   ? 1e-4
-                            : a->element == TILEC_F16  ? 0x1p-9
-                            : a->element == TILEC_BF16 ? 0x1p-6
-                            : a->element == TILEC_E4M3 ? 0x1p-2
-                                                       : 0x1p-1;
+    double mean = 0;
     *worst = 0;
     if (a->element > TILEC_E5M2) {
         const char *x = got, *y = wanted;
@@ -307,7 +307,7 @@ static int run(const tilec_kernel *k, void **device, void **host, int64_t *cells
     int code = k->reference(host);
     if (code) {
         fprintf(stderr, "%s: %s\n", k->name, k->error(code));
-        return 1;
+        return TILEC_REFUSED;
     }
     const tilec_entry *e = NULL;
     for (int i = 0; !e && i < k->entry_count; i++)
@@ -321,11 +321,13 @@ static int run(const tilec_kernel *k, void **device, void **host, int64_t *cells
     if (seconds < 0)
         return 1;
     int64_t wrong = 0;
-    double worst = 0;
+    double worst = 0, share = 0;
+    for (int i = 0; i < k->array_count; i++)
+        share = tolerance(k->arrays[i].element) > share ? tolerance(k->arrays[i].element) : share;
     for (int i = 0; i < k->array_count; i++)
         if (k->arrays[i].written) {
             double off;
-            wrong += wrong_elements(&k->arrays[i], cells[i], device[i], host[i], &off);
+            wrong += wrong_elements(&k->arrays[i], cells[i], device[i], host[i], share, &off);
             worst = off > worst ? off : worst;
         }
     printf("%-18s", k->name);

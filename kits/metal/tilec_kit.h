@@ -15,6 +15,7 @@ typedef struct tilec_value {
     const char *name;
     int64_t *integer; /* or */
     float *real;
+    bool extent; /* an extent that no other settles */
     bool given;
 } tilec_value;
 
@@ -57,7 +58,8 @@ typedef struct tilec_kernel {
     const char *(*error)(int code);
 } tilec_kernel;
 
-/* Runs, checks and times; prints a line. The program's exit status: 0 when device and processor agree. */
+/* Runs, checks and times; prints a line. The program's exit status: 0 when device and processor agree; TILEC_REFUSED: the kernel is not for such values. */
+enum { TILEC_REFUSED = 3 };
 int tilec_main(const tilec_kernel *k, int argc, char **argv);
 
 /* ---- tilec_metal.m ---- */

@@ -12,7 +12,7 @@ typedef struct host {
     const gpu_program *program;
     text_buffer *out;
     VEC(const kernel_array *) arrays;
-    VEC(const char *) array_names;
+    VEC(const void *) settable; /* keys of the values that the command line can set, in the table's order */
     const char *name;
 } host;
 
@@ -55,69 +55,82 @@ static int64_t default_extent(const host *h) {
     return free_symbols <= 2 ? (blocks ? 1024 : 1000) : free_symbols == 3 ? (blocks ? 96 : 100) : blocks ? 32 : 20;
 }
 
+static const index_var *alone(const index_expr *x, const index_expr *other) {
+    return x->op == IX_VAR && x->var->kind == INDEX_SYMBOL && !ix_mentions(other, x->var) ? x->var : NULL;
+}
+
+/* The symbol that a written `where S == ..` settles, and what it is. */
+static const index_var *settled_by(const launch_check *check, index_expr **is) {
+    const cond *c = check->kind == CHECK_WHERE ? check->condition : NULL;
+    if (!c || c->op != COND_EQ)
+        return NULL;
+    const index_var *v = alone(c->x, c->y);
+    *is = v ? c->y : c->x;
+    return v ? v : alone(c->y, c->x);
+}
+
+static bool is_free(const host *h, const index_var *v) {
+    index_expr *is;
+    for (int i = 0; i < h->plan->checks.count; i++)
+        if (settled_by(&h->plan->checks.at[i], &is) == v)
+            return false;
+    return true;
+}
+
+static void value(host *h, const void *key, const char *wanted, bool real, bool extent, text_buffer *members, text_buffer *table) {
+    const char *name = cfamily_unique(&h->p, wanted);
+    cfamily_bind(&h->p, key, arena_printf(h->a, "at.%s", name));
+    text_add(members, "    %s %s;\n", real ? "float" : "int64_t", name);
+    text_add(table, "    {\"%s\", %s&at.%s%s, %s, false},\n", wanted, real ? "NULL, " : "", name, real ? "" : ", NULL", extent ? "true" : "false");
+    VEC_PUSH(h->a, h->settable, key);
+}
+
+/* Extents and scalars. Those that the kernel was compiled for are numbers. */
 static void values(host *h) {
-    arena *a = h->a;
     text_buffer members = {0}, table = {0};
-    int count = 0;
-    for (int i = 0; i < h->k->symbols.count; i++, count++) {
+    for (int i = 0; i < h->k->symbols.count; i++) {
         index_var *v = h->k->symbols.at[i];
-        const char *name = cfamily_unique(&h->p, v->name);
-        cfamily_bind(&h->p, v, arena_printf(a, "at.%s", name));
-        text_add(&members, "    int64_t %s;\n", name);
-        text_add(&table, "    {\"%s\", &at.%s, NULL, false},\n", v->name, name);
+        if (v->has_value)
+            cfamily_bind(&h->p, v, arena_printf(h->a, "%lld", (long long)v->value));
+        else
+            value(h, v, v->name, false, is_free(h, v), &members, &table);
     }
-    for (int i = 0; i < h->k->scalars.count; i++, count++) {
-        const kernel_scalar *s = &h->k->scalars.at[i];
-        const char *name = cfamily_unique(&h->p, s->name);
-        cfamily_bind(&h->p, scalar_key(s), arena_printf(a, "at.%s", name));
-        text_add(&members, s->var ? "    int64_t %s;\n" : "    float %s;\n", name);
-        text_add(&table, s->var ? "    {\"%s\", &at.%s, NULL, false},\n" : "    {\"%s\", NULL, &at.%s, false},\n", s->name, name);
-    }
-    text_add(h->out, "static struct {\n%s    int none;\n} at;\n\nstatic tilec_value values[] = {\n%s    {NULL, NULL, NULL, false}};\n\n",
+    for (int i = 0; i < h->k->scalars.count; i++)
+        value(h, scalar_key(&h->k->scalars.at[i]), h->k->scalars.at[i].name, !h->k->scalars.at[i].var, false, &members, &table);
+    text_add(h->out, "static struct {\n%s    int none;\n} at;\n\nstatic tilec_value values[] = {\n%s    {NULL, NULL, NULL, false, false}};\n\n",
              text_get(&members), text_get(&table));
     text_free(&members);
     text_free(&table);
 }
 
-static const index_var *alone(const index_expr *x, const index_expr *other) {
-    return x->op == IX_VAR && x->var->kind == INDEX_SYMBOL && !ix_mentions(other, x->var) ? x->var : NULL;
-}
-
-static int value_number(const host *h, const index_var *v) {
-    for (int i = 0; i < h->k->symbols.count; i++)
-        if (h->k->symbols.at[i] == v)
+static int value_number(const host *h, const void *key) {
+    for (int i = 0; i < h->settable.count; i++)
+        if (h->settable.at[i] == key)
             return i;
     return -1;
+}
+
+static void settle(host *h, text_buffer *functions, const void *key, const char *is) {
+    int at = value_number(h, key);
+    if (at >= 0)
+        text_add(functions, "    if (!values[%d].given)\n        %s = %s;\n", at, cfamily_find(&h->p, key)->text, is);
 }
 
 /* Defaults, then what a `where S == ..` settles, then scalars, whose bounds may name extents. */
 static void derive(host *h, text_buffer *functions) {
     text_add(functions, "static void derive(void)\n{\n");
-    for (int i = 0; i < h->k->symbols.count; i++) {
-        const index_var *v = h->k->symbols.at[i];
-        text_add(functions, "    if (!values[%d].given)\n        %s = %lld;\n", i, cfamily_find(&h->p, v)->text,
-                 (long long)(v->has_value ? v->value : default_extent(h)));
-    }
+    for (int i = 0; i < h->k->symbols.count; i++)
+        settle(h, functions, h->k->symbols.at[i], arena_printf(h->a, "%lld", (long long)default_extent(h)));
     for (int i = 0; i < h->plan->checks.count; i++) {
-        const cond *c = h->plan->checks.at[i].kind == CHECK_WHERE ? h->plan->checks.at[i].condition : NULL;
-        if (!c || c->op != COND_EQ)
-            continue;
-        const index_var *v = alone(c->x, c->y);
-        index_expr *is = c->y;
-        if (!v) {
-            v = alone(c->y, c->x);
-            is = c->x;
-        }
-        int at = v ? value_number(h, v) : -1;
-        if (at >= 0)
-            text_add(functions, "    if (!values[%d].given)\n        %s = %s;\n", at, cfamily_find(&h->p, v)->text, index_text(h, is));
+        index_expr *is;
+        const index_var *v = settled_by(&h->plan->checks.at[i], &is);
+        if (v)
+            settle(h, functions, v, index_text(h, is));
     }
     for (int i = 0; i < h->k->scalars.count; i++) {
         const kernel_scalar *s = &h->k->scalars.at[i];
-        const char *name = cfamily_find(&h->p, scalar_key(s))->text;
         bool ranged = s->var && s->var->hi && !kernel_scalar_is_whole_type(s);
-        text_add(functions, "    if (!values[%d].given)\n        %s = %s;\n", h->k->symbols.count + i, name,
-                 ranged ? index_text(h, s->var->hi) : s->var ? "1" : s->type == ELEMENT_BOOL ? "1" : "0.5f");
+        settle(h, functions, scalar_key(s), ranged ? index_text(h, s->var->hi) : s->var || s->type == ELEMENT_BOOL ? "1" : "0.5f");
     }
     text_add(functions, "}\n\n");
 }
@@ -225,7 +238,7 @@ bool metal_host_print(arena *a, const launch_plan *plan, const gpu_program *prog
     text_add(out,
              "static const tilec_kernel kernel = {\n    \"%s\", \"%s.metal\", arrays, %d, values, %d, entries, (int)(sizeof entries / sizeof *entries), "
              "derive, integer, real, reference, %s_error};\n\nint main(int argc, char **argv)\n{\n    return tilec_main(&kernel, argc, argv);\n}\n",
-             h.name, h.name, h.arrays.count, h.k->symbols.count + h.k->scalars.count, h.name);
+             h.name, h.name, h.arrays.count, h.settable.count, h.name);
     text_free(&functions);
     text_free(&array_table);
     text_free(&entry_table);
