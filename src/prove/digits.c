@@ -8,6 +8,7 @@ enum { MOST_TERMS = 24, MOST_NESTING = 64 };
 typedef struct term {
     const index_expr *of; /* a variable, or a part that is no sum */
     int64_t factor;
+    int64_t span, step; /* span > 0: not the variable, but how far its loop has come: a multiple of step in 0..span */
 } term;
 /* constant + the sum of the terms */
 typedef struct sum {
@@ -18,39 +19,24 @@ typedef struct sum {
 
 static bool add_term(sum *s, const index_expr *of, int64_t factor) {
     for (int i = 0; i < s->count; i++)
-        if (s->terms[i].of == of || (s->terms[i].of->op == IX_VAR && of->op == IX_VAR && s->terms[i].of->var == of->var))
+        if (s->terms[i].span)
+            continue;
+        else if (s->terms[i].of == of || (s->terms[i].of->op == IX_VAR && of->op == IX_VAR && s->terms[i].of->var == of->var))
             return !__builtin_add_overflow(s->terms[i].factor, factor, &s->terms[i].factor);
     if (s->count == MOST_TERMS)
         return false;
-    s->terms[s->count++] = (term){of, factor};
+    s->terms[s->count++] = (term){of, factor, 0, 0};
     return true;
 }
 
-/* Adds factor * x; false: too much of it. */
-static bool add(model *m, sum *s, const index_expr *x, int64_t factor, int nesting) {
-    int64_t by, product;
-    if (nesting > MOST_NESTING)
+static bool add_offset(sum *s, const index_expr *of, int64_t factor, int64_t span, int64_t step) {
+    for (int i = 0; i < s->count; i++)
+        if (s->terms[i].span && s->terms[i].of->var == of->var)
+            return !__builtin_add_overflow(s->terms[i].factor, factor, &s->terms[i].factor);
+    if (s->count == MOST_TERMS)
         return false;
-    switch (x->op) {
-    case IX_CONST:
-        return !__builtin_mul_overflow(x->value, factor, &product) && !__builtin_add_overflow(s->constant, product, &s->constant);
-    case IX_VAR:
-        if (x->var->has_value)
-            return !__builtin_mul_overflow(x->var->value, factor, &product) &&
-                   !__builtin_add_overflow(s->constant, product, &s->constant);
-        if (model_knows(m, x->var) && m->definition[x->var->id])
-            return add(m, s, m->definition[x->var->id], factor, nesting + 1);
-        return add_term(s, x, factor);
-    case IX_ADD: return add(m, s, x->a, factor, nesting + 1) && add(m, s, x->b, factor, nesting + 1);
-    case IX_SUB: return add(m, s, x->a, factor, nesting + 1) && add(m, s, x->b, -factor, nesting + 1);
-    case IX_MUL:
-        if (ix_is_const(x->b, &by))
-            return !__builtin_mul_overflow(factor, by, &product) && add(m, s, x->a, product, nesting + 1);
-        if (ix_is_const(x->a, &by))
-            return !__builtin_mul_overflow(factor, by, &product) && add(m, s, x->b, product, nesting + 1);
-        return add_term(s, x, factor);
-    default: return add_term(s, x, factor);
-    }
+    s->terms[s->count++] = (term){of, factor, span, step};
+    return true;
 }
 
 /* Whether x is the same for all accesses that agree in the dimensions outside `depth`. */
@@ -71,6 +57,79 @@ static bool agrees(model *m, const index_expr *x, int depth, int nesting) {
     return m->position[v->id] >= 0 && m->position[v->id] < depth;
 }
 
+/* What is being told apart: loops inside `depth`, other than v's own, count from where they begin. */
+typedef struct view {
+    model *m;
+    const index_var *v;
+    int depth, steps;
+} view;
+
+static interval term_interval(model *m, const term *t) {
+    interval x = t->span ? (interval){0, t->span} : interval_of(m, t->of);
+    return interval_product(x, (interval){t->factor, t->factor});
+}
+
+static bool add(view *w, sum *s, const index_expr *x, int64_t factor, int nesting);
+
+/* The furthest that a loop comes from its beginning; -1: not known. min(a, b) is at most a, and at most b. */
+static int64_t span_of(view *w, const index_expr *hi, const index_expr *lo, int64_t less, int nesting) {
+    if (nesting > 8 || ++w->steps > 200)
+        return -1;
+    if (hi->op == IX_MIN) {
+        int64_t a = span_of(w, hi->a, lo, less, nesting + 1), b = span_of(w, hi->b, lo, less, nesting + 1);
+        return a < 0 ? b : b < 0 ? a : a < b ? a : b;
+    }
+    int64_t by;
+    if ((hi->op == IX_ADD || hi->op == IX_SUB) && ix_is_const(hi->b, &by))
+        return span_of(w, hi->a, lo, hi->op == IX_ADD ? less - by : less + by, nesting + 1);
+    if (hi->op == IX_VAR && model_knows(w->m, hi->var) && w->m->definition[hi->var->id])
+        return span_of(w, w->m->definition[hi->var->id], lo, less, nesting + 1);
+    sum s = {.count = 0};
+    view plain = {w->m, NULL, INT32_MAX, w->steps};
+    if (!add(&plain, &s, hi, 1, 0) || !add(&plain, &s, lo, -1, 0))
+        return -1;
+    wide most = (wide)s.constant - less;
+    for (int i = 0; i < s.count; i++)
+        most += term_interval(w->m, &s.terms[i]).hi;
+    return most >= 1 && most < (wide)1 << 40 ? (int64_t)most - 1 : -1;
+}
+
+/* Adds factor * x; false: too much of it. */
+static bool add(view *w, sum *s, const index_expr *x, int64_t factor, int nesting) {
+    model *m = w->m;
+    int64_t by, product, step;
+    if (nesting > MOST_NESTING)
+        return false;
+    switch (x->op) {
+    case IX_CONST:
+        return !__builtin_mul_overflow(x->value, factor, &product) && !__builtin_add_overflow(s->constant, product, &s->constant);
+    case IX_VAR: {
+        if (x->var->has_value)
+            return !__builtin_mul_overflow(x->var->value, factor, &product) &&
+                   !__builtin_add_overflow(s->constant, product, &s->constant);
+        if (model_knows(m, x->var) && m->definition[x->var->id])
+            return add(w, s, m->definition[x->var->id], factor, nesting + 1);
+        const kernel_stmt *loop = model_knows(m, x->var) ? m->loop[x->var->id] : NULL;
+        if (!loop || x->var == w->v || agrees(m, loop->lo, w->depth, 0) || !ix_is_const(loop->step, &step) || step <= 0 ||
+            agrees(m, x, w->depth, 0))
+            return add_term(s, x, factor);
+        int64_t span = span_of(w, loop->hi, loop->lo, 0, 0);
+        if (span < 0)
+            return add_term(s, x, factor);
+        return add_offset(s, x, factor, span + !span, step) && add(w, s, loop->lo, factor, nesting + 1);
+    }
+    case IX_ADD: return add(w, s, x->a, factor, nesting + 1) && add(w, s, x->b, factor, nesting + 1);
+    case IX_SUB: return add(w, s, x->a, factor, nesting + 1) && add(w, s, x->b, -factor, nesting + 1);
+    case IX_MUL:
+        if (ix_is_const(x->b, &by))
+            return !__builtin_mul_overflow(factor, by, &product) && add(w, s, x->a, product, nesting + 1);
+        if (ix_is_const(x->a, &by))
+            return !__builtin_mul_overflow(factor, by, &product) && add(w, s, x->b, product, nesting + 1);
+        return add_term(s, x, factor);
+    default: return add_term(s, x, factor);
+    }
+}
+
 static int64_t common_divisor(int64_t x, int64_t y) {
     while (y) {
         int64_t t = x % y;
@@ -81,9 +140,12 @@ static int64_t common_divisor(int64_t x, int64_t y) {
 }
 
 /* Every value of the term's part is a multiple of this, plus *rest. */
-static int64_t grain(model *m, const index_expr *x, int64_t *rest) {
+static int64_t grain(model *m, const term *t, int64_t *rest) {
+    const index_expr *x = t->of;
     int64_t step;
     *rest = 0;
+    if (t->span)
+        return t->step;
     const kernel_stmt *loop = x->op == IX_VAR && model_knows(m, x->var) ? m->loop[x->var->id] : NULL;
     if (loop && ix_is_const(loop->step, &step) && step > 1 && affine_residue(m, loop->lo, step, rest))
         return step;
@@ -114,15 +176,16 @@ static bool same_sum(const sum *x, const sum *y) {
 /* Whether dimension d of the place has such a digit too. */
 static bool has_digit(model *m, const place *p, int d, const index_var *v, int depth, digit *g) {
     sum all = {.count = 0}, same = {.count = 0};
-    if (!add(m, &all, p->indices[d], 1, 0))
+    view w = {m, v, depth, 0};
+    if (!add(&w, &all, p->indices[d], 1, 0))
         return false;
     int64_t unit = 0, most = 0, rest;
     wide low = all.constant, high = all.constant;
     for (int i = 0; i < all.count; i++) { /* v's own term */
         const index_expr *x = all.terms[i].of;
-        if (x->op != IX_VAR || x->var != v)
+        if (all.terms[i].span || x->op != IX_VAR || x->var != v)
             continue;
-        int64_t step = grain(m, x, &rest);
+        int64_t step = grain(m, &all.terms[i], &rest);
         interval range = interval_of(m, x);
         if (all.terms[i].factor <= 0 || __builtin_mul_overflow(all.terms[i].factor, step, &unit) || range.lo < 0)
             return false;
@@ -136,13 +199,13 @@ static bool has_digit(model *m, const place *p, int d, const index_var *v, int d
     for (int i = 0; i < all.count; i++) {
         const index_expr *x = all.terms[i].of;
         int64_t factor = all.terms[i].factor, whole;
-        if ((x->op == IX_VAR && x->var == v) || !factor)
+        if ((!all.terms[i].span && x->op == IX_VAR && x->var == v) || !factor)
             continue;
-        if (agrees(m, x, depth, 0)) {
+        if (!all.terms[i].span && agrees(m, x, depth, 0)) {
             same.terms[same.count++] = all.terms[i];
             continue;
         }
-        int64_t step = grain(m, x, &rest);
+        int64_t step = grain(m, &all.terms[i], &rest);
         if (!__builtin_mul_overflow(factor, step, &whole) && whole % unit == 0 && most &&
             (whole / unit >= most || -(whole / unit) >= most)) {
             radix = common_divisor(radix, whole / unit);
@@ -150,7 +213,7 @@ static bool has_digit(model *m, const place *p, int d, const index_var *v, int d
             high += (wide)factor * rest;
             continue;
         }
-        interval part = interval_product(interval_of(m, x), (interval){factor, factor});
+        interval part = term_interval(m, &all.terms[i]);
         low += part.lo;
         high += part.hi;
     }

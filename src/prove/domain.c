@@ -47,6 +47,18 @@ static int_set *loop_domain(model *m, scope *s, int_set *domain) {
     return sets_intersect(m->sets, domain, own);
 }
 
+int_set *loop_trips(model *m, const scope *s) {
+    const kernel_stmt *f = s->stmt;
+    int64_t step;
+    int_set *all = sets_universe(m->sets, s->depth);
+    int_set *parts[3] = {at_least(m, s->depth, s->depth - 1, f->lo), below(m, s->depth, s->depth - 1, f->hi), NULL};
+    if (ix_is_const(f->step, &step) && step > 1)
+        parts[2] = affine_stride(m, s->depth, s->var, f->lo, step);
+    for (int i = 0; i < 3; i++)
+        all = parts[i] ? sets_intersect(m->sets, all, parts[i]) : all;
+    return all;
+}
+
 static const kernel_value *converted(const kernel_value *v) {
     while (v->op == KERNEL_CONVERT)
         v = v->operands[0];

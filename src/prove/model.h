@@ -211,6 +211,9 @@ int_set *promised_cells(model *m, const kernel_array *a);
 int_set *array_box(model *m, const kernel_array *a, int dims); /* over [dims, cells] */
 int_set *parameter_limit(model *m, int dims);                  /* parameters at most largest_extent, scalars within 32 bits */
 
+/* The trips of a loop alone, over its scope's dimensions: what of it is affine. */
+int_set *loop_trips(model *m, const scope *s);
+
 /* ---- affine.c ---- */
 typedef struct affine affine;                               /* nested min and max over linear expressions */
 affine *affine_of(model *m, int dims, const index_expr *x); /* NULL and m->why when it is not affine */
@@ -322,6 +325,11 @@ int_set *separated_case(model *m, const pair_space *s, const stretch *a, const s
 /* Whether two accesses, each by one of the places (of one array), that agree in the dimensions outside `depth` and differ in v never touch one
  * cell. False: not seen. */
 bool digits_tell(model *m, place *const *places, int count, const index_var *v, int depth);
+
+/* ---- line.c ---- */
+/* Whether no x and no y touch one cell, the `depth` outer dimensions (which they share) being the same, because they stand apart in one
+ * dimension of the array. False: not seen. */
+bool lines_apart(model *m, place *const *x, int count_x, place *const *y, int count_y, int depth);
 
 /* ---- standing.c ---- */
 /* Whether the text shows that the same thread has written all that the read may touch. False: not seen. */

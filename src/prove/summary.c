@@ -133,7 +133,7 @@ typedef struct search {
     conflict *out;
 } search;
 
-enum { MOST_TOLD = 256 };
+enum { MOST_TOLD = 128 };
 
 /* Statement by statement, in the order of the program. */
 static bool in_order(const search *q) {
@@ -142,6 +142,41 @@ static bool in_order(const search *q) {
 
 static bool inside(const search *q, const region *r, int kind) {
     return r->touches[q->array->id] & uses[kind];
+}
+
+/* The places inside r that count; more than MOST_TOLD: none is looked at. */
+static int told_inside(const search *q, const region *r, int kind, place **inside) {
+    model *m = q->m;
+    int count = 0;
+    for (int i = 0; i < m->places.count; i++) {
+        place *p = m->places.at[i];
+        const region *at = p->region;
+        if (!counts(p, q->array, kind))
+            continue;
+        while (at && at != r)
+            at = at->parent;
+        if (at && count == MOST_TOLD)
+            return 0;
+        if (at)
+            inside[count++] = p;
+    }
+    return count;
+}
+
+/* The two trips' values can be read off the cells. */
+static bool trips_tell(const search *q, const region *r) {
+    place *inside[2 * MOST_TOLD];
+    if (!r->scope->var)
+        return false;
+    int first = told_inside(q, r, q->first, inside),
+        second = q->first == q->second ? 0 : told_inside(q, r, q->second, inside + first);
+    return first && (second || q->first == q->second) && digits_tell(q->m, inside, first + second, r->scope->var, r->depth);
+}
+
+static bool children_apart(const search *q, const region *r, const region *earlier, const region *later) {
+    place *one[MOST_TOLD], *two[MOST_TOLD];
+    int first = told_inside(q, earlier, q->first, one), second = told_inside(q, later, q->second, two);
+    return first && second && lines_apart(q->m, one, first, two, second, r->depth);
 }
 
 static tri meet(search *q, region *r, int_set *set, int first, int second, bool later) {
@@ -153,27 +188,21 @@ static tri meet(search *q, region *r, int_set *set, int first, int second, bool 
 
 static tri among_children(search *q, region *r) {
     sets *z = q->m->sets;
-    int_set *before = NULL;
     tri result = TRI_NO;
     for (int i = 0; i < r->children.count; i++) {
         region *child = r->children.at[i];
-        if (before && inside(q, child, q->second)) {
+        if (!inside(q, child, q->second))
+            continue;
+        for (int j = 0; j < i; j++) {
+            region *earlier = r->children.at[j];
+            if (!inside(q, earlier, q->first) || children_apart(q, r, earlier, child))
+                continue;
             sets_question(z);
-            int_set *now = summary_of(q->m, child, q->array, q->second);
-            tri any = sets_is_empty(z, sets_intersect(z, before, now));
-            for (int j = 0; j < i && any != TRI_YES; j++) {
-                region *earlier = r->children.at[j];
-                if (!inside(q, earlier, q->first))
-                    continue;
-                tri t = meet(q, r, sets_intersect(z, summary_of(q->m, earlier, q->array, q->first), now), j, i, false);
-                if (t == TRI_YES)
-                    return t;
-                result = t == TRI_UNKNOWN ? t : result;
-            }
-        }
-        if (inside(q, child, q->first)) {
-            int_set *x = summary_of(q->m, child, q->array, q->first);
-            before = before ? sets_union(z, before, x) : x;
+            int_set *before = summary_of(q->m, earlier, q->array, q->first), *now = summary_of(q->m, child, q->array, q->second);
+            tri t = meet(q, r, sets_intersect(z, before, now), j, i, false);
+            if (t == TRI_YES)
+                return t;
+            result = t == TRI_UNKNOWN ? t : result;
         }
     }
     return result;
@@ -195,26 +224,6 @@ static tri among_places(search *q, region *r) {
                 return t;
         }
     return TRI_NO;
-}
-
-/* The two trips' values can be read off the cells. */
-static bool trips_tell(const search *q, const region *r) {
-    model *m = q->m;
-    place *inside[MOST_TOLD];
-    int count = 0;
-    if (!r->scope->var)
-        return false;
-    for (int i = 0; i < m->places.count; i++) {
-        place *p = m->places.at[i];
-        bool counted = counts(p, q->array, q->first) || counts(p, q->array, q->second);
-        for (const region *at = p->region; counted && at != r; at = at->parent)
-            counted = at->parent;
-        if (counted && count == MOST_TOLD)
-            return false;
-        if (counted)
-            inside[count++] = p;
-    }
-    return digits_tell(m, inside, count, r->scope->var, r->depth);
 }
 
 static tri among_trips(search *q, region *r) {
