@@ -3,13 +3,14 @@
 Inputs that are not row-major, or not aligned, are copied; results and updated arrays never are, for the caller's array would not change.
 Element types are never converted."""
 import ctypes
+import sys
 from ctypes import c_int64
 
 import numpy as np
 
 from . import _dlpack
 from ._errors import Error
-from ._library import TYPES, lib
+from ._library import TYPES, LibraryArray, lib
 
 try:
     import ml_dtypes
@@ -65,15 +66,18 @@ class Array:
 class Bound:
     """One array as the library takes it, and what must live as long as it is bound."""
 
-    __slots__ = ("type", "shape", "data", "keep", "released")
+    __slots__ = ("type", "shape", "data", "keep", "released", "on_device")
 
-    def __init__(self, type, shape, data, keep, released=None):
-        self.type, self.shape, self.data, self.keep, self.released = type, shape, data, keep, released
+    def __init__(self, type, shape, data, keep, released=None, on_device=False):
+        self.type, self.shape, self.data, self.keep, self.released, self.on_device = type, shape, data, keep, released, on_device
 
     def bind(self, call, name):
         """False when the library refuses it."""
         rank = len(self.shape)
         extents = (EXTENTS[rank] if rank < len(EXTENTS) else c_int64 * rank)(*self.shape)
+        if self.on_device:
+            array = LibraryArray(type=NUMBERS[self.type], rank=rank, shape=extents, data=self.data, memory=1)
+            return lib.tilec_bind(call, name, array)
         return lib.tilec_bind_array(call, name, NUMBERS[self.type], rank, extents, self.data)
 
     def release(self):
@@ -126,13 +130,14 @@ def _from_numpy(argument, x, written):
     return Bound(type_name, x.shape, address(x), x)
 
 
-def _from_dlpack(argument, x, written):
+def _from_dlpack(argument, x, written, device):
     try:
-        tensor = _dlpack.Import(x)
+        tensor = _dlpack.Import(x, device.partition(":")[0] == "cuda")
     except BufferError as e:
         refuse(argument, f"cannot be had through DLPack: {e}")
     try:
-        if tensor.device[0] not in (_dlpack.CPU, _dlpack.PINNED):
+        on_device = tensor.device[0] == _dlpack.CUDA and device.partition(":")[0] == "cuda"
+        if tensor.device[0] not in (_dlpack.CPU, _dlpack.PINNED) and not on_device:
             refuse(argument, f"lies in memory of a device (DLPack device {tensor.device[0]}), not of the CPU", "copy it to the CPU first")
         declared = argument.type
         fits = {declared}
@@ -153,7 +158,9 @@ def _from_dlpack(argument, x, written):
             next_stride *= extent
         aligned = tensor.data % size == 0
         if next_stride == 0 or (dense and aligned):
-            return Bound(type_name, tensor.shape, tensor.data, x, tensor)
+            return Bound(type_name, tensor.shape, tensor.data, x, tensor, on_device)
+        if on_device:
+            refuse(argument, "is not row-major without gaps", "x.contiguous() is a copy that is")
         if written:
             refuse(argument, "is written, but the array given is not row-major without gaps")
         extent_bytes = size + sum((n - 1) * s * size for n, s in zip(tensor.shape, tensor.strides))
@@ -167,8 +174,9 @@ def _from_dlpack(argument, x, written):
         raise
 
 
-def take(argument, x, written):
-    """What the library binds for `x`; `written`: the kernel writes it. Raises Error when it cannot be."""
+def take(argument, x, written, device="cpu"):
+    """What the library binds for `x`; `written`: the kernel writes it; tensors of a CUDA device are taken where they are when the kernel's `device`
+    is one. Raises Error when it cannot be."""
     if isinstance(x, np.ndarray):
         return _from_numpy(argument, x, written)
     if isinstance(x, Array):
@@ -177,13 +185,30 @@ def take(argument, x, written):
         bound = _from_numpy(argument, x.words, written)
         return bound
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
-        return _from_dlpack(argument, x, written)
+        return _from_dlpack(argument, x, written, device)
     refuse(argument, f"is a Python {type(x).__name__}, not an array",
            f"np.array(x, np.{np.dtype(WORDS[argument.type]).name}) makes one")
 
 
-def empty(argument, shape):
-    """Memory for a result: (what the caller gets, what the library binds)."""
+TORCH = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i8": "int8", "u8": "uint8", "i32": "int32", "u32": "uint32", "bool": "bool",
+         "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
+
+
+def _empty_beside(argument, shape, values, device):
+    """A tensor of PyTorch's on the device of the first one given; None when none is given there."""
+    torch = sys.modules.get("torch")
+    beside = [x for x in values if torch is not None and isinstance(x, torch.Tensor) and x.is_cuda]
+    if not beside or argument.type not in TORCH:
+        return None
+    tensor = torch.empty(shape, dtype=getattr(torch, TORCH[argument.type]), device=beside[0].device)
+    return tensor, take(argument, tensor, True, device)
+
+
+def empty(argument, shape, values=(), device="cpu"):
+    """Memory for a result: (what the caller gets, what the library binds). Beside tensors on a device (`values`: all that was given), a tensor there."""
+    there = _empty_beside(argument, shape, values, device)
+    if there is not None:
+        return there
     type_name = argument.type
     if type_name in BLOCKS:
         elements, size = BLOCKS[type_name]

@@ -1,8 +1,8 @@
-"""DLPack, the exchange of arrays between libraries without copies, for memory of the CPU (legacy and versioned capsules)."""
+"""DLPack, the exchange of arrays between libraries without copies, for memory of the CPU and, coming in, of CUDA devices (legacy and versioned capsules)."""
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, PYFUNCTYPE, Structure, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 
-CPU, PINNED = 1, 3  # DLDeviceType: memory that the CPU reads
+CPU, CUDA, PINNED = 1, 2, 3  # DLDeviceType; the CPU reads the first and the last
 READ_ONLY = 1       # flag of a versioned tensor
 
 # (DLDataTypeCode, bits) of the element types
@@ -51,13 +51,13 @@ _NAME, _USED, _NAME_VERSIONED, _USED_VERSIONED = (ctypes.create_string_buffer(n)
 
 
 class Import:
-    """An array of another library, held until release()."""
+    """An array of another library, held until release(); one elsewhere than asked for tells its device alone."""
 
-    def __init__(self, producer):
+    def __init__(self, producer, cuda=False):
         device = producer.__dlpack_device__()
         self.device = (int(device[0]), int(device[1]))
         self._deleter = None
-        if self.device[0] not in (CPU, PINNED):
+        if self.device[0] not in ((CPU, PINNED, CUDA) if cuda else (CPU, PINNED)):
             return
         try:
             capsule = producer.__dlpack__(max_version=(1, 0))

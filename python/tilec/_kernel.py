@@ -238,7 +238,7 @@ class Kernel:
             if a.is_scalar:
                 self._bind_scalar(call, a, x)
                 continue
-            array = bound[a.name] = _arrays.take(a, x, a.role != "in")
+            array = bound[a.name] = _arrays.take(a, x, a.role != "in", self.module.device)
             call.must(array.bind(call.handle, self._encoded[a.name]))
 
     def _check_given(self, values):
@@ -259,7 +259,7 @@ class Kernel:
                 call.must(lib.tilec_solve(call.handle))
                 shapes = {a: call.shape(self._encoded[a.name]) for a in self.results if a.name not in values}
                 for a, shape in shapes.items():
-                    fresh[a.name], array = _arrays.empty(a, shape)
+                    fresh[a.name], array = _arrays.empty(a, shape, values.values(), self.module.device)
                     bound[a.name] = array
                     call.must(array.bind(call.handle, self._encoded[a.name]))
                 self._latest = ({n: (b.type, b.shape) for n, b in bound.items()}, settings)

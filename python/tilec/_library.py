@@ -56,6 +56,11 @@ class Verdict(Sized):
                 ("line", c_int), ("column", c_int), ("explanation", c_char_p), ("witness", c_char_p), ("milliseconds", c_double)]
 
 
+class LibraryArray(Sized):
+    _fields_ = [("size", c_size_t), ("type", c_int), ("rank", c_int), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("data", c_void_p),
+                ("bytes", c_int64), ("memory", c_int), ("device", c_void_p)]
+
+
 FUNCTIONS = {  # name: (result, arguments)
     "tilec_version": (c_char_p, []),
     "tilec_type_bytes": (c_int, [c_int]),
@@ -75,6 +80,7 @@ FUNCTIONS = {  # name: (result, arguments)
     "tilec_call_new": (c_void_p, [c_void_p, c_char_p]),
     "tilec_call_free": (None, [c_void_p]),
     "tilec_bind_array": (c_bool, [c_void_p, c_char_p, c_int, c_int, POINTER(c_int64), c_void_p]),
+    "tilec_bind": (c_bool, [c_void_p, c_char_p, POINTER(LibraryArray)]),
     "tilec_bind_float": (c_bool, [c_void_p, c_char_p, c_double]),
     "tilec_bind_integer": (c_bool, [c_void_p, c_char_p, c_int64]),
     "tilec_set_symbol": (c_bool, [c_void_p, c_char_p, c_int64]),

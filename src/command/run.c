@@ -164,8 +164,13 @@ static bool run_on(report *r, const command_line *line, session *s, const tile_m
                 compile_explain(c->steps.at[i].compiled, &text);
             fputs(text_get(&text), stdout);
             text_free(&text);
+            const runtime_streams *q = session_runtime(c->session)->streams;
+            kernel_resources most;
+            if (prepared && q && q->resources(session_device(c->session), c->steps.at[i].loaded, &most))
+                printf("device    %d registers a thread, %lld bytes of memory of its own (spills), %lld bytes of shared memory a block\n", most.registers,
+                       (long long)most.local_bytes, (long long)most.shared_bytes);
         }
-    if (option_given(line, "--explain") && prepared && !r->json)
+    if (option_given(line, "--explain") && prepared && !r->json && session_runtime(c->session)->host_memory)
         explain_compiler();
     held = held && prepared;
     judgement j = {0};
