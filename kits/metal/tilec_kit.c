@@ -72,7 +72,7 @@ static uint8_t to_f8(tilec_element e, float f) {
     return (uint8_t)(best | (signbit(f) ? 0x80 : 0));
 }
 
-static int element_bytes(tilec_element e) {
+static int bytes_of(tilec_element e) {
     return e == TILEC_F32 || e == TILEC_I32 || e == TILEC_U32 || e == TILEC_INDEX ? 4 : e == TILEC_F16 || e == TILEC_BF16 ? 2
          : e == TILEC_Q8_0                                                       ? 34
          : e == TILEC_Q4_0                                                       ? 18
@@ -80,7 +80,7 @@ static int element_bytes(tilec_element e) {
 }
 
 static int64_t array_bytes(tilec_element e, int64_t cells) {
-    return (e == TILEC_Q8_0 || e == TILEC_Q4_0 ? cells / 32 : cells) * element_bytes(e);
+    return (e == TILEC_Q8_0 || e == TILEC_Q4_0 ? cells / 32 : cells) * bytes_of(e);
 }
 
 /* ---- data: the bytes that `tilec run --arg NAME=random:SEED` makes ---- */
@@ -146,7 +146,7 @@ static void fill(const tilec_array *a, uint64_t seed, int64_t count, void *data)
     }
     case TILEC_Q8_0:
     case TILEC_Q4_0:
-        for (int64_t b = 0, size = element_bytes(a->element); b < count / 32; b++) {
+        for (int64_t b = 0, size = bytes_of(a->element); b < count / 32; b++) {
             uint16_t scale = to_f16((float)((0.5 + unit_interval(&state)) / 64));
             memcpy(bytes + b * size, &scale, 2);
             for (int64_t i = 2; i < size; i++)
@@ -198,7 +198,7 @@ static int64_t wrong_elements(const tilec_array *a, int64_t cells, const void *g
     *worst = 0;
     if (a->element > TILEC_E5M2) {
         const char *x = got, *y = wanted;
-        int size = element_bytes(a->element);
+        int size = bytes_of(a->element);
         for (int64_t i = 0; i < cells; i++)
             wrong += memcmp(x + i * size, y + i * size, (size_t)size) != 0;
         return wrong;
