@@ -173,6 +173,11 @@ static bool same_sum(const sum *x, const sum *y) {
     return true;
 }
 
+static bool fit(wide base, wide low, wide high, int64_t unit) {
+    wide start = (base + low) / unit - ((base + low) % unit < 0);
+    return base + high < (start + 1) * unit;
+}
+
 /* Whether dimension d of the place has such a digit too. */
 static bool has_digit(model *m, const place *p, int d, const index_var *v, int depth, digit *g) {
     sum all = {.count = 0}, same = {.count = 0};
@@ -180,8 +185,9 @@ static bool has_digit(model *m, const place *p, int d, const index_var *v, int d
     if (!add(&w, &all, p->indices[d], 1, 0))
         return false;
     int64_t unit = 0, most = 0, rest;
-    wide low = all.constant, high = all.constant;
-    for (int i = 0; i < all.count; i++) { /* v's own term */
+    wide base = all.constant, low = 0, high = 0;
+    index_expr *parts = ix_const(m->arena, 0); /* what low and high bound */
+    for (int i = 0; i < all.count; i++) {      /* v's own term */
         const index_expr *x = all.terms[i].of;
         if (all.terms[i].span || x->op != IX_VAR || x->var != v)
             continue;
@@ -189,8 +195,7 @@ static bool has_digit(model *m, const place *p, int d, const index_var *v, int d
         interval range = interval_of(m, x);
         if (all.terms[i].factor <= 0 || __builtin_mul_overflow(all.terms[i].factor, step, &unit) || range.lo < 0)
             return false;
-        low += (wide)all.terms[i].factor * rest;
-        high += (wide)all.terms[i].factor * rest;
+        base += (wide)all.terms[i].factor * rest;
         most = range.hi >= (wide)1 << 50 ? 0 : (int64_t)(range.hi / step) + 1;
     }
     if (!unit)
@@ -209,14 +214,23 @@ static bool has_digit(model *m, const place *p, int d, const index_var *v, int d
         if (!__builtin_mul_overflow(factor, step, &whole) && whole % unit == 0 && most &&
             (whole / unit >= most || -(whole / unit) >= most)) {
             radix = common_divisor(radix, whole / unit);
-            low += (wide)factor * rest;
-            high += (wide)factor * rest;
+            base += (wide)factor * rest;
             continue;
         }
         interval part = term_interval(m, &all.terms[i]);
         low += part.lo;
         high += part.hi;
+        index_expr *own = (index_expr *)x;
+        if (all.terms[i].span)
+            own = ix_sub(m->arena, own, m->loop[x->var->id]->lo);
+        parts = ix_add(m->arena, parts, ix_mul(m->arena, own, ix_const(m->arena, factor)));
     }
+    if (!fit(base, low, high, unit)) { /* parts that bound one another */
+        high = reach_most(m, p->scope, parts, 1, NULL, 0);
+        low = -reach_most(m, p->scope, parts, -1, NULL, 0);
+    }
+    low += base;
+    high += base;
     if (p->extents)
         high += interval_of(m, p->extents[d]).hi - 1;
     else if (p->lanes > 1 && p->vector_dim == d)

@@ -13,5 +13,9 @@ typedef struct interval interval;
 interval interval_of(model *m, const index_expr *x);
 /* The integers that v may be; clipped to its type where it may wrap (*wraps, may be NULL, is then set). */
 interval interval_of_value(model *m, const kernel_value *v, bool *wraps);
+/* A number that factor * x + factor_y * y (y may be NULL) never exceeds where the scope is reached; at least 2^100: none is known. reach.c. */
+wide reach_most(model *m, const scope *at, const index_expr *x, int64_t factor, const index_expr *y, int64_t factor_y);
+/* Whether the place's accesses surely lie within dimension d of its array. */
+bool reach_inside(model *m, const place *p, int d);
 interval interval_product(interval x, interval y);
 #endif

@@ -1,0 +1,256 @@
+/* How far an index reaches, by the bounds of the loops, ids, minima and floors that it is made of, innermost first: i0 * 64 + i with i < min(64, M - i0 *
+ * 64) is below M. Quick, and enough for most accesses; what it does not show is asked of sets. */
+#include "prove/interval.h"
+
+enum { MOST_TERMS = 32, MOST_STEPS = 400, MOST_NESTING = 40, MOST_GUARDS = 24 };
+
+static const wide FAR = (wide)1 << 100;
+
+typedef struct term {
+    const index_expr *of; /* a variable, or a part that is no sum */
+    int64_t factor;
+} term;
+typedef struct sum {
+    term terms[MOST_TERMS];
+    int count;
+    wide constant;
+} sum;
+
+typedef struct reach {
+    model *m;
+    int steps;
+} reach;
+
+static bool same_part(const index_expr *x, const index_expr *y) {
+    return x == y || (x->op == IX_VAR ? y->op == IX_VAR && x->var == y->var : ix_equal(x, y));
+}
+
+static bool add_term(sum *s, const index_expr *of, int64_t factor) {
+    for (int i = 0; i < s->count; i++) {
+        if (!same_part(s->terms[i].of, of))
+            continue;
+        if (__builtin_add_overflow(s->terms[i].factor, factor, &s->terms[i].factor))
+            return false;
+        if (!s->terms[i].factor)
+            s->terms[i] = s->terms[--s->count];
+        return true;
+    }
+    if (s->count == MOST_TERMS)
+        return false;
+    s->terms[s->count++] = (term){of, factor};
+    return true;
+}
+
+static bool add(const model *m, sum *s, const index_expr *x, int64_t factor, int nesting) {
+    int64_t by, product;
+    if (nesting > MOST_NESTING)
+        return false;
+    switch (x->op) {
+    case IX_CONST: s->constant += (wide)x->value * factor; return s->constant < FAR && s->constant > -FAR;
+    case IX_VAR:
+        if (x->var->has_value) {
+            s->constant += (wide)x->var->value * factor;
+            return s->constant < FAR && s->constant > -FAR;
+        }
+        if (model_knows(m, x->var) && m->definition[x->var->id])
+            return add(m, s, m->definition[x->var->id], factor, nesting + 1);
+        return add_term(s, x, factor);
+    case IX_ADD: return add(m, s, x->a, factor, nesting + 1) && add(m, s, x->b, factor, nesting + 1);
+    case IX_SUB: return add(m, s, x->a, factor, nesting + 1) && add(m, s, x->b, -factor, nesting + 1);
+    case IX_MUL:
+        if (ix_is_const(x->b, &by))
+            return !__builtin_mul_overflow(factor, by, &product) && add(m, s, x->a, product, nesting + 1);
+        if (ix_is_const(x->a, &by))
+            return !__builtin_mul_overflow(factor, by, &product) && add(m, s, x->b, product, nesting + 1);
+        return add_term(s, x, factor);
+    default: return add_term(s, x, factor);
+    }
+}
+
+/* The innermost dimension that x mentions; -1: none. */
+static int innermost(const model *m, const index_expr *x, int nesting) {
+    if (x->op == IX_CONST || nesting > MOST_NESTING)
+        return -1;
+    if (x->op != IX_VAR) {
+        int a = innermost(m, x->a, nesting + 1), b = innermost(m, x->b, nesting + 1);
+        return a > b ? a : b;
+    }
+    if (!model_knows(m, x->var))
+        return -1;
+    if (m->definition[x->var->id])
+        return innermost(m, m->definition[x->var->id], nesting + 1);
+    return m->position[x->var->id];
+}
+
+static wide most(reach *r, sum s);
+
+static wide least_of(wide a, wide b) {
+    return a < b ? a : b;
+}
+
+/* The most of s + factor * (x + more). */
+static wide most_with(reach *r, const sum *s, const index_expr *x, int64_t factor, int64_t more) {
+    sum t = *s;
+    t.constant += (wide)more * factor;
+    return add(r->m, &t, x, factor, 0) ? most(r, t) : FAR;
+}
+
+/* By the numbers that the part may be. */
+static wide most_by_number(reach *r, const sum *s, const term *t) {
+    interval x = interval_product(interval_of(r->m, t->of), (interval){t->factor, t->factor});
+    if (x.hi >= FAR / 4)
+        return FAR;
+    sum rest = *s;
+    rest.constant += x.hi;
+    return most(r, rest);
+}
+
+static wide numeric(reach *r, const index_expr *x, bool high) {
+    sum s = {.count = 0};
+    if (!add(r->m, &s, x, high ? 1 : -1, 0))
+        return high ? FAR : -FAR;
+    wide y = most(r, s);
+    return high ? y : -y;
+}
+
+/* A range that a value from memory keeps to, if a launch check says so. */
+static const index_expr *element_bound(const scope *s) {
+    const kernel_value *v = s->stmt->value;
+    while (v->op == KERNEL_CONVERT && v->type == ELEMENT_INDEX) /* which does not wrap */
+        v = v->operands[0];
+    return v->op == KERNEL_LOAD && v->access.array->use == USE_IN && !v->access.active ? v->access.array->element_bound : NULL;
+}
+
+static wide most_by_variable(reach *r, const sum *s, const term *t) {
+    model *m = r->m;
+    const index_var *v = t->of->var;
+    bool up = t->factor > 0;
+    if (v->kind == INDEX_SYMBOL || v->kind == INDEX_SCALAR) {
+        const index_expr *bound = up ? v->hi : v->lo;
+        return bound ? least_of(most_with(r, s, bound, t->factor, 0), most_by_number(r, s, t)) : most_by_number(r, s, t);
+    }
+    const scope *at = model_knows(m, v) ? m->scope_of[v->id] : NULL;
+    static const index_expr zero = {.op = IX_CONST};
+    if (at && at->kind == SCOPE_ID)
+        return most_with(r, s, up ? at->extent : &zero, t->factor, up ? -1 : 0);
+    if (at && at->kind == SCOPE_LOOP)
+        return most_with(r, s, up ? at->stmt->hi : at->stmt->lo, t->factor, up ? -1 : 0);
+    const index_expr *bound = at && at->kind == SCOPE_VALUE ? element_bound(at) : NULL;
+    if (bound)
+        return most_with(r, s, up ? bound : &zero, t->factor, up ? -1 : 0);
+    return most_by_number(r, s, t);
+}
+
+static wide most_by_floor(reach *r, const sum *s, const term *t) {
+    int64_t d, f = t->factor;
+    if (!ix_is_const(t->of->b, &d) || d <= 0)
+        return most_by_number(r, s, t);
+    wide symbolic = FAR, y;
+    if (f % d == 0) /* floor(y / d) is at most y / d, and at least (y - d + 1) / d */
+        symbolic = most_with(r, s, t->of->a, f / d, f > 0 ? 0 : 1 - d);
+    y = numeric(r, t->of->a, f > 0);
+    if (y >= FAR || y <= -FAR)
+        return symbolic;
+    y = y / d - (y % d < 0);
+    sum rest = *s;
+    rest.constant += y * f;
+    return least_of(symbolic, most(r, rest));
+}
+
+static wide most_by_remainder(reach *r, const sum *s, const term *t) {
+    int64_t d;
+    if (!ix_is_const(t->of->b, &d) || d <= 0)
+        return most_by_number(r, s, t);
+    sum rest = *s;
+    rest.constant += t->factor > 0 ? (wide)t->factor * (d - 1) : 0;
+    return most(r, rest);
+}
+
+/* A number that the sum never exceeds; FAR: none is known. */
+static wide most(reach *r, sum s) {
+    if (++r->steps > MOST_STEPS)
+        return FAR;
+    if (!s.count)
+        return s.constant;
+    int chosen = 0, depth = -2;
+    for (int i = 0; i < s.count; i++) { /* parts before what they are made of */
+        int d = 2 * innermost(r->m, s.terms[i].of, 0) + (s.terms[i].of->op != IX_VAR);
+        if (d > depth) {
+            chosen = i;
+            depth = d;
+        }
+    }
+    term t = s.terms[chosen];
+    s.terms[chosen] = s.terms[--s.count];
+    bool least = (t.of->op == IX_MIN) == (t.factor > 0); /* one of the two bounds is enough */
+    switch (t.of->op) {
+    case IX_VAR: return most_by_variable(r, &s, &t);
+    case IX_MIN:
+    case IX_MAX: {
+        wide a = most_with(r, &s, t.of->a, t.factor, 0), b = most_with(r, &s, t.of->b, t.factor, 0);
+        return (a < b) == least ? a : b;
+    }
+    case IX_FLOORDIV: return most_by_floor(r, &s, &t);
+    case IX_MOD: return most_by_remainder(r, &s, &t);
+    default: return most_by_number(r, &s, &t);
+    }
+}
+
+/* What holds at the scope: left - right <= `slack`. */
+typedef struct fact {
+    const index_expr *left, *right;
+    int64_t slack;
+} fact;
+
+static int facts_of(const cond *c, fact *found, int count, int nesting) {
+    if (nesting > MOST_NESTING || count == MOST_GUARDS)
+        return count;
+    if (c->op == COND_AND)
+        return facts_of(c->b, found, facts_of(c->a, found, count, nesting + 1), nesting + 1);
+    if (c->op == COND_LT || c->op == COND_LE)
+        found[count++] = (fact){c->x, c->y, c->op == COND_LT ? -1 : 0};
+    if (c->op == COND_EQ)
+        found[count++] = (fact){c->x, c->y, 0};
+    if (c->op == COND_EQ && count < MOST_GUARDS)
+        found[count++] = (fact){c->y, c->x, 0};
+    return count;
+}
+
+wide reach_most(model *m, const scope *at, const index_expr *x, int64_t factor, const index_expr *y, int64_t factor_y) {
+    sum s = {.count = 0};
+    reach r = {m, 0};
+    if (!add(m, &s, x, factor, 0) || (y && !add(m, &s, y, factor_y, 0)))
+        return FAR;
+    wide best = most(&r, s);
+    fact facts[MOST_GUARDS];
+    int count = 0;
+    for (const scope *g = at; g; g = g->parent)
+        if (g->kind == SCOPE_GUARD && !g->negated)
+            count = facts_of(g->guard, facts, count, 0);
+    for (int i = -1; i < m->kernel->assumptions.count; i++) {
+        const cond *c = i < 0 ? m->launch : m->kernel->assumptions.at[i];
+        count = c ? facts_of(c, facts, count, 0) : count;
+    }
+    for (int i = 0; i < count && best >= 0; i++) { /* s is at most s + right - left + slack */
+        sum with = s;
+        with.constant += facts[i].slack;
+        r.steps = 0;
+        if (add(m, &with, facts[i].right, 1, 0) && add(m, &with, facts[i].left, -1, 0))
+            best = least_of(best, most(&r, with));
+    }
+    return best;
+}
+
+bool reach_inside(model *m, const place *p, int d) {
+    const index_expr *extent = p->array->dims[d];
+    wide further = p->lanes > 1 && d == p->vector_dim ? p->lanes - 1 : 0;
+    if (p->extents)
+        further = interval_of(m, p->extents[d]).hi - 1;
+    if (further >= FAR / 4 || reach_most(m, p->scope, p->indices[d], -1, NULL, 0) > 0)
+        return false;
+    if (reach_most(m, p->scope, p->indices[d], 1, extent, -1) + further < 0)
+        return true;
+    /* masked: lane l takes part if l < active */
+    return p->active && p->lanes > 1 && d == p->vector_dim &&
+           reach_most(m, p->scope, ix_add(m->arena, p->indices[d], p->active), 1, extent, -1) <= 0;
+}
