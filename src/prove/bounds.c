@@ -44,7 +44,7 @@ static bool inside_by_interval(model *m, const place *p, int d) {
     wide further = p->lanes > 1 && d == p->vector_dim ? p->lanes - 1 : 0;
     if (p->extents)
         further = interval_of(m, p->extents[d]).hi - 1;
-    return index.lo >= 0 && index.hi + further < extent.lo;
+    return (index.lo >= 0 && index.hi + further < extent.lo) || reach_inside(m, p, d);
 }
 
 static void judge_place(prover *p, place *at, worst *found) {
