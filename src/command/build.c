@@ -96,6 +96,8 @@ typedef struct build {
     const char *wanted; /* --kernel; NULL: every kernel */
     json_t *list;
     bool found;
+    const target *kept_for; /* `kept`: by kernel, what was compiled for the first target, at sizes of the schedule's choice; plan NULL: nothing */
+    compiled_kernel *kept;
 } build;
 
 static const char *first_error(const report *r, int from) {
@@ -106,27 +108,32 @@ static const char *first_error(const report *r, int from) {
 }
 
 /* The same kernel for the target that this one's host program compares with, at tile sizes of its own. */
-static bool build_companion(build *b, const tile_kernel *k, const compile_options *o, const target *companion, const char *folder) {
+static bool build_companion(build *b, int number, const compile_options *o, const target *companion, const char *folder) {
     report *r = b->report;
     compile_options own = *o;
-    compiled_kernel c;
+    compiled_kernel c = {0};
     own.target = companion;
     own.dump = NULL;
     own.tile_count = 0;
-    return compile_kernel(r->arena, b->module, k, &own, &c, &r->diags) && companion->build(c.plan, folder, &r->diags) &&
-           manifest_write(proved_plan_get(c.plan), companion->name, folder, &r->diags);
+    if (companion == b->kept_for)
+        c = b->kept[number];
+    return (c.plan || compile_kernel(r->arena, b->module, b->module->kernels.at[number], &own, &c, &r->diags)) &&
+           companion->build(c.plan, folder, &r->diags) && manifest_write(proved_plan_get(c.plan), companion->name, folder, &r->diags);
 }
 
-static bool build_kernel(build *b, const tile_kernel *k, const compile_options *o, const char *folder, bool names_target) {
+static bool build_kernel(build *b, int number, const compile_options *o, const char *folder, bool names_target) {
     report *r = b->report;
+    const tile_kernel *k = b->module->kernels.at[number];
     compiled_kernel c;
     int before = r->diags.items.count;
     double start = command_now_ms();
     const target *companion = target_companion(o->target);
     bool good = compile_kernel(r->arena, b->module, k, o, &c, &r->diags) && o->target->build(c.plan, folder, &r->diags) &&
-                (companion ? build_companion(b, k, o, companion, folder)
+                (companion ? build_companion(b, number, o, companion, folder)
                            : manifest_write(proved_plan_get(c.plan), o->target->name, folder, &r->diags));
     double whole_ms = command_now_ms() - start;
+    if (good && o->target == b->kept_for && !o->tile_count)
+        b->kept[number] = c;
     const char *target = names_target ? arena_printf(r->arena, " %-8s", o->target->name) : "";
     if (!r->json && good)
         printf("%-16s%s proved in %.0f ms, written to %s\n", k->name, target, c.proof.milliseconds, folder);
@@ -163,7 +170,7 @@ static bool build_target(build *b, compile_options o, const char *folder, bool n
         if (b->wanted && strcmp(b->wanted, k->name) != 0)
             continue;
         b->found = true;
-        held = build_kernel(b, k, &o, folder, names_target) && held;
+        held = build_kernel(b, i, &o, folder, names_target) && held;
     }
     return held;
 }
@@ -192,6 +199,8 @@ int command_build(const command_line *line) {
     build b = {.report = &r, .line = line, .wanted = option_value(line, "--kernel"), .list = json_array()};
     b.module = compile_load(r.arena, line->positional[0], NULL, &r.diags);
     held = b.module != NULL;
+    b.kept_for = target_table;
+    b.kept = b.module ? NEW_ARRAY(r.arena, compiled_kernel, b.module->kernels.count + 1) : NULL;
     /* Each target has a folder of its own: C and OpenCL write files of one name. */
     for (int i = 0; b.module && i < (all ? target_count : 1); i++) {
         o.target = all ? &target_table[i] : o.target;

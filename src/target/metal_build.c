@@ -4,12 +4,22 @@
 #include "target/metal.h"
 #include <string.h>
 
+/* Written with an earlier kernel. */
+static bool is_there(arena *a, const char *path, const char *text, size_t length) {
+    diag_list quiet;
+    size_t size;
+    diag_init(&quiet, a);
+    const char *old = file_exists(path) ? file_read(a, path, FILE_SOURCE_LIMIT, &size, &quiet) : NULL;
+    return old && size == length && !memcmp(old, text, length);
+}
+
 static bool write_kit(arena *a, const char *directory, diag_list *diags) {
     for (int i = 0; i < metal_kit_count; i++) {
         text_buffer b = {0};
         for (const char *const *line = metal_kit[i].lines; *line; line++)
             text_add(&b, "%s", *line);
-        bool good = file_write(arena_printf(a, "%s/%s", directory, metal_kit[i].name), text_get(&b), b.length, diags);
+        const char *path = arena_printf(a, "%s/%s", directory, metal_kit[i].name);
+        bool good = is_there(a, path, text_get(&b), b.length) || file_write(path, text_get(&b), b.length, diags);
         text_free(&b);
         if (!good)
             return false;
