@@ -1,0 +1,501 @@
+/* A driver and a run-time compiler of CUDA's interface that run emitted kernels on the CPU, so that the text and the runtime can be judged where there
+ * is no such device: built as libcuda.so.1 and libnvrtc.so by test/run/cuda.sh, with SHIM the path of _cuda_on_cpu.h.
+ * FAKE_CUDA=no-device, old, no-memory, lost, capability: what goes wrong. FAKE_CUDA_LOG=FILE: a line for every launch, copy, wait and graph. */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define API __attribute__((visibility("default")))
+enum { THREADS = 1024, STACK = 256 * 1024, PARAMETERS = 256 };
+enum { OK, INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 100, NOT_FOUND = 500, LOST = 719 };
+
+static bool goes_wrong(const char *how) {
+    const char *wanted = getenv("FAKE_CUDA");
+    return wanted && !strcmp(wanted, how);
+}
+
+static void note(const char *format, ...) {
+    const char *path = getenv("FAKE_CUDA_LOG");
+    FILE *f = path ? fopen(path, "a") : NULL;
+    va_list args;
+    if (!f)
+        return;
+    va_start(args, format);
+    vfprintf(f, format, args);
+    va_end(args);
+    fclose(f);
+}
+
+/* ---- a block's threads as coroutines ---- */
+
+API struct { unsigned x; } fake_thread, fake_block;
+API uint64_t fake_slots[THREADS];
+static ucontext_t scheduler, contexts[THREADS];
+static char *stacks;
+enum { RUNNABLE, IN_BLOCK, IN_WARP, FINISHED };
+static int states[THREADS];
+static void (*entry)(void **);
+static void **arguments;
+
+API void fake_meet(int warp) {
+    unsigned me = fake_thread.x;
+    states[me] = warp ? IN_WARP : IN_BLOCK;
+    swapcontext(&contexts[me], &scheduler);
+}
+
+static void one_thread(void) {
+    unsigned me = fake_thread.x;
+    entry(arguments);
+    states[me] = FINISHED;
+}
+
+static int run_block(unsigned threads) {
+    for (unsigned t = 0; t < threads; t++) {
+        getcontext(&contexts[t]);
+        contexts[t].uc_stack.ss_sp = stacks + (size_t)t * STACK;
+        contexts[t].uc_stack.ss_size = STACK;
+        contexts[t].uc_link = &scheduler;
+        makecontext(&contexts[t], one_thread, 0);
+        states[t] = RUNNABLE;
+    }
+    for (;;) {
+        unsigned finished = 0, in_block = 0;
+        bool moved = false;
+        for (unsigned t = 0; t < threads; t++) {
+            if (states[t] == RUNNABLE) {
+                fake_thread.x = t;
+                swapcontext(&scheduler, &contexts[t]);
+                moved = true;
+            }
+            finished += states[t] == FINISHED;
+            in_block += states[t] == IN_BLOCK;
+        }
+        for (unsigned w = 0; w < threads; w += 32) {
+            unsigned waiting = 0;
+            for (unsigned t = w; t < w + 32 && t < threads; t++)
+                waiting += states[t] == IN_WARP;
+            for (unsigned t = w; waiting == 32 && t < w + 32; t++) {
+                states[t] = RUNNABLE;
+                moved = true;
+            }
+        }
+        if (finished == threads)
+            return OK;
+        if (in_block == threads) {
+            for (unsigned t = 0; t < threads; t++)
+                states[t] = RUNNABLE;
+            moved = true;
+        }
+        if (!moved) {
+            fprintf(stderr, "a barrier or shuffle that not every thread reaches: %u of %u at the barrier, %u finished\n", in_block, threads, finished);
+            return LOST;
+        }
+    }
+}
+
+/* ---- NVRTC ---- */
+
+typedef struct program {
+    char *text, *log;
+    unsigned char *binary; /* 8 bytes of length, then a shared object */
+    size_t length;
+} program;
+
+API int nvrtcVersion(int *major, int *minor) {
+    *major = 99;
+    *minor = 0;
+    return 0;
+}
+API int nvrtcGetNumSupportedArchs(int *count) {
+    *count = 2;
+    return 0;
+}
+API int nvrtcGetSupportedArchs(int *known) {
+    known[0] = 80;
+    known[1] = 90;
+    return 0;
+}
+API int nvrtcCreateProgram(program **p, const char *text, const char *name, int headers, const char *const *a, const char *const *b) {
+    (void)name, (void)a, (void)b;
+    *p = calloc(1, sizeof **p);
+    (*p)->text = strdup(text);
+    return headers ? 1 : 0;
+}
+API int nvrtcDestroyProgram(program **p) {
+    free((*p)->text);
+    free((*p)->log);
+    free((*p)->binary);
+    free(*p);
+    *p = NULL;
+    return 0;
+}
+
+static void put_replaced(FILE *f, const char *text) {
+    static const char *const from[] = {"asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(f) : \"h\"(x));", "asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(x));"},
+                             *const to[] = {"FAKE_HALF_TO_FLOAT(f, x);", "FAKE_FLOAT_TO_HALF(h, x);"};
+    while (*text) {
+        int found = -1;
+        for (int i = 0; i < 2; i++)
+            if (!strncmp(text, from[i], strlen(from[i])))
+                found = i;
+        if (found >= 0) {
+            fputs(to[found], f);
+            text += strlen(from[found]);
+        } else
+            fputc(*text++, f);
+    }
+}
+
+/* Behind each kernel NAME a function that calls it with values behind pointers. */
+static void put_callers(FILE *f, const char *text) {
+    for (const char *at = text; (at = strstr(at, "extern \"C\" __global__ void __launch_bounds__("));) {
+        at = strchr(at, ')') + 1;
+        while (isspace((unsigned char)*at))
+            at++;
+        int name = (int)strcspn(at, "("), count = 0;
+        fprintf(f, "extern \"C\" void %.*s_call(void **p) { %.*s(", name, at, name, at);
+        const char *p = at + name + 1, *end = strchr(p, ')');
+        while (p < end) {
+            const char *comma = memchr(p, ',', (size_t)(end - p)), *last = comma ? comma : end, *type = last;
+            while (isalnum((unsigned char)type[-1]) || type[-1] == '_')
+                type--;
+            fprintf(f, "%s*(%.*s *)p[%d]", count ? ", " : "", (int)(type - p), p, count);
+            count++;
+            p = comma ? comma + 1 : end;
+        }
+        fprintf(f, "); }\nextern \"C\" const int %.*s_count = %d;\n", name, at, count);
+    }
+}
+
+static unsigned char *read_file(const char *path, size_t *length) {
+    FILE *f = fopen(path, "rb");
+    unsigned char *bytes = NULL;
+    if (f && !fseek(f, 0, SEEK_END)) {
+        *length = (size_t)ftell(f);
+        rewind(f);
+        bytes = calloc(*length + 9, 1);
+        memcpy(bytes, &(uint64_t){*length}, 8);
+        if (fread(bytes + 8, 1, *length, f) != *length)
+            *length = 0;
+    }
+    if (f)
+        fclose(f);
+    return bytes;
+}
+
+API int nvrtcCompileProgram(program *p, int count, const char *const *options) {
+    char folder[] = "/tmp/cuda-on-cpu-XXXXXX", path[128], command[512];
+    for (int i = 0; i < count; i++)
+        note("option %s\n", options[i]);
+    if (!mkdtemp(folder))
+        return 1;
+    snprintf(path, sizeof path, "%s/k.cpp", folder);
+    FILE *f = fopen(path, "w");
+    fprintf(f, "#include \"%s\"\n", SHIM);
+    put_replaced(f, p->text);
+    put_callers(f, p->text);
+    fclose(f);
+    snprintf(command, sizeof command, "c++ -std=c++17 -O1 -w -mf16c -mfma -ffp-contract=off -fno-strict-aliasing -shared -fPIC -o %s/k.so %s > %s/log 2>&1", folder, path, folder);
+    int status = system(command);
+    snprintf(path, sizeof path, "%s/%s", folder, status ? "log" : "k.so");
+    size_t length = 0;
+    unsigned char *bytes = read_file(path, &length);
+    if (status) {
+        p->log = strdup((char *)bytes + 8);
+        free(bytes);
+    } else {
+        p->binary = bytes;
+        p->length = length + 8;
+    }
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    if (system(command))
+        return 1;
+    return status ? 6 : 0;
+}
+API int nvrtcGetProgramLogSize(program *p, size_t *size) {
+    *size = p->log ? strlen(p->log) + 1 : 1;
+    return 0;
+}
+API int nvrtcGetProgramLog(program *p, char *log) {
+    strcpy(log, p->log ? p->log : "");
+    return 0;
+}
+API int nvrtcGetCUBINSize(program *p, size_t *size) {
+    *size = p->length;
+    return 0;
+}
+API int nvrtcGetCUBIN(program *p, char *out) {
+    memcpy(out, p->binary, p->length);
+    return 0;
+}
+API int nvrtcGetPTXSize(program *p, size_t *size) {
+    return nvrtcGetCUBINSize(p, size);
+}
+API int nvrtcGetPTX(program *p, char *out) {
+    return nvrtcGetCUBIN(p, out);
+}
+
+/* ---- the driver ---- */
+
+typedef struct function {
+    void (*call)(void **);
+    int count;
+    char name[128];
+} function;
+typedef struct launch {
+    const function *f;
+    unsigned blocks, threads;
+    uint64_t values[PARAMETERS];
+    struct launch *next;
+} launch;
+static launch *captured, **capture_end;
+static bool capturing, broken;
+
+API int cuInit(unsigned flags) {
+    return flags ? INVALID : goes_wrong("no-device") ? NO_DEVICE : OK;
+}
+API int cuDriverGetVersion(int *version) {
+    *version = goes_wrong("old") ? 10020 : 13000;
+    return OK;
+}
+API int cuGetErrorName(int status, const char **name) {
+    *name = status == NO_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : status == NO_DEVICE ? "CUDA_ERROR_NO_DEVICE" : status == LOST ? "CUDA_ERROR_LAUNCH_FAILED" : "CUDA_ERROR_INVALID_VALUE";
+    return OK;
+}
+API int cuGetErrorString(int status, const char **text) {
+    *text = status == LOST ? "unspecified launch failure" : NULL;
+    return OK;
+}
+API int cuDeviceGetCount(int *count) {
+    *count = 1;
+    return OK;
+}
+API int cuDeviceGet(int *device, int number) {
+    *device = number;
+    return number ? INVALID : OK;
+}
+API int cuDeviceGetName(char *name, int size, int device) {
+    (void)device;
+    snprintf(name, (size_t)size, "a CPU behind CUDA's interface");
+    return OK;
+}
+API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
+    (void)device;
+    *bytes = (size_t)1 << 30;
+    return OK;
+}
+API int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    (void)device;
+    *value = attribute == 1 ? THREADS : attribute == 8 ? 48 * 1024 : attribute == 16 ? 1 : attribute == 75 ? (goes_wrong("capability") ? 7 : 9) : 0;
+    return OK;
+}
+static int context, stream;
+API int cuDevicePrimaryCtxRetain(void **c, int device) {
+    (void)device;
+    *c = &context;
+    stacks = stacks ? stacks : malloc((size_t)THREADS * STACK);
+    return stacks ? OK : NO_MEMORY;
+}
+API int cuDevicePrimaryCtxRelease_v2(int device) {
+    (void)device;
+    return OK;
+}
+static int depth;
+API int cuCtxPushCurrent_v2(void *c) {
+    depth++;
+    return c == &context ? OK : INVALID;
+}
+API int cuCtxPopCurrent_v2(void **c) {
+    *c = &context;
+    return depth-- > 0 ? OK : INVALID;
+}
+static int usable(void) {
+    return depth <= 0 ? 201 : broken ? LOST : OK;
+}
+API int cuMemAlloc_v2(uint64_t *p, size_t bytes) {
+    void *memory = goes_wrong("no-memory") ? NULL : aligned_alloc(256, (bytes + 511) / 256 * 256);
+    if (!memory)
+        return NO_MEMORY;
+    memset(memory, 0xA5, (bytes + 511) / 256 * 256);
+    *p = (uint64_t)(uintptr_t)memory;
+    return usable();
+}
+API int cuMemFree_v2(uint64_t p) {
+    free((void *)(uintptr_t)p);
+    return usable();
+}
+API int cuMemGetInfo_v2(size_t *unused, size_t *total) {
+    *unused = 1 << 20;
+    *total = 1 << 30;
+    return usable();
+}
+API int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *s) {
+    note("in %zu%s\n", bytes, s == &stream ? "" : " elsewhere");
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return capturing ? INVALID : usable();
+}
+API int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *s) {
+    note("out %zu%s\n", bytes, s == &stream ? "" : " elsewhere");
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return capturing ? INVALID : usable();
+}
+API int cuPointerGetAttribute(void *out, int attribute, uint64_t p) {
+    (void)p;
+    *(unsigned *)out = attribute == 2 ? 2 : 0;
+    return usable();
+}
+API int cuModuleLoadData(void **module, const void *bytes) {
+    char path[] = "/tmp/cuda-on-cpu-XXXXXX";
+    uint64_t length;
+    int fd = mkstemp(path);
+    memcpy(&length, bytes, 8);
+    if (fd < 0 || write(fd, (const char *)bytes + 8, length) != (ssize_t)length)
+        return INVALID;
+    close(fd);
+    Dl_info own; /* kernels call back into this library */
+    if (dladdr(&states, &own))
+        dlopen(own.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+    *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!*module)
+        fprintf(stderr, "%s\n", dlerror());
+    unlink(path);
+    return *module ? usable() : INVALID;
+}
+API int cuModuleUnload(void *module) {
+    (void)module; /* functions stay known */
+    return usable();
+}
+API int cuModuleGetFunction(function **f, void *module, const char *name) {
+    char symbol[256];
+    snprintf(symbol, sizeof symbol, "%s_call", name);
+    void *call = dlsym(module, symbol);
+    snprintf(symbol, sizeof symbol, "%s_count", name);
+    int *count = dlsym(module, symbol);
+    if (!call || !count)
+        return NOT_FOUND;
+    *f = calloc(1, sizeof **f);
+    memcpy(&(*f)->call, &call, sizeof call);
+    (*f)->count = *count;
+    snprintf((*f)->name, sizeof (*f)->name, "%s", name);
+    return usable();
+}
+API int cuFuncGetAttribute(int *value, int attribute, const function *f) {
+    (void)f;
+    *value = attribute == 0 ? THREADS : attribute == 4 ? 32 : 0;
+    return usable();
+}
+static int run_launch(const function *f, unsigned blocks, unsigned threads, void **values) {
+    note("launch %s %u %u\n", f->name, blocks, threads);
+    if (goes_wrong("lost"))
+        broken = true;
+    if (usable() || !blocks || threads > THREADS)
+        return broken ? LOST : INVALID;
+    entry = f->call;
+    arguments = values;
+    for (fake_block.x = 0; fake_block.x < blocks; fake_block.x++)
+        if (run_block(threads)) {
+            broken = true;
+            return LOST;
+        }
+    return OK;
+}
+API int cuLaunchKernel(const function *f, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty, unsigned tz, unsigned shared, void *s, void **values, void **extra) {
+    (void)s, (void)shared;
+    if (y != 1 || z != 1 || ty != 1 || tz != 1 || extra)
+        return INVALID;
+    if (!capturing)
+        return run_launch(f, x, tx, values);
+    launch *l = calloc(1, sizeof *l);
+    *l = (launch){.f = f, .blocks = x, .threads = tx};
+    for (int i = 0; i < f->count; i++)
+        memcpy(&l->values[i], values[i], 8);
+    *capture_end = l;
+    capture_end = &l->next;
+    return OK;
+}
+API int cuStreamCreate(void **s, unsigned flags) {
+    (void)flags;
+    *s = &stream;
+    return usable();
+}
+API int cuStreamDestroy_v2(void *s) {
+    (void)s;
+    return OK;
+}
+API int cuStreamSynchronize(void *s) {
+    note("wait%s\n", s == &stream ? "" : " elsewhere");
+    return capturing ? INVALID : usable();
+}
+API int cuEventCreate(struct timespec **e, unsigned flags) {
+    (void)flags;
+    *e = calloc(1, sizeof **e);
+    return OK;
+}
+API int cuEventDestroy_v2(struct timespec *e) {
+    free(e);
+    return OK;
+}
+API int cuEventRecord(struct timespec *e, void *s) {
+    (void)s;
+    clock_gettime(CLOCK_MONOTONIC, e);
+    return usable();
+}
+API int cuEventSynchronize(struct timespec *e) {
+    (void)e;
+    return usable();
+}
+API int cuEventElapsedTime(float *ms, struct timespec *a, struct timespec *b) {
+    *ms = (float)((double)(b->tv_sec - a->tv_sec) * 1e3 + (double)(b->tv_nsec - a->tv_nsec) * 1e-6);
+    return usable();
+}
+API int cuStreamBeginCapture_v2(void *s, int mode) {
+    (void)s, (void)mode;
+    capturing = true;
+    captured = NULL;
+    capture_end = &captured;
+    return usable();
+}
+API int cuStreamEndCapture(void *s, launch **graph) {
+    (void)s;
+    capturing = false;
+    *graph = captured;
+    return usable();
+}
+API int cuGraphInstantiateWithFlags(launch **ready, launch *graph, unsigned long long flags) {
+    *ready = graph;
+    return flags ? INVALID : usable();
+}
+API int cuGraphLaunch(launch *graph, void *s) {
+    (void)s;
+    note("graph\n");
+    for (; graph; graph = graph->next) {
+        void *values[PARAMETERS];
+        for (int i = 0; i < graph->f->count; i++)
+            values[i] = &graph->values[i];
+        int status = run_launch(graph->f, graph->blocks, graph->threads, values);
+        if (status)
+            return status;
+    }
+    return OK;
+}
+API int cuGraphExecDestroy(launch *graph) {
+    while (graph) {
+        launch *next = graph->next;
+        free(graph);
+        graph = next;
+    }
+    return OK;
+}
+API int cuGraphDestroy(launch *graph) {
+    (void)graph; /* what was made ready of it is the same */
+    return OK;
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The CUDA target and runtime. NVRTC compiles every kernel where it is found. A device of NVIDIA's runs them where there is one; elsewhere a driver of our own
+# (_cuda_on_cpu.c) runs the same text on the CPU, behind the same interface, and fails on request.
+cd "$(dirname "$0")/../.." || exit 1
+build=${BUILD:-build}
+tilec=${TILEC:-$build/tilec}
+failed=0
+"$build/values/cuda" --compile || failed=1
+
+if "$tilec" devices | grep '^cuda ' | grep -qv missing; then
+    "$build/values/cuda" "$@" || failed=1
+    exit $failed
+fi
+if ! command -v c++ > /dev/null || ! echo '#include <immintrin.h>' | c++ -x c++ -mf16c -mfma -fsyntax-only - 2> /dev/null || ! grep -q f16c /proc/cpuinfo 2> /dev/null; then
+    echo "skip cuda on the CPU (it needs a C++ compiler and a processor with F16C)"
+    exit $failed
+fi
+fake=$(cd "$build" && pwd)/cuda-on-cpu
+rm -rf "$fake" && mkdir -p "$fake"
+"${CC:-cc}" -std=c17 -O1 -g -Wall -Wextra -fvisibility=hidden -shared -fPIC -DSHIM="\"$PWD/test/run/_cuda_on_cpu.h\"" -o "$fake/libcuda.so.1" \
+    test/run/_cuda_on_cpu.c -ldl || { echo "FAIL cuda: the driver for the CPU does not compile"; exit 1; }
+export LD_LIBRARY_PATH=$fake TILEC_NVRTC=$fake/libcuda.so.1 TILEC_CACHE=$fake/cache
+"$build/values/cuda" --small || failed=1
+
+# expect NAME STATUS PATTERN COMMAND..
+expect() {
+    local name=$1 status=$2 pattern=$3 output got
+    shift 3
+    output=$("$@" 2>&1)
+    got=$?
+    if [ $got -eq "$status" ] && grep -q -- "$pattern" <<< "$output"; then
+        echo "ok $name"
+    else
+        echo "FAIL $name (status $got)"
+        head -n 5 <<< "$output" | sed 's/^/    /'
+        failed=1
+    fi
+}
+softmax=(run kernels/normalise.tile --kernel softmax --device cuda --arg x=random:1)
+expect "cuda devices are listed" 0 "^cuda .*sm_90" "$tilec" devices
+expect "cuda rows of any length" 0 "worst error" "$tilec" "${softmax[@]}" --shape R=5,C=1001 --check
+expect "cuda aligned rows" 0 "worst error" "$tilec" "${softmax[@]}" --shape R=5,C=1024 --check
+FAKE_CUDA_LOG=$fake/log expect "cuda what the compiler made is told" 0 "32 registers a thread" "$tilec" "${softmax[@]}" --shape R=5,C=1024 --explain
+expect "cuda rows that begin at multiples of 16 bytes take the entry for them" 0 softmax_variant_0_aligned cat "$fake/log"
+FAKE_CUDA_LOG=$fake/program expect "cuda a program runs" 0 "ran" "$tilec" run kernels/argmax.tile --device cuda --shape N=9001 --arg x=random:1 --no-check
+expect "cuda a program's launches follow each other without waiting" 0 "launch argmax_part_variant_0 3 128 launch argmax_last_variant_0 1 128 out 4 wait" \
+    tr '\n' ' ' < "$fake/program"
+FAKE_CUDA_LOG=$fake/graph expect "cuda launches are timed in a graph" 0 "ours@cuda" "$tilec" bench --kernel vec_add --shape N=16 --threads 1 --rounds 6 --no-store \
+    --no-ceilings --sample-ms 1 ours@cuda
+expect "cuda graphs are launched" 0 "^graph" cat "$fake/graph"
+printf '\x93NUMPY\x01\x00\x76\x00%-117s\n\x01\x00\x00\x00\x07\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00' \
+    "{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }" > "$fake/ids.npy"
+expect "cuda indices are checked before a launch" 1 E0603 "$tilec" run kernels/embedding.tile --kernel embedding_f32 --device cuda --shape V=8,D=64 \
+    --arg table=random:1 --arg ids="$fake/ids.npy"
+FAKE_CUDA=no-device expect "cuda without a device" 1 "does not start" "$tilec" "${softmax[@]}" --shape R=5,C=9
+FAKE_CUDA=no-device expect "cuda without a device leaves the others" 0 "^cpu" "$tilec" devices
+FAKE_CUDA=old expect "cuda with an old driver" 1 "11.4 is needed" "$tilec" "${softmax[@]}" --shape R=5,C=9
+FAKE_CUDA=capability expect "cuda on an old device" 1 E0855 "$tilec" "${softmax[@]}" --shape R=5,C=9
+FAKE_CUDA=no-memory expect "cuda without memory" 1 "E0803.*are free" "$tilec" "${softmax[@]}" --shape R=5,C=9
+FAKE_CUDA=lost expect "cuda loses the device" 1 E0859 "$tilec" "${softmax[@]}" --shape R=5,C=9
+TILEC_NVRTC=/nowhere/libnvrtc.so expect "cuda without NVRTC" 1 E0854 "$tilec" "${softmax[@]}" --shape R=5,C=9 --set BC=512
+exit $failed

@@ -1,0 +1,254 @@
+/* See device.h. */
+#include "device.h"
+#include "run/run.h"
+#include "trial.h"
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static const int64_t sizes[] = {0, 1, 2, 3, 31, 33, 64, 65, 127, 208, 1000}, small_sizes[] = {1, 2, 3, 5, 9, 16, 17, 33, 48};
+enum { SIZE_COUNT = sizeof sizes / sizeof *sizes, SMALL_COUNT = sizeof small_sizes / sizeof *small_sizes, SHAPES = 5, SMALL_SHAPES = 2, TEXT_LIMIT = 60000, SMALL_TEXT_LIMIT = 250000, UNPROVED_LIMIT = 3 };
+
+typedef struct suite {
+    const runtime *runtime;
+    const char *name; /* of the runtime, its target and its arithmetic */
+    device *device;
+    uint64_t seed;
+    bool small, all;
+    int unproved;
+    int passed, failed, shapes;
+    int64_t compared, vacuous;
+    double worst;
+} suite;
+
+/* Device memory for each array of the launch, filled from `m`; copied back afterwards. */
+static bool launch(suite *s, device_kernel *k, const launch_plan *plan, const trial_case *c, trial_memory *m, diag_list *diags) {
+    trial_launch l;
+    const kernel_ir *ir = plan->variants.at[0].kernel;
+    bool good = trial_launch_new(c, m, ir, &l);
+    void *memory[64] = {0};
+    int count = 0;
+    for (int i = 0; good && i < ir->arrays.count; i++) {
+        const kernel_array *a = ir->arrays.at[i];
+        if (a->space != SPACE_GLOBAL || a->view_of)
+            continue;
+        int64_t bytes = c->bytes[a->source_array];
+        good = count < 64 && (memory[count] = s->runtime->allocate(s->device, bytes, diags)) &&
+               s->runtime->copy_in(s->device, memory[count], l.arrays[count], bytes, diags);
+        count++;
+    }
+    good = good && s->runtime->launch(s->device, k, memory, l.integers, l.floats, diags);
+    for (int i = 0, at = 0; good && i < ir->arrays.count; i++)
+        if (ir->arrays.at[i]->space == SPACE_GLOBAL && !ir->arrays.at[i]->view_of) {
+            good = s->runtime->copy_out(s->device, l.arrays[at], memory[at], c->bytes[ir->arrays.at[i]->source_array], diags);
+            at++;
+        }
+    for (int i = 0; i < count && i < 64; i++)
+        s->runtime->release(s->device, memory[i]);
+    trial_launch_free(&l);
+    return good;
+}
+
+static bool try_case(suite *s, device_kernel *k, const compiled_kernel *ck, trial_case *c, text_buffer *why, diag_list *diags) {
+    oracle_options options = {
+        .model = arithmetic_model_find(s->name), .trees = ck->lowered.trees.at, .tree_count = ck->lowered.trees.count, .last_task = -1};
+    oracle_arguments arguments = {(const void *const *)c->data, c->scalars, c->symbols};
+    oracle_result expected = {0};
+    trial_memory m;
+    if (!oracle_run(ck->tiles, &arguments, &options, &expected, diags)) {
+        text_add(why, "the oracle: %s", trial_first_error(diags));
+        return false;
+    }
+    trial_memory_new(c, &m);
+    bool good = launch(s, k, proved_plan_get(ck->plan), c, &m, diags);
+    if (!good) {
+        text_add(why, "%s", trial_first_error(diags));
+    } else {
+        int damaged = trial_memory_damaged(c, &m);
+        trial_verdict v = trial_compare(c, &m, &expected);
+        s->compared += v.compared;
+        s->vacuous += v.vacuous;
+        if (v.passed && v.worst_ratio > s->worst)
+            s->worst = v.worst_ratio;
+        good = v.passed && damaged < 0;
+        if (damaged >= 0)
+            text_add(why, "array %s was written where it must not be", c->kernel->arrays.at[damaged]->name);
+        else if (!good)
+            trial_verdict_describe(c, &v, why);
+    }
+    trial_memory_free(&m);
+    oracle_free(&expected);
+    return good;
+}
+
+static bool compile(suite *s, arena *a, const tile_module *m, const tile_kernel *k, random_state *r, compiled_kernel *ck, diag_list *diags) {
+    static const int64_t candidates[] = {4, 8, 16, 2, 1};
+    tile_binding statics[64];
+    bool compiled = false;
+    for (int attempt = 0; attempt < 4 && !compiled; attempt++) { /* a `where` may refuse some statics */
+        int count = 0;
+        for (int i = 0; i < k->symbols.count && count < 64; i++)
+            if (k->symbols.at[i]->kind == INDEX_STATIC && (s->small || !k->symbols.at[i]->has_value))
+                statics[count++] = (tile_binding){k->symbols.at[i]->name, candidates[random_between(r, 0, attempt ? 4 : 2)]};
+        compile_options options = {.target = target_find(s->name), .statics = statics, .static_count = count};
+        diag_init(diags, a);
+        memset(ck, 0, sizeof *ck);
+        compiled = compile_kernel(a, m, k, &options, ck, diags) && ck->plan;
+        if (!compiled && !count)
+            break;
+    }
+    return compiled;
+}
+
+static void try_kernel(suite *s, const tile_module *m, const tile_kernel *k) {
+    arena *a = arena_new();
+    diag_list diags;
+    compiled_kernel ck;
+    random_state r = {s->seed};
+    text_buffer why = {0}, shape_text = {0};
+    int shapes = 0;
+    double worst = s->worst;
+    for (const char *c = k->name; *c; c++) /* each kernel's cases are its own, whatever is run besides */
+        r.state = r.state * 31 + (unsigned char)*c;
+    s->worst = 0;
+    double start = now_seconds(), proved, built = 0;
+    bool compiled = compile(s, a, m, k, &r, &ck, &diags);
+    proved = now_seconds();
+    if (compiled) { /* drivers take minutes over very long texts */
+        text_buffer emitted = {0};
+        compiled = target_find(s->name)->emit(ck.plan, &emitted, &diags);
+        if (compiled && emitted.length > (s->small ? SMALL_TEXT_LIMIT : TEXT_LIMIT) && !s->all) {
+            printf("skip %s %s (its text has %zu bytes, over which the driver takes long: --all)\n", s->name, k->name, emitted.length);
+            text_free(&emitted);
+            arena_free(a);
+            return;
+        }
+        text_free(&emitted);
+    }
+    /* What the prover gives up on is not emitted; a few such are known. */
+    if (!compiled && strstr(trial_first_error(&diags), "the question took too many steps") && s->unproved++ < UNPROVED_LIMIT) {
+        printf("skip %s %s (%s)\n", s->name, k->name, trial_first_error(&diags));
+        arena_free(a);
+        return;
+    }
+    device_kernel *loaded = compiled ? s->runtime->load(s->device, ck.plan, &diags) : NULL;
+    built = now_seconds();
+    if (!loaded)
+        text_add(&why, "%s", trial_first_error(&diags));
+    for (int i = 0; loaded && !why.length && i < (s->small ? SMALL_SHAPES : SHAPES); i++) {
+        static const int64_t plain[] = {33, 64}, ones[] = {1, 1, 2};
+        trial_case c;
+        bool found = s->small ? trial_choose_symbols(ck.tiles, &r, small_sizes, SMALL_COUNT, 2e4, 4e3, &c)
+                     : i == 0 ? trial_choose_symbols(ck.tiles, &r, plain, 2, 1e6, 1e5, &c)
+                     : i == 1 ? trial_choose_symbols(ck.tiles, &r, ones, 3, 1e6, 1e5, &c)
+                              : trial_choose_symbols(ck.tiles, &r, sizes, SIZE_COUNT, 1e6, 1e5, &c);
+        if (!found)
+            continue;
+        if (trial_fill(&c, (data_kind)(i % DATA_KIND_COUNT), &r)) {
+            shapes++;
+            if (!try_case(s, loaded, &ck, &c, &why, &diags))
+                trial_describe(&c, &shape_text);
+        }
+        trial_case_free(&c);
+    }
+    if (!why.length && !shapes)
+        text_add(&why, "no shape could be made");
+    if (loaded)
+        s->runtime->unload(s->device, loaded);
+    if (why.length) {
+        s->failed++;
+        printf("FAIL %s %s  %s%s%s (reproduce: --seed %llu --kernel %s)\n", s->name, k->name, text_get(&shape_text), shape_text.length ? ": " : "",
+               text_get(&why), (unsigned long long)s->seed, k->name);
+    } else {
+        s->passed++;
+        s->shapes += shapes;
+        printf("ok %s %s  %d shapes, worst error / bound %.3f; %.1f s proof, %.1f s build, %.1f s run\n", s->name, k->name, shapes, s->worst, proved - start,
+               built - proved, now_seconds() - built);
+    }
+    fflush(stdout);
+    s->worst = s->worst > worst ? s->worst : worst;
+    text_free(&why);
+    text_free(&shape_text);
+    arena_free(a);
+}
+
+static void try_file(suite *s, const char *path, const char *only) {
+    arena *a = arena_new();
+    diag_list diags;
+    diag_init(&diags, a);
+    tile_module *m = compile_load(a, path, NULL, &diags);
+    if (!m) {
+        s->failed++;
+        printf("FAIL %s %s  %s\n", s->name, path, trial_first_error(&diags));
+    }
+    for (int i = 0; m && i < m->kernels.count; i++)
+        if (!only || !strcmp(only, m->kernels.at[i]->name))
+            try_kernel(s, m, m->kernels.at[i]);
+    arena_free(a);
+}
+
+static void try_folder(suite *s, const char *pattern, const char *only) {
+    glob_t found = {0};
+    if (glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            try_file(s, found.gl_pathv[i], only);
+    globfree(&found);
+}
+
+int trial_device_main(const char *name, int argc, char **argv) {
+    suite s = {.seed = 1, .name = name};
+    const char *only = NULL;
+    int files = 0, index = 0;
+    char text[256] = "";
+    arena *a = arena_new();
+    diag_list diags;
+    diag_init(&diags, a);
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--seed") && i + 1 < argc)
+            s.seed = strtoull(argv[++i], NULL, 10);
+        else if (!strcmp(argv[i], "--kernel") && i + 1 < argc)
+            only = argv[++i];
+        else if (!strcmp(argv[i], "--small"))
+            s.small = true;
+        else if (!strcmp(argv[i], "--all"))
+            s.all = true;
+    }
+    s.runtime = runtime_find(name, &index, &diags);
+    if (!s.runtime) {
+        for (int i = 0; i < runtime_count; i++)
+            if (!strcmp(runtime_table[i].name, name))
+                runtime_table[i].describe(0, text, sizeof text);
+        printf("skip %s (%s)\n", name, text);
+        return 0;
+    }
+    s.runtime->describe(index, text, sizeof text);
+    printf("on %s\n", text);
+    s.device = s.runtime->open(index, &diags);
+    if (!s.device) {
+        printf("FAIL %s: %s\n", name, trial_first_error(&diags));
+        return 1;
+    }
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "--seed") || !strcmp(argv[i], "--kernel"))
+            i++;
+        else if (argv[i][0] != '-' && ++files)
+            try_file(&s, argv[i], only);
+    if (!files) {
+        try_folder(&s, "kernels/*.tile", only);
+        if (!s.small)
+            try_folder(&s, "test/accept/*.tile", only);
+    }
+    s.runtime->close(s.device);
+    arena_free(a);
+    printf("%d shapes, %lld elements compared, %lld of them against a bound that says nothing, worst error / bound %.3f; seed %llu\n", s.shapes,
+           (long long)s.compared, (long long)s.vacuous, s.worst, (unsigned long long)s.seed);
+    return s.failed || !s.passed;
+}
