@@ -1,5 +1,5 @@
 /* From scopes and places to sets. A constraint that is not affine is left out and said so: the set is then a superset. */
-#include "prove/model.h"
+#include "prove/interval.h"
 
 static void lower_precision(scope *s, precision p, const char *why) {
     if (p > s->precision) {
@@ -30,17 +30,26 @@ static int_set *below(model *m, int dims, int position, const index_expr *hi) {
     return affine_nonnegative(m, affine_add(m, gap, affine_constant(m, dims, -1)));
 }
 
+/* v - lo is a multiple of the step; often there is one trip at most. */
+static int_set *in_step(model *m, const scope *s, const index_expr *lo, const index_expr *hi, int64_t step) {
+    affine *v = affine_dim(m, s->depth, s->depth - 1);
+    if (reach_most(m, s->parent, hi, 1, lo, -1) <= step)
+        return affine_zero(m, affine_subtract(m, v, affine_of(m, s->depth, lo)));
+    return affine_stride(m, s->depth, s->var, lo, step);
+}
+
 static int_set *loop_domain(model *m, scope *s, int_set *domain) {
     const kernel_stmt *f = s->stmt;
+    const index_expr *lo = reach_simpler(m, s->parent, f->lo), *hi = reach_simpler(m, s->parent, f->hi);
     int64_t step;
     int_set *own = sets_universe(m->sets, s->depth); /* small constraints first: the domain is large */
-    own = constrain(m, s, own, at_least(m, s->depth, s->depth - 1, f->lo));
-    own = constrain(m, s, own, below(m, s->depth, s->depth - 1, f->hi));
+    own = constrain(m, s, own, at_least(m, s->depth, s->depth - 1, lo));
+    own = constrain(m, s, own, below(m, s->depth, s->depth - 1, hi));
     if (!ix_is_const(f->step, &step) || step <= 0) {
         m->why = "a loop step that is not a positive constant";
         own = constrain(m, s, own, NULL);
     } else if (step > 1) {
-        own = constrain(m, s, own, affine_stride(m, s->depth, s->var, f->lo, step));
+        own = constrain(m, s, own, in_step(m, s, lo, hi, step));
     }
     if (s->may_stop)
         lower_precision(s, LOOSE, model_text(m, "the loop over `%s`, which `break` may end early", s->var->name));
@@ -50,10 +59,11 @@ static int_set *loop_domain(model *m, scope *s, int_set *domain) {
 int_set *loop_trips(model *m, const scope *s) {
     const kernel_stmt *f = s->stmt;
     int64_t step;
+    const index_expr *lo = reach_simpler(m, s->parent, f->lo), *hi = reach_simpler(m, s->parent, f->hi);
     int_set *all = sets_universe(m->sets, s->depth);
-    int_set *parts[3] = {at_least(m, s->depth, s->depth - 1, f->lo), below(m, s->depth, s->depth - 1, f->hi), NULL};
+    int_set *parts[3] = {at_least(m, s->depth, s->depth - 1, lo), below(m, s->depth, s->depth - 1, hi), NULL};
     if (ix_is_const(f->step, &step) && step > 1)
-        parts[2] = affine_stride(m, s->depth, s->var, f->lo, step);
+        parts[2] = in_step(m, s, lo, hi, step);
     for (int i = 0; i < 3; i++)
         all = parts[i] ? sets_intersect(m->sets, all, parts[i]) : all;
     return all;
@@ -148,7 +158,10 @@ int_set *domain_of(model *m, scope *s) {
         lower_precision(s, LOOSE, "a loop whose trips are not known");
         break;
     case SCOPE_VALUE: domain = value_domain(m, s, domain); break;
-    case SCOPE_GUARD: domain = constrain(m, s, domain, affine_condition(m, s->depth, s->guard, s->negated)); break;
+    case SCOPE_GUARD:
+        domain =
+            constrain(m, s, domain, affine_condition(m, s->depth, reach_simpler_condition(m, s->parent, s->guard), s->negated));
+        break;
     case SCOPE_DATA_GUARD:
         lower_precision(s, LOOSE, model_text(m, "the condition at line %d, which depends on data", s->stmt->span.line));
         break;

@@ -17,5 +17,8 @@ interval interval_of_value(model *m, const kernel_value *v, bool *wraps);
 wide reach_most(model *m, const scope *at, const index_expr *x, int64_t factor, const index_expr *y, int64_t factor_y);
 /* Whether the place's accesses surely lie within dimension d of its array. */
 bool reach_inside(model *m, const place *p, int d);
+/* The same value, or condition, where the scope is reached; minima, floors and remainders that are decided there are gone. */
+index_expr *reach_simpler(model *m, const scope *at, index_expr *x);
+cond *reach_simpler_condition(model *m, const scope *at, cond *c);
 interval interval_product(interval x, interval y);
 #endif

@@ -241,6 +241,71 @@ wide reach_most(model *m, const scope *at, const index_expr *x, int64_t factor, 
     return best;
 }
 
+static index_expr *simpler(model *m, const scope *at, index_expr *x, int nesting, int *steps) {
+    if (nesting > MOST_NESTING || ++*steps > MOST_STEPS || x->op == IX_CONST)
+        return x;
+    if (x->op == IX_VAR) {
+        if (!model_knows(m, x->var) || !m->definition[x->var->id])
+            return x;
+        index_expr *is = m->definition[x->var->id], *y = simpler(m, at, is, nesting + 1, steps);
+        return y == is ? x : y;
+    }
+    index_expr *a = simpler(m, at, x->a, nesting + 1, steps), *b = simpler(m, at, x->b, nesting + 1, steps);
+    int64_t d;
+    if (x->op == IX_MIN || x->op == IX_MAX) {
+        bool min = x->op == IX_MIN;
+        if (reach_most(m, at, a, 1, b, -1) <= 0)
+            return min ? a : b;
+        if (reach_most(m, at, b, 1, a, -1) <= 0)
+            return min ? b : a;
+    }
+    if ((x->op == IX_FLOORDIV || x->op == IX_MOD) && ix_is_const(b, &d) && d > 0) {
+        wide low = -reach_most(m, at, a, -1, NULL, 0), high = reach_most(m, at, a, 1, NULL, 0);
+        if (x->op == IX_MOD && low >= 0 && high < d)
+            return a;
+        if (x->op == IX_FLOORDIV && low > -((wide)1 << 60) && high < (wide)1 << 60) {
+            low = low / d - (low % d < 0);
+            high = high / d - (high % d < 0);
+            if (low == high)
+                return ix_const(m->arena, (int64_t)low);
+        }
+    }
+    if (a == x->a && b == x->b)
+        return x;
+    switch (x->op) {
+    case IX_ADD: return ix_add(m->arena, a, b);
+    case IX_SUB: return ix_sub(m->arena, a, b);
+    case IX_MUL: return ix_mul(m->arena, a, b);
+    case IX_FLOORDIV: return ix_floordiv(m->arena, a, b);
+    case IX_MOD: return ix_mod(m->arena, a, b);
+    case IX_MIN: return ix_min(m->arena, a, b);
+    case IX_MAX: return ix_max(m->arena, a, b);
+    default: return x;
+    }
+}
+
+index_expr *reach_simpler(model *m, const scope *at, index_expr *x) {
+    int steps = 0;
+    return simpler(m, at, x, 0, &steps);
+}
+
+static cond *simpler_condition(model *m, const scope *at, cond *c, int nesting) {
+    if (nesting > MOST_NESTING || c->op == COND_TRUE)
+        return c;
+    if (c->op == COND_AND || c->op == COND_OR || c->op == COND_NOT) {
+        cond *a = simpler_condition(m, at, c->a, nesting + 1), *b = c->b ? simpler_condition(m, at, c->b, nesting + 1) : NULL;
+        if (a == c->a && b == c->b)
+            return c;
+        return c->op == COND_NOT ? cond_not(m->arena, a) : c->op == COND_AND ? cond_and(m->arena, a, b) : cond_or(m->arena, a, b);
+    }
+    index_expr *x = reach_simpler(m, at, c->x), *y = reach_simpler(m, at, c->y);
+    return x == c->x && y == c->y ? c : cond_compare(m->arena, c->op, x, y);
+}
+
+cond *reach_simpler_condition(model *m, const scope *at, cond *c) {
+    return simpler_condition(m, at, c, 0);
+}
+
 bool reach_inside(model *m, const place *p, int d) {
     const index_expr *extent = p->array->dims[d];
     wide further = p->lanes > 1 && d == p->vector_dim ? p->lanes - 1 : 0;
