@@ -136,6 +136,11 @@ static text_expr warp_operation(cfamily *p, const kernel_value *v) {
 static text_expr value(cfamily *p, const kernel_value *v) {
     if (v->op >= KERNEL_SUBGROUP_SUM && v->op <= KERNEL_SHUFFLE_DOWN)
         return warp_operation(p, v);
+    if (v->op == KERNEL_PREFIX_SELECT && v->lanes > 1 && cfamily_multiple(p, cfamily_fold(p, v->index)) % v->lanes == 0)
+        return (text_expr){arena_printf(p->arena, "%s > 0 ? %s : %s", cfamily_wrap(p, cfamily_index(p, v->index), PRECEDENCE_ADD),
+                                        cfamily_wrap(p, cfamily_value(p, v->operands[0]), PRECEDENCE_OR),
+                                        cfamily_wrap(p, cfamily_value(p, v->operands[1]), PRECEDENCE_OR)),
+                           PRECEDENCE_CONDITIONAL}; /* every lane or none */
     if (v->operand_count && v->operands[0]->lanes > 1)
         operators(p, v);
     return cfamily_operation(p, v);
