@@ -56,6 +56,8 @@ if [ "$what" = test ]; then
     wish ocl-icd-libopencl1 have_library libOpenCL.so.1
     wish pocl-opencl-icd have_file '/etc/OpenCL/vendors/*.icd'
     wish oclgrind have_program oclgrind-kernel
+    # What isl can't say; without it those properties are not proved.
+    wish libz3-4 have_library libz3.so.4
 fi
 if [ "$what" = fuzz ]; then
     need clang have_program clang

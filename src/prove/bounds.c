@@ -1,5 +1,6 @@
 /* Bounds: no access meets a half-space outside its array; a let with a stated range stays in it. */
 #include "prove/interval.h"
+#include "prove/smt_model.h"
 #include <inttypes.h>
 
 /* The cells of p below dimension d's start, or at and past its end. */
@@ -57,13 +58,23 @@ static void judge_place(prover *p, place *at, worst *found) {
             witness w = witness_of(m, x, scope_names(m, at->scope), at->scope->depth);
             if (w.verdict == VERDICT_PROVED)
                 continue;
-            const char *why = place_imprecise(m, at, true);
+            const char *why = place_imprecise(m, at, true), *term = m->why;
+            if ((why || w.verdict == VERDICT_UNKNOWN) && (at->not_affine || smt_worthwhile(m, at->scope) || !why)) {
+                witness z = smt_outside(m, at, d, high);
+                if (z.verdict == VERDICT_PROVED)
+                    continue;
+                why = smt_why(m, why ? why : term);
+                if (z.verdict == VERDICT_REFUTED) {
+                    w = z;
+                    why = NULL;
+                }
+            }
             if (w.verdict == VERDICT_REFUTED && !why) {
                 if (!found->at || witness_is_less(m, &w, &found->w))
                     *found = (worst){at, d, w, found->open, found->why};
             } else if (!found->open) {
                 found->open = at;
-                found->why = why ? why : m->why;
+                found->why = why ? why : term;
             }
         }
 }

@@ -1,5 +1,5 @@
 /* Layouts: distinct cells stand at distinct offsets inside the array's storage. Decided by arithmetic; swizzles by rank over GF(2). */
-#include "prove/model.h"
+#include "prove/smt_model.h"
 #include <inttypes.h>
 
 typedef struct finding {
@@ -111,6 +111,19 @@ static bool each_beyond_the_last(model *m, const kernel_array *a) {
     return true;
 }
 
+/* Neither sorted nor dense: whether any two cells coincide. */
+static finding judge_by_smt(model *m, const kernel_array *a, const char *why) {
+    witness w = smt_coincide(m, a);
+    if (w.verdict == VERDICT_PROVED)
+        return proved();
+    if (w.verdict == VERDICT_UNKNOWN)
+        return unknown(smt_why(m, why));
+    const char *text = w.text;
+    for (int side = 0; side < 2; side++)
+        text = model_text(m, "%s%scell = %s", text, *text ? ", " : "", witness_cell(m, a, w.dims + side * a->rank));
+    return (finding){VERDICT_REFUTED, "two cells stand at one place", text};
+}
+
 /* Symbolic strides: a dense order of the dimensions, each stride the product of a smaller one and its extent. */
 static finding judge_strides(model *m, const kernel_array *a) {
     finding constant = judge_constant_strides(m, a);
@@ -126,7 +139,7 @@ static finding judge_strides(model *m, const kernel_array *a) {
             if (!used[d] && ix_equal(a->layout.strides[d], next))
                 found = d;
         if (found < 0)
-            return unknown(constant.text);
+            return judge_by_smt(m, a, constant.text);
         used[found] = true;
         next = ix_mul(m->arena, next, a->dims[found]);
     }

@@ -1,6 +1,7 @@
 /* Index overflow: every integer expression the printed code computes fits its integer type, a tile's start before its guard, the last
  * increment of a loop and the offset of a cell included. Intervals decide nearly always; sets decide the rest exactly. */
 #include "prove/interval.h"
+#include "prove/smt_model.h"
 #include <inttypes.h>
 
 typedef struct overflow {
@@ -22,6 +23,17 @@ static const char *text_of(model *m, const index_expr *x) {
     return text;
 }
 
+/* Products of unknowns, or a condition around them, are beyond sets. */
+static bool judge_by_smt(overflow *o, scope *s, const index_expr *x, source_span span) {
+    model *m = o->m;
+    witness w = smt_beyond(m, s, x, (int64_t)o->low, (int64_t)o->high);
+    o->refuted = o->refuted || w.verdict == VERDICT_REFUTED;
+    if (w.verdict == VERDICT_REFUTED)
+        prover_refuted(o->p, text_of(m, x), span, w.text,
+                       model_text(m, "`%s` does not fit a %d-bit integer", text_of(m, x), o->p->limits->index_bits), NULL);
+    return w.verdict != VERDICT_UNKNOWN;
+}
+
 /* The interval was too coarse: the points of the scope where the expression does not fit. */
 static void judge_exactly(overflow *o, scope *s, const index_expr *x, source_span span) {
     model *m = o->m;
@@ -35,6 +47,10 @@ static void judge_exactly(overflow *o, scope *s, const index_expr *x, source_spa
         affine *beyond = e ? affine_add(m, side ? affine_subtract(m, e, end) : affine_subtract(m, end, e), one) : NULL;
         int_set *bad = sets_intersect(m->sets, domain, affine_nonnegative(m, beyond));
         if (!bad) {
+            const char *why = m->why;
+            if (judge_by_smt(o, s, x, span))
+                return;
+            m->why = why ? smt_why(m, why) : NULL;
             prover_gave_up(o->p, text_of(m, x), span);
             o->refuted = true;
             return;
@@ -42,6 +58,8 @@ static void judge_exactly(overflow *o, scope *s, const index_expr *x, source_spa
         witness w = witness_of(m, bad, scope_names(m, s), s->depth);
         if (w.verdict == VERDICT_PROVED)
             continue;
+        if ((s->precision != PRECISE || w.verdict == VERDICT_UNKNOWN) && smt_worthwhile(m, s) && judge_by_smt(o, s, x, span))
+            return;
         o->refuted = true;
         if (w.verdict == VERDICT_REFUTED && s->precision == PRECISE)
             prover_refuted(o->p, text_of(m, x), span, w.text,
