@@ -13,18 +13,39 @@ void lower_error(lower *l, const char *code, source_span span, const char *forma
     l->failed = true;
 }
 
+enum { NAME_HEADS = 1024 };
+
+static unsigned name_head(const char *name) {
+    uint32_t h = 2166136261u;
+    for (const char *c = name; *c; c++)
+        h = (h ^ (unsigned char)*c) * 16777619u;
+    return h % NAME_HEADS;
+}
+
+static lower_given_name *given_name(lower *l, const char *name) {
+    for (int i = l->name_heads[name_head(name)]; i >= 0; i = l->names.at[i].older)
+        if (!strcmp(l->names.at[i].name, name))
+            return &l->names.at[i];
+    return NULL;
+}
+
 const char *lower_name(lower *l, const char *base) {
-    for (int n = 1;; n++) {
-        const char *name = n == 1 ? base : arena_printf(l->arena, "%s_%d", base, n);
-        bool taken = false;
-        for (int i = 0; i < l->name_count && !taken; i++)
-            taken = !strcmp(l->names[i], name);
-        if (taken)
-            continue;
-        if (l->name_count == l->name_capacity)
-            l->names = arena_grow(l->arena, l->names, l->name_count, &l->name_capacity, sizeof *l->names);
-        return l->names[l->name_count++] = arena_strdup(l->arena, name);
+    if (!l->name_heads) {
+        l->name_heads = NEW_ARRAY(l->arena, int, NAME_HEADS);
+        memset(l->name_heads, -1, NAME_HEADS * sizeof *l->name_heads);
     }
+    lower_given_name *before = given_name(l, base);
+    const char *name = base;
+    if (before) {
+        do
+            name = arena_printf(l->arena, "%s_%d", base, before->number++);
+        while (given_name(l, name));
+    }
+    unsigned head = name_head(name);
+    lower_given_name one = {arena_strdup(l->arena, name), 2, l->name_heads[head]};
+    l->name_heads[head] = l->names.count;
+    VEC_PUSH(l->arena, l->names, one);
+    return one.name;
 }
 
 index_expr *name_index(lower *l, kernel_block *b, const char *name, index_expr *x) {

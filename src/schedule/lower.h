@@ -53,6 +53,12 @@ typedef struct deferred_update {
     reduction *parts;
 } deferred_update;
 
+typedef struct lower_given_name {
+    const char *name;
+    int number; /* NAME_number is the next to try for a name that begins so */
+    int older;  /* of the same hash; -1: none */
+} lower_given_name;
+
 typedef struct lower {
     arena *arena;
     const tile_kernel *k;
@@ -79,8 +85,8 @@ typedef struct lower {
     index_var **mapped;   /* by position in k->symbols, then integer scalars: the Kernel IR variable */
     index_var **task_ids; /* by range id: the task id that counts its tiles; NULL when there is one tile */
     cond **predicates;    /* by range id: of the loop that binds it; NULL for none */
-    char **names;
-    int name_count, name_capacity; /* names given, to keep them unique */
+    VEC(lower_given_name) names; /* given so far, to keep them unique */
+    int *name_heads;             /* by hash: the newest entry, -1: none; NULL before the first */
     ghost_record *ghosts;          /* by value id: made so far */
     kernel_array **across;         /* by twice the value id: the shared arrays through which its parts go */
     spread *spreads;               /* by range id; NULL when a task is one thread */

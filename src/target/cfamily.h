@@ -111,9 +111,12 @@ typedef struct cfamily_binding {
     bool used;        /* its name was printed */
 } cfamily_binding;
 
+/* Names in use; the last ones are given up by lowering `count`. */
 typedef struct cfamily_names {
     const char **at;
     int count, capacity;
+    int *slots; /* an open hash table of positions in `at`, -1: free; those that are out of use stay until it is made anew */
+    int slot_count, slots_taken;
 } cfamily_names;
 
 struct cfamily {

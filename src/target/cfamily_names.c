@@ -39,7 +39,7 @@ static bool is_vector_word(const char *name) {
 
 static bool is_reserved(const char *name) {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        if (!strcmp(name, reserved[i]))
+        if (*name == *reserved[i] && !strcmp(name, reserved[i]))
             return true;
     if (is_vector_word(name))
         return true;
@@ -70,17 +70,47 @@ const char *cfamily_legal(arena *a, const char *wanted) {
     return is_reserved(name) ? arena_printf(a, "%s_", name) : name;
 }
 
+static unsigned name_slot(const char *name, int slot_count) {
+    uint32_t h = 2166136261u;
+    for (const char *c = name; *c; c++)
+        h = (h ^ (unsigned char)*c) * 16777619u;
+    return (h ^ h >> 15) & (unsigned)(slot_count - 1);
+}
+
 bool names_have(const cfamily_names *n, const char *name) {
-    for (int i = 0; i < n->count; i++)
-        if (!strcmp(n->at[i], name))
+    if (!n->slot_count)
+        return false;
+    for (unsigned slot = name_slot(name, n->slot_count); n->slots[slot] >= 0; slot = (slot + 1) & (unsigned)(n->slot_count - 1))
+        if (n->slots[slot] < n->count && !strcmp(n->at[n->slots[slot]], name))
             return true;
     return false;
+}
+
+static void take_slot(cfamily_names *n, int position) {
+    unsigned slot = name_slot(n->at[position], n->slot_count);
+    while (n->slots[slot] >= 0)
+        slot = (slot + 1) & (unsigned)(n->slot_count - 1);
+    n->slots[slot] = position;
+    n->slots_taken++;
 }
 
 void names_add(cfamily *p, cfamily_names *n, const char *name) {
     if (n->count == n->capacity)
         n->at = arena_grow(p->arena, n->at, n->count, &n->capacity, sizeof *n->at);
     n->at[n->count++] = name;
+    if (2 * (n->slots_taken + 1) <= n->slot_count) {
+        take_slot(n, n->count - 1);
+        return;
+    }
+    int wanted = 64;
+    while (wanted < 4 * n->count)
+        wanted *= 2;
+    n->slots = NEW_ARRAY(p->arena, int, wanted);
+    n->slot_count = wanted;
+    n->slots_taken = 0;
+    memset(n->slots, -1, (size_t)wanted * sizeof *n->slots);
+    for (int i = 0; i < n->count; i++)
+        take_slot(n, i);
 }
 
 const char *cfamily_unique(cfamily *p, const char *wanted) {
