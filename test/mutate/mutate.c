@@ -256,6 +256,7 @@ static bool report_all(const mutation_run *r) {
     good = say(!all.harmful_proved, "no harmful mutant is proved", "see above") && good;
     good = say(!all.unconfirmed, "every witness that can be run misbehaves", "see above") && good;
     good = say(all.affine_refuted * 10 >= all.affine_harmful * 9, "at least 90% of the affine harmful ones are refuted", "too many are not") && good;
+    good = say(!all.affine_unknown, "every affine mutant is proved or refuted", "some are not, see above") && good;
     good = say(all.harmful > 0 && all.harmful > all.all / 20, "the mutants do harm", "too few do: the simulator or the launches are at fault") && good;
     good = say(!r->bases.wrongly_refuted, "no kernel is refuted at a witness where it behaves", "see above") && good;
     return say(!r->bases.misbehaving, "no kernel misbehaves as it stands", "see above") && good;
