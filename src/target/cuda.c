@@ -73,7 +73,7 @@ static text_expr constant(cfamily *p, element_type t, double number) {
     const char *name = t != ELEMENT_F32 ? NULL : isnan(f) ? "NAN" : isinf(f) ? "INFINITY" : NULL;
     if (name && !names_have(&p->helpers, name)) {
         names_add(p, &p->helpers, name);
-        text_add(&p->prelude, "#define %s __int_as_float(0x%x)\n", name, isnan(f) ? 0x7fffffffu : 0x7f800000u);
+        text_add(&p->prelude, "#ifndef %s\n#define %s __int_as_float(0x%x)\n#endif\n", name, name, isnan(f) ? 0x7fffffffu : 0x7f800000u);
     }
     return cfamily_constant(p, t, number);
 }
