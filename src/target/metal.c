@@ -36,10 +36,19 @@ static const char *by_helper(cfamily *p, const kernel_access *access, const char
                         active ? active : "");
 }
 
+/* Whether a prefix mask takes every lane or none of an aligned vector. */
+static bool takes_whole(cfamily *p, const kernel_access *access) {
+    return access->active && cfamily_multiple(p, cfamily_fold(p, access->active)) % access->lanes == 0 && is_aligned(p, access);
+}
+
 static const char *load(cfamily *p, const kernel_access *access, const char *stride, const char *active) {
     arena *a = p->arena;
     const kernel_array *array = access->array;
     element_type t = array->element;
+    if (!stride && active && takes_whole(p, access))
+        return arena_printf(a, "(%s > 0 ? *(device %s%s *)%s : %s)", cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD),
+                            array->use == USE_IN ? "const " : "", metal_register_type(p, t, access->lanes), place_of(p, access),
+                            cfamily_zero(p, t, access->lanes));
     if (stride || active)
         return by_helper(p, access, NULL, stride, active);
     const char *v = metal_register_type(p, t, access->lanes), *place = place_of(p, access);
@@ -58,6 +67,9 @@ static const char *store(cfamily *p, const kernel_access *access, const char *st
     arena *a = p->arena;
     const kernel_array *array = access->array;
     element_type t = array->element;
+    if (!stride && active && takes_whole(p, access))
+        return arena_printf(a, "if (%s > 0)\n%*s*(device %s *)%s = %s", cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD),
+                            4 * p->indent + 4, "", metal_register_type(p, t, access->lanes), place_of(p, access), value);
     if (stride || active)
         return by_helper(p, access, value, stride, active);
     if (is_aligned(p, access))
@@ -110,6 +122,11 @@ static text_expr simd_operation(cfamily *p, const kernel_value *v) {
 }
 
 static text_expr value(cfamily *p, const kernel_value *v) {
+    if (v->op == KERNEL_PREFIX_SELECT && v->lanes > 1 && cfamily_multiple(p, cfamily_fold(p, v->index)) % v->lanes == 0) /* every lane or none */
+        return (text_expr){arena_printf(p->arena, "%s > 0 ? %s : %s", cfamily_wrap(p, cfamily_index(p, v->index), PRECEDENCE_ADD),
+                                        cfamily_wrap(p, cfamily_value(p, v->operands[0]), PRECEDENCE_OR),
+                                        cfamily_wrap(p, cfamily_value(p, v->operands[1]), PRECEDENCE_OR)),
+                           PRECEDENCE_CONDITIONAL};
     if (v->op >= KERNEL_SUBGROUP_SUM && v->op <= KERNEL_SHUFFLE_DOWN)
         return simd_operation(p, v);
     if (v->lanes > 1 && v->type == ELEMENT_BOOL && (v->op == KERNEL_NOT || v->op == KERNEL_AND || v->op == KERNEL_OR)) {
