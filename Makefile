@@ -1,7 +1,7 @@
 # make             build/tilec, build/libtilec.a, build/libtilec.so
 # make run         installs what is missing, builds, runs the corpus
 # make test        installs what is missing, builds, runs every test
-# make portable    build/tilec-portable: one executable that needs only the C library, and opens what else it uses while it runs
+# make portable    installs what is missing, and builds build/tilec-portable: one executable that needs only the C library, and opens what else it uses while it runs
 # make install     PREFIX=/usr/local DESTDIR=
 # make asan        the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make fuzz        libFuzzer on the front end, FUZZ_SECONDS=600 (needs clang)
@@ -60,7 +60,9 @@ $(BUILD)/libtilec.so: $(objects) $(BUILD)/sources
 
 # isl, gmp, xxhash and jansson inside; drivers, compilers and Python are looked for while it runs (scripts/setup.sh has their archives).
 # A program built on an old system runs on newer ones: the symbols it asks of the C library are those of where it was linked.
-portable: $(BUILD)/tilec-portable
+portable:
+	@scripts/setup.sh portable
+	@$(MAKE) --no-print-directory -s $(parallel) $(BUILD)/tilec-portable
 $(BUILD)/tilec-portable: $(BUILD)/src/main.o $(BUILD)/libtilec.a
 	$(CC) $(link) -static-libgcc $(LDFLAGS) -o $@ $^ -Wl,-Bstatic -lisl -lgmp -lxxhash -ljansson -Wl,-Bdynamic -ldl -lm -lpthread -lrt
 

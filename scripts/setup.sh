@@ -45,7 +45,7 @@ need libxxhash-dev have_header xxhash.h
 need libjansson-dev have_header jansson.h
 if [ "$what" != build ]; then # inside `make portable`; isl's arithmetic is gmp's
     have_archive() { have_library "$1" || [ -e "$("${CC:-cc}" -print-file-name="$1" 2> /dev/null)" ]; }
-    wish libgmp-dev have_archive libgmp.a
+    if [ "$what" = portable ]; then need libgmp-dev have_archive libgmp.a; else wish libgmp-dev have_archive libgmp.a; fi
 fi
 if [ "$what" = test ]; then
     need libcmocka-dev have_header cmocka.h
