@@ -82,7 +82,7 @@ void judge_update_order(prover *p) {
             atomic = atomic || (p->m->places.at[j]->array == a && p->m->places.at[j]->atomic);
         if (atomic)
             continue;
-        if (prover_no_conflict(p, a, SUMMARY_MAY_WRITE, SUMMARY_MAY_READ, CONFLICT_WITHIN_THREAD, "writes", "reads"))
+        if (prover_no_conflict(p, a, SUMMARY_MAY_WRITE, SUMMARY_MAY_READ, CONFLICT_ACROSS_THREADS, "writes", "reads"))
             prover_proved(p, a->name, a->span);
     }
 }

@@ -245,8 +245,11 @@ typedef struct conflict {
     region *where;     /* LOOP: two trips x < x'; SEQUENCE: two children */
     int first, second; /* SEQUENCE: the children */
     bool first_later;  /* LOOP over tasks: the pair is (first use at x', second use at x) */
+    int in;            /* a conflict_scope */
 } conflict;
-typedef enum conflict_scope { CONFLICT_TASKS, CONFLICT_WITHIN_TASK, CONFLICT_WITHIN_THREAD } conflict_scope;
+/* ACROSS_THREADS: one after the other in the order of the program, which all threads of a task share, whichever threads make them; thread ids
+ * in the set then say nothing. */
+typedef enum conflict_scope { CONFLICT_TASKS, CONFLICT_WITHIN_TASK, CONFLICT_ACROSS_THREADS } conflict_scope;
 /* Looks for a cell that is touched by `first` and later by `second` (SUMMARY_MAY_*). TRI_NO: none, TRI_YES: *out says where. */
 tri conflict_find(model *m, const kernel_array *a, int first, int second, conflict_scope in, conflict *out);
 

@@ -182,10 +182,12 @@ static void tell_conflict(prover *p, const kernel_array *a, const conflict *c, c
     }
     if (c->first_later)
         prefix[d] = w->dims[d + 1];
-    place *one = witness_place(m, inside[0], a, summary_uses[first], w->values, prefix, d + trips, cell);
+    bool across = c->in == CONFLICT_ACROSS_THREADS && m->thread_dims; /* then which threads is not said */
+    int known = across ? m->task_dims : d + trips;
+    place *one = witness_place(m, inside[0], a, summary_uses[first], w->values, prefix, known, cell);
     if (trips)
         prefix[d] = c->first_later ? w->dims[d] : w->dims[d + 1];
-    place *two = witness_place(m, inside[1], a, summary_uses[second], w->values, prefix, d + trips, cell);
+    place *two = witness_place(m, inside[1], a, summary_uses[second], w->values, prefix, known, cell);
     const char *why = one ? place_imprecise(m, one, false) : array_unsure(m, a, summary_uses[first]);
     if (!why)
         why = two ? place_imprecise(m, two, false) : array_unsure(m, a, summary_uses[second]);
@@ -222,10 +224,12 @@ bool prover_no_conflict(prover *p, const kernel_array *a, int first, int second,
     }
     bool trips = c.where->kind == REGION_LOOP;
     int named = c.where->depth + (trips ? 2 : 0);
+    if (in == CONFLICT_ACROSS_THREADS && m->thread_dims)
+        named = m->task_dims;
     const char **names = NEW_ARRAY(p->arena, const char *, named + 1);
-    for (int i = 0; i < c.where->depth + trips; i++)
+    for (int i = 0; i < c.where->depth + trips && i < named; i++)
         names[i] = model_name(c.where->scope, i);
-    if (trips)
+    if (trips && named > c.where->depth)
         names[named - 1] = model_text(m, "%s'", names[named - 2]);
     witness w = witness_of(m, c.set, names, named);
     if (w.verdict == VERDICT_PROVED)

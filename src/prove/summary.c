@@ -144,6 +144,24 @@ static bool inside(const search *q, const region *r, int kind) {
     return r->touches[q->array->id] & uses[kind];
 }
 
+/* The dimensions in which two accesses agree for sure, at a place of so many. */
+static int agreed(const search *q, int depth) {
+    return q->in == CONFLICT_ACROSS_THREADS && q->m->thread_dims ? q->m->task_dims : depth;
+}
+
+/* What the region does, by whichever thread. */
+static int_set *touched(const search *q, region *r, int kind) {
+    model *m = q->m;
+    int_set *x = summary_of(m, r, q->array, kind);
+    sets_question(m->sets);
+    if (q->in != CONFLICT_ACROSS_THREADS || !m->thread_dims)
+        return x;
+    x = sets_insert(m->sets, sets_project(m->sets, x, m->task_dims, m->thread_dims), m->task_dims, m->thread_dims);
+    for (int d = 0; d < m->thread_dims; d++)
+        x = sets_fix(m->sets, x, m->task_dims + d, 0);
+    return x;
+}
+
 /* The places inside r that count; more than MOST_TOLD: none is looked at. */
 static int told_inside(const search *q, const region *r, int kind, place **inside) {
     model *m = q->m;
@@ -170,19 +188,20 @@ static bool trips_tell(const search *q, const region *r) {
         return false;
     int first = told_inside(q, r, q->first, inside),
         second = q->first == q->second ? 0 : told_inside(q, r, q->second, inside + first);
-    return first && (second || q->first == q->second) && digits_tell(q->m, inside, first + second, r->scope->var, r->depth);
+    return first && (second || q->first == q->second) &&
+           digits_tell(q->m, inside, first + second, r->scope->var, agreed(q, r->depth));
 }
 
 static bool children_apart(const search *q, const region *r, const region *earlier, const region *later) {
     place *one[MOST_TOLD], *two[MOST_TOLD];
     int first = told_inside(q, earlier, q->first, one), second = told_inside(q, later, q->second, two);
-    return first && second && lines_apart(q->m, one, first, two, second, r->depth);
+    return first && second && lines_apart(q->m, one, first, two, second, agreed(q, r->depth));
 }
 
 static tri meet(search *q, region *r, int_set *set, int first, int second, bool later) {
     tri empty = sets_is_empty(q->m->sets, set);
     if (empty == TRI_NO)
-        *q->out = (conflict){set, r, first, second, later};
+        *q->out = (conflict){set, r, first, second, later, q->in};
     return empty == TRI_NO ? TRI_YES : empty == TRI_YES ? TRI_NO : TRI_UNKNOWN;
 }
 
@@ -198,7 +217,7 @@ static tri among_children(search *q, region *r) {
             if (!inside(q, earlier, q->first) || children_apart(q, r, earlier, child))
                 continue;
             sets_question(z);
-            int_set *before = summary_of(q->m, earlier, q->array, q->first), *now = summary_of(q->m, child, q->array, q->second);
+            int_set *before = touched(q, earlier, q->first), *now = touched(q, child, q->second);
             tri t = meet(q, r, sets_intersect(z, before, now), j, i, false);
             if (t == TRI_YES)
                 return t;
@@ -235,8 +254,8 @@ static tri among_trips(search *q, region *r) {
     tri result = TRI_NO;
     sets_question(z);
     for (int swapped = 0; swapped < (r->tasks && q->first != q->second ? 2 : 1); swapped++) {
-        int_set *a = summary_of(q->m, body, q->array, swapped ? q->second : q->first);
-        int_set *b = summary_of(q->m, body, q->array, swapped ? q->first : q->second);
+        int_set *a = touched(q, body, swapped ? q->second : q->first);
+        int_set *b = touched(q, body, swapped ? q->first : q->second);
         a = sets_insert(z, a, d + 1, 1); /* [.., x, x', cell] */
         b = sets_insert(z, b, d, 1);
         tri t = meet(q, r, sets_less(z, sets_intersect(z, a, b), d, d + 1), 0, 0, swapped);
@@ -259,7 +278,7 @@ static tri find(search *q, region *r) {
         result = t == TRI_UNKNOWN ? t : result;
     }
     tri own = TRI_NO;
-    if (r->kind == REGION_LOOP && r->tasks == (q->in == CONFLICT_TASKS) && !(r->threads && q->in == CONFLICT_WITHIN_THREAD))
+    if (r->kind == REGION_LOOP && r->tasks == (q->in == CONFLICT_TASKS) && !(r->threads && q->in == CONFLICT_ACROSS_THREADS))
         own = among_trips(q, r);
     else if (in_order(q) && r->kind == REGION_SEQUENCE)
         own = among_children(q, r);
