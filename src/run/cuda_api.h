@@ -115,7 +115,7 @@ const char *cuda_status_text(const cuda_system *s, cu_status status); /* "CUDA_E
 /* The run-time compiler, once a process: $TILEC_NVRTC, else where systems and Python packages keep it. */
 typedef struct nvrtc_system {
     nvrtc_api api;
-    bool found;
+    bool found, newer; /* newer: than the driver, which may not take what it makes */
     int major, minor;
     char why[256];
 } nvrtc_system;

@@ -116,7 +116,13 @@ static bool build(device *d, device_kernel *k, int which, diag_list *diags) {
         }
     }
     free(bytes);
-    return loaded || cuda_fail(d, name, status, diags);
+    if (!loaded) {
+        cuda_fail(d, name, status, diags);
+        if (nvrtc_open_system()->newer && diags->items.count)
+            diag_note(diags, diags->items.at[diags->items.count - 1], "NVRTC %d.%d is newer than the driver, which is for CUDA %d.%d: TILEC_NVRTC names another", nvrtc_open_system()->major,
+                      nvrtc_open_system()->minor, d->system->driver / 1000, d->system->driver % 1000 / 10);
+    }
+    return loaded;
 }
 
 /* What the compiler made may still be more than the device runs: registers. */

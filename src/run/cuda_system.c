@@ -111,19 +111,25 @@ static bool take_functions(void *library, const char *path) {
     return compiler.api.Version(&compiler.major, &compiler.minor) == 0;
 }
 
+/* The first that the driver is not older than; else the first. */
 static void try_library(const char *path) {
-    void *library = compiler.found ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    nvrtc_system best = compiler;
+    void *library = compiler.found && !compiler.newer ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return;
-    compiler.found = take_functions(library, path);
-    if (!compiler.found)
+    bool taken = take_functions(library, path);
+    compiler.newer = taken && found.driver && compiler.major > found.driver / 1000;
+    compiler.found = taken;
+    if (best.found && (!taken || compiler.newer))
+        compiler = best;
+    if (!taken)
         dlclose(library);
 }
 
 static void try_pattern(const char *root, const char *rest) {
     char pattern[512];
     glob_t g = {0};
-    if (!root || compiler.found || snprintf(pattern, sizeof pattern, "%s%s", root, rest) >= (int)sizeof pattern)
+    if (!root || (compiler.found && !compiler.newer) || snprintf(pattern, sizeof pattern, "%s%s", root, rest) >= (int)sizeof pattern)
         return;
     if (glob(pattern, 0, NULL, &g) == 0)
         for (size_t i = g.gl_pathc; i-- > 0;) /* later versions first */

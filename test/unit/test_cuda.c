@@ -105,6 +105,39 @@ static void other_subgroups_are_refused(void **state) {
     arena_free(a);
 }
 
+/* What another lane hands over may be any lane's value: an index made of it is not the own lane's. */
+static bool is_proved(const char *body, int columns) {
+    arena *a = arena_new();
+    diag_list diags;
+    proof verdicts = {0};
+    diag_init(&diags, a);
+    const char *text = arena_printf(a, "kernel k {\n symbol R\n task (r < R)\n lane (l < 32)\n global in x: f32[R, %d]\n"
+                                       " global out y: f32[R, 16] cells (i, j) where j < 16\n register v: i32[]\n%s\n}\n", columns, body);
+    kernel_ir *k = kernel_parse(a, "kernel", text, &diags);
+    if (!k || !kernel_check(k, &diags)) {
+        diag_print_all(&diags, stderr, false);
+        fail_msg("the test's own kernel is refused:\n%s", text);
+    }
+    bool good = prove_kernel(a, k, cuda_limits(), &verdicts, &diags);
+    arena_free(a);
+    return good;
+}
+
+static void other_lanes_values(void **state) {
+    (void)state;
+    static const char own[] = " store v[] <- convert(i32, index(l))\n if l < 16 {\n  let n: index = convert(index, v[])\n  store y[r, l] <- x[r, n]\n }",
+                      other[] = " store v[] <- shuffle_xor(convert(i32, index(l)), 16:i32)\n if l < 16 {\n  let n: index = convert(index, v[])\n  store y[r, l] <- x[r, n]\n }",
+                      again[] = " store v[] <- convert(i32, index(l))\n store v[] <- max(v[], shuffle_xor(v[], 16:i32))\n if l < 16 {\n  let n: index = convert(index, v[])\n"
+                                "  store y[r, l] <- x[r, n]\n }";
+    assert_true(is_proved(own, 32));
+    assert_true(is_proved(other, 32));
+    assert_true(is_proved(again, 32));
+    assert_false(is_proved(other, 31)); /* lane 15 reads x[r, 31] */
+    assert_false(is_proved(again, 31));
+    assert_false(is_proved(other, 16)); /* with the own lane's value it would be right */
+    assert_false(is_proved(again, 16));
+}
+
 /* ---- conversions: the emitted functions as C, against base/element.c ---- */
 
 static const struct conversion {
@@ -197,6 +230,7 @@ static void conversions_bit_for_bit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(warps_are_used), cmocka_unit_test(aligned_entries), cmocka_unit_test(other_subgroups_are_refused),
+                                       cmocka_unit_test(other_lanes_values),
                                        cmocka_unit_test(conversions_bit_for_bit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
