@@ -20,8 +20,17 @@ else
     echo "skip nvcc (it is not installed)"
 fi
 
+# A program of a stranger's, linked with the static library and what that needs.
+stranger() {
+    "${CC:-cc}" -std=c17 -Wall -Wextra ${CFLAGS:-} -Iinclude -o "$1/stranger" test/run/_cuda_api.c "$build/libtilec.a" -lisl -lxxhash -ljansson -ldl -lm -lpthread -lrt &&
+        "$1/stranger" || failed=1
+}
+
 if "$tilec" devices | grep '^cuda ' | grep -qv missing; then
     "$build/values/cuda" "$@" || failed=1
+    work=$(mktemp -d)
+    stranger "$work"
+    rm -rf "$work"
     exit $failed
 fi
 if ! command -v c++ > /dev/null || ! echo '#include <immintrin.h>' | c++ -x c++ -mf16c -mfma -fsyntax-only - 2> /dev/null || ! grep -q f16c /proc/cpuinfo 2> /dev/null; then
@@ -34,6 +43,7 @@ rm -rf "$fake" && mkdir -p "$fake"
     test/run/_cuda_on_cpu.c -ldl || { echo "FAIL cuda: the driver for the CPU does not compile"; exit 1; }
 export LD_LIBRARY_PATH=$fake TILEC_NVRTC=$fake/libcuda.so.1 TILEC_CACHE=$fake/cache
 "$build/values/cuda" --small || failed=1
+stranger "$fake"
 
 # expect NAME STATUS PATTERN COMMAND..
 expect() {
