@@ -61,8 +61,10 @@ if grep -q '^FAIL' "$work/out" || ! grep -q '^ok' "$work/out"; then
 fi
 grep -q '_aligned ' "$work/out"
 check 'entries for aligned arrays were among them' $?
-# A planted fault is seen: lanes that exchange nothing.
-SHIM_FAULT=1 SHIM_ONLY=softmax ./run_metal > "$work/log" 2>&1
-grep -q '^FAIL softmax' "$work/log"
-check 'a planted fault is seen' $?
+# Planted faults are seen: lanes that exchange nothing, barriers at which nobody waits.
+for fault in exchange barrier; do
+    SHIM_FAULT=$fault SHIM_ONLY=softmax ./run_metal > "$work/log" 2>&1
+    grep -q '^FAIL softmax' "$work/log"
+    check "a planted fault is seen: $fault" $?
+done
 exit $status
