@@ -82,8 +82,8 @@ static bool build_program(report *r, const tile_module *m, const tile_program *p
     bool good = target_build_program(o.target, &b, folder, &r->diags);
     if (!r->json && good)
         printf("%-16s %d kernels proved in %.0f ms, written to %s\n", p->name, p->calls.count, proof_ms, folder);
-    json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s, s:f}", "kernel", p->name, "target", o.target->name, "held", good, "folder",
-                                          folder, "proof_ms", proof_ms));
+    json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s, s:f}", "kernel", p->name, "target", o.target->name, "held", good,
+                                          "folder", folder, "proof_ms", proof_ms));
     report_flush(r);
     return good;
 }
@@ -96,7 +96,8 @@ typedef struct build {
     const char *wanted; /* --kernel; NULL: every kernel */
     json_t *list;
     bool found;
-    const target *kept_for; /* `kept`: by kernel, what was compiled for the first target, at sizes of the schedule's choice; plan NULL: nothing */
+    const target *
+        kept_for; /* `kept`: by kernel, what was compiled for the first target, at sizes of the schedule's choice; plan NULL: nothing */
     compiled_kernel *kept;
 } build;
 
@@ -118,7 +119,8 @@ static bool build_companion(build *b, int number, const compile_options *o, cons
     if (companion == b->kept_for)
         c = b->kept[number];
     return (c.plan || compile_kernel(r->arena, b->module, b->module->kernels.at[number], &own, &c, &r->diags)) &&
-           companion->build(c.plan, folder, &r->diags) && manifest_write(proved_plan_get(c.plan), companion->name, folder, &r->diags);
+           companion->build(c.plan, folder, &r->diags) &&
+           manifest_write(proved_plan_get(c.plan), companion->name, folder, &r->diags);
 }
 
 static bool build_kernel(build *b, int number, const compile_options *o, const char *folder, bool names_target) {
@@ -145,8 +147,9 @@ static bool build_kernel(build *b, int number, const compile_options *o, const c
         fputs(text_get(&text), stdout);
         text_free(&text);
     }
-    json_array_append_new(b->list, json_pack("{s:s, s:s, s:b, s:s, s:f, s:f}", "kernel", k->name, "target", o->target->name, "held", good,
-                                             "folder", folder, "proof_ms", c.proof.milliseconds, "milliseconds", whole_ms));
+    json_array_append_new(b->list,
+                          json_pack("{s:s, s:s, s:b, s:s, s:f, s:f}", "kernel", k->name, "target", o->target->name, "held", good,
+                                    "folder", folder, "proof_ms", c.proof.milliseconds, "milliseconds", whole_ms));
     report_flush(r);
     return good;
 }

@@ -18,8 +18,8 @@ static const char *space_of(const kernel_array *a) {
 /* The first lane stands at a multiple of the whole vector; the launch's arrays begin at one in the entries printed for that (gpu_plan.h). */
 static bool is_aligned(cfamily *p, const kernel_access *access) {
     const kernel_array *a = access->array;
-    if (a->view_of || a->space != SPACE_GLOBAL || !p->aligned_arrays || a->layout.kind == LAYOUT_SWIZZLE || a->element == ELEMENT_BOOL ||
-        a->element == ELEMENT_INDEX || cfamily_offset_multiple(p, access) % access->lanes)
+    if (a->view_of || a->space != SPACE_GLOBAL || !p->aligned_arrays || a->layout.kind == LAYOUT_SWIZZLE ||
+        a->element == ELEMENT_BOOL || a->element == ELEMENT_INDEX || cfamily_offset_multiple(p, access) % access->lanes)
         return false;
     p->aligned_accesses++;
     return true;
@@ -31,9 +31,9 @@ static const char *place_of(cfamily *p, const kernel_access *access) {
 
 static const char *by_helper(cfamily *p, const kernel_access *access, const char *value, const char *stride, const char *active) {
     return arena_printf(p->arena, "%s(%s%s%s%s%s%s%s)",
-                        metal_memory_helper(p, access->array->element, access->lanes, value != NULL, stride, active), place_of(p, access),
-                        value ? ", " : "", value ? value : "", stride ? ", " : "", stride ? stride : "", active ? ", " : "",
-                        active ? active : "");
+                        metal_memory_helper(p, access->array->element, access->lanes, value != NULL, stride, active),
+                        place_of(p, access), value ? ", " : "", value ? value : "", stride ? ", " : "", stride ? stride : "",
+                        active ? ", " : "", active ? active : "");
 }
 
 /* Whether a prefix mask takes every lane or none of an aligned vector. */
@@ -46,7 +46,8 @@ static const char *load(cfamily *p, const kernel_access *access, const char *str
     const kernel_array *array = access->array;
     element_type t = array->element;
     if (!stride && active && takes_whole(p, access))
-        return arena_printf(a, "(%s > 0 ? *(device %s%s *)%s : %s)", cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD),
+        return arena_printf(a, "(%s > 0 ? *(device %s%s *)%s : %s)",
+                            cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD),
                             array->use == USE_IN ? "const " : "", metal_register_type(p, t, access->lanes), place_of(p, access),
                             cfamily_zero(p, t, access->lanes));
     if (stride || active)
@@ -56,8 +57,8 @@ static const char *load(cfamily *p, const kernel_access *access, const char *str
     if (is_aligned(p, access))
         return arena_printf(a, "*(%s %s%s *)%s", space_of(array), constant, v, place);
     const char *stored = metal_storage_type(t);
-    const char *packed = arena_printf(a, "%s%d(*(%s %spacked_%s%d *)%s)", stored, access->lanes, space_of(array), constant, stored,
-                                      access->lanes, place);
+    const char *packed = arena_printf(a, "%s%d(*(%s %spacked_%s%d *)%s)", stored, access->lanes, space_of(array), constant,
+                                      stored, access->lanes, place);
     return t == ELEMENT_BOOL    ? arena_printf(a, "(%s != %s%d(0))", packed, stored, access->lanes)
            : t == ELEMENT_INDEX ? arena_printf(a, "%s(%s)", v, packed)
                                 : packed;
@@ -68,12 +69,14 @@ static const char *store(cfamily *p, const kernel_access *access, const char *st
     const kernel_array *array = access->array;
     element_type t = array->element;
     if (!stride && active && takes_whole(p, access))
-        return arena_printf(a, "if (%s > 0)\n%*s*(device %s *)%s = %s", cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD),
-                            4 * p->indent + 4, "", metal_register_type(p, t, access->lanes), place_of(p, access), value);
+        return arena_printf(a, "if (%s > 0)\n%*s*(device %s *)%s = %s",
+                            cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), 4 * p->indent + 4, "",
+                            metal_register_type(p, t, access->lanes), place_of(p, access), value);
     if (stride || active)
         return by_helper(p, access, value, stride, active);
     if (is_aligned(p, access))
-        return arena_printf(a, "*(%s %s *)%s = %s", space_of(array), metal_register_type(p, t, access->lanes), place_of(p, access), value);
+        return arena_printf(a, "*(%s %s *)%s = %s", space_of(array), metal_register_type(p, t, access->lanes),
+                            place_of(p, access), value);
     const char *stored = metal_storage_type(t);
     if (t == ELEMENT_BOOL || t == ELEMENT_INDEX)
         value = arena_printf(a, "%s%d(%s)", stored, access->lanes, value);
@@ -122,7 +125,8 @@ static text_expr simd_operation(cfamily *p, const kernel_value *v) {
 }
 
 static text_expr value(cfamily *p, const kernel_value *v) {
-    if (v->op == KERNEL_PREFIX_SELECT && v->lanes > 1 && cfamily_multiple(p, cfamily_fold(p, v->index)) % v->lanes == 0) /* every lane or none */
+    if (v->op == KERNEL_PREFIX_SELECT && v->lanes > 1 &&
+        cfamily_multiple(p, cfamily_fold(p, v->index)) % v->lanes == 0) /* every lane or none */
         return (text_expr){arena_printf(p->arena, "%s > 0 ? %s : %s", cfamily_wrap(p, cfamily_index(p, v->index), PRECEDENCE_ADD),
                                         cfamily_wrap(p, cfamily_value(p, v->operands[0]), PRECEDENCE_OR),
                                         cfamily_wrap(p, cfamily_value(p, v->operands[1]), PRECEDENCE_OR)),
@@ -148,7 +152,8 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
         return false;
     bool shared = s->spaces & 1u << SPACE_SHARED, global = s->spaces & 1u << SPACE_GLOBAL;
     cfamily_line(p, "%s(%s%s%s);", s->scope == LEVEL_BLOCK ? "threadgroup_barrier" : "simdgroup_barrier",
-                 shared || !global ? "mem_flags::mem_threadgroup" : "", shared && global ? " | " : "", global ? "mem_flags::mem_device" : "");
+                 shared || !global ? "mem_flags::mem_threadgroup" : "", shared && global ? " | " : "",
+                 global ? "mem_flags::mem_device" : "");
     return true;
 }
 
@@ -181,13 +186,15 @@ static void head(arena *a, text_buffer *out, const gpu_entry *e) {
     text_add(out, "[[max_total_threads_per_threadgroup(%lld)]]\nkernel void %s(\n", (long long)e->threads, e->name);
     for (int i = 0; i < e->parameters.count; i++)
         text_add(out, "    %s%s [[buffer(%d)]],\n", e->parameters.at[i].type, e->parameters.at[i].name, i);
-    text_add(out, "    uint block_number [[threadgroup_position_in_grid]],\n    uint simd_number [[simdgroup_index_in_threadgroup]],\n"
-                  "    uint simd_lane [[thread_index_in_simdgroup]])\n{\n");
+    text_add(out,
+             "    uint block_number [[threadgroup_position_in_grid]],\n    uint simd_number [[simdgroup_index_in_threadgroup]],\n"
+             "    uint simd_lane [[thread_index_in_simdgroup]])\n{\n");
 }
 
 const gpu_dialect metal_gpu = {
     .values = &metal_dialect,
-    .file_head = "#include <metal_stdlib>\n#pragma METAL fp math_mode(safe)\n#pragma METAL fp contract(off)\nusing namespace metal;\n\n",
+    .file_head =
+        "#include <metal_stdlib>\n#pragma METAL fp math_mode(safe)\n#pragma METAL fp contract(off)\nusing namespace metal;\n\n",
     .read_only = "device const ",
     .written = "device ",
     .limit = "",

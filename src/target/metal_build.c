@@ -28,13 +28,16 @@ static bool write_kit(arena *a, const char *directory, diag_list *diags) {
 }
 
 static void describe(arena *a, text_buffer *out, const launch_plan *plan) {
-    text_add(out, "/* %s, written and proved by tilec.\n * Arrays are row-major, none overlaps one that is written. Before a launch the caller must know:\n",
+    text_add(out,
+             "/* %s, written and proved by tilec.\n * Arrays are row-major, none overlaps one that is written. Before a launch "
+             "the caller must know:\n",
              c_comment_text(a, plan->name));
     for (int i = 0; i < plan->checks.count; i++)
         text_add(out, " *   %s\n", c_comment_text(a, plan->checks.at[i].text));
     if (!plan->checks.count)
         text_add(out, " *   nothing further\n");
-    text_add(out, " * The host program (%s_metal.c, tilec_metal.m) shows how to launch it. Compile without fast math. */\n", cfamily_legal(a, plan->name));
+    text_add(out, " * The host program (%s_metal.c, tilec_metal.m) shows how to launch it. Compile without fast math. */\n",
+             cfamily_legal(a, plan->name));
 }
 
 bool metal_build(const proved_plan *proved, const char *directory, diag_list *diags) {

@@ -28,7 +28,9 @@ const char *metal_scalar_type(element_type t) {
 }
 
 const char *metal_storage_type(element_type t) {
-    return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "uchar" : t == ELEMENT_INDEX ? "int" : metal_scalar_type(t);
+    return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "uchar"
+           : t == ELEMENT_INDEX                                        ? "int"
+                                                                       : metal_scalar_type(t);
 }
 
 const char *metal_register_type(cfamily *p, element_type t, int lanes) {
@@ -82,15 +84,16 @@ static writer writer_of(cfamily *p, element_type t, element_type from, int lanes
 /* ---- memory: one text for every address space ---- */
 
 const char *metal_memory_helper(cfamily *p, element_type t, int lanes, bool is_store, const char *stride, const char *active) {
-    const char *name = arena_printf(p->arena, "%sx%d_%s%s%s", c_type_tag(t), lanes, is_store ? "store" : "load", stride ? "_strided" : "",
-                                    active ? "_first" : "");
+    const char *name = arena_printf(p->arena, "%sx%d_%s%s%s", c_type_tag(t), lanes, is_store ? "store" : "load",
+                                    stride ? "_strided" : "", active ? "_first" : "");
     if (names_have(&p->helpers, name))
         return name;
     names_add(p, &p->helpers, name);
     writer made = writer_of(p, t, t, lanes, name), *w = &made;
     text_add(&p->prelude, "template <typename P> ");
     begin(w, is_store ? "void" : w->v,
-          form(w, "P a%s%s%s", is_store ? form(w, ", %s v", w->v) : "", stride ? ", long stride" : "", active ? ", long count" : ""));
+          form(w, "P a%s%s%s", is_store ? form(w, ", %s v", w->v) : "", stride ? ", long stride" : "",
+               active ? ", long count" : ""));
     text_buffer b = {0};
     for (int l = 0; l < lanes; l++) {
         const char *place = stride ? form(w, l ? "a[%d * stride]" : "a[0]", l) : form(w, "a[%d]", l);
@@ -129,7 +132,9 @@ static void block_load(writer *w) {
     else if (w->lanes == 1)
         line(w, "const uint q = b[2 + i %% 16];\n    return d * (float(i < 16 ? q & 15u : q >> 4) - 8.0f);");
     else
-        line(w, "const %s q = %s(%s(*(device const packed_uchar%d *)(b + 2 + i %% 16)));\n    return d * (%s(i < 16 ? q & 15u : q >> 4u) - 8.0f);",
+        line(w,
+             "const %s q = %s(%s(*(device const packed_uchar%d *)(b + 2 + i %% 16)));\n    return d * (%s(i < 16 ? q & 15u : q "
+             ">> 4u) - 8.0f);",
              w->u, w->u, sized(w, "uchar"), w->lanes, w->v);
     end(w);
 }
@@ -139,7 +144,8 @@ static void block_load(writer *w) {
 static void bf16_convert(writer *w, bool to) {
     begin(w, w->v, form(w, "%s x", w->x));
     if (to) {
-        line(w, "const %s w = as_type<%s>(x), even = (w + 0x7fffu + ((w >> 16u) & 1u)) >> 16u, quiet = (w >> 16u) | 0x40u;", w->u, w->u);
+        line(w, "const %s w = as_type<%s>(x), even = (w + 0x7fffu + ((w >> 16u) & 1u)) >> 16u, quiet = (w >> 16u) | 0x40u;", w->u,
+             w->u);
         line(w, "return %s(select(even, quiet, (w & 0x7fffffffu) > 0x7f800000u));", w->v);
     } else
         line(w, "return as_type<%s>(%s(x) << 16u);", w->v, w->u);
@@ -167,14 +173,16 @@ static void fp8_from(writer *w) {
 /* Rounds to nearest even. Normal results: the bits themselves are rounded; below, adding a constant lets f32's own rounding do it. */
 static void fp8_to(writer *w, bool saturate) {
     bool e4m3 = w->t == ELEMENT_E4M3;
-    unsigned half = e4m3 ? 0x7ffff : 0xfffff, rebias = e4m3 ? 120u << 23 : 112u << 23, least_normal = e4m3 ? 0x3c800000 : 0x38800000;
+    unsigned half = e4m3 ? 0x7ffff : 0xfffff, rebias = e4m3 ? 120u << 23 : 112u << 23,
+             least_normal = e4m3 ? 0x3c800000 : 0x38800000;
     unsigned lift_bits = e4m3 ? 0x46800000 : 0x43000000, over = e4m3 ? 0x43e80000 : 0x47700000;
     unsigned beyond = saturate ? (e4m3 ? 0x7e : 0x7b) : e4m3 ? 0x7f : 0x7c, nan = e4m3 ? 0x7f : 0x7e;
     const char *shift = e4m3 ? "20u" : "21u";
     begin(w, w->v, form(w, "%s x", w->x));
     line(w, "const %s m = as_type<%s>(x) & 0x7fffffffu, sign = (as_type<%s>(x) >> 24u) & 0x80u;", w->u, w->u, w->u);
     line(w, "const %s normal = (m + 0x%xu + ((m >> %s) & 1u) - 0x%xu) >> %s;", w->u, half, shift, rebias, shift);
-    line(w, "const %s small = as_type<%s>(as_type<%s>(m) + %s) - 0x%xu;", w->u, w->u, w->x, e4m3 ? "16384.0f" : "128.0f", lift_bits);
+    line(w, "const %s small = as_type<%s>(as_type<%s>(m) + %s) - 0x%xu;", w->u, w->u, w->x, e4m3 ? "16384.0f" : "128.0f",
+         lift_bits);
     line(w, "%s r = select(normal, small, m < 0x%xu);", w->u, least_normal);
     line(w, "r = select(r, %s(0x%xu), m %s 0x%xu);", w->u, beyond, e4m3 ? ">" : ">=", over);
     line(w, "r = select(r, %s(0x%xu), m > 0x7f800000u);", w->u, nan);
@@ -195,7 +203,8 @@ static void float_to_integer(writer *w) {
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         if (rows[r].t != w->t)
             continue;
-        line(w, "const %s held = precise::fmin(precise::fmax(x, %s(%s)), %s(%s));", w->x, w->x, rows[r].least, w->x, rows[r].most);
+        line(w, "const %s held = precise::fmin(precise::fmax(x, %s(%s)), %s(%s));", w->x, w->x, rows[r].least, w->x,
+             rows[r].most);
         line(w, "const %s whole = %s(select(held, %s(0.0f), isnan(x)));", w->v, w->v, w->x);
         if (rows[r].beyond)
             line(w, "return select(whole, %s(%s), x >= %s);", w->v, rows[r].limit, rows[r].beyond);
@@ -219,7 +228,8 @@ static void convert(writer *w, bool saturate) {
 
 /* Where the type's own constructor is the conversion. */
 static bool constructs(element_type t, element_type from) {
-    bool bits = t == ELEMENT_BF16 || from == ELEMENT_BF16 || t == ELEMENT_E4M3 || from == ELEMENT_E4M3 || t == ELEMENT_E5M2 || from == ELEMENT_E5M2;
+    bool bits = t == ELEMENT_BF16 || from == ELEMENT_BF16 || t == ELEMENT_E4M3 || from == ELEMENT_E4M3 || t == ELEMENT_E5M2 ||
+                from == ELEMENT_E5M2;
     bool to_integer = t == ELEMENT_I8 || t == ELEMENT_U8 || t == ELEMENT_I32 || t == ELEMENT_U32;
     return !bits && !(from == ELEMENT_F32 && to_integer);
 }
@@ -302,9 +312,11 @@ static const char *builtin(cfamily *p, cfamily_helper h, element_type t, element
     case HELPER_SQRT: return "precise::sqrt";
     case HELPER_FMA: return "fma";
     case HELPER_MIN:
-    case HELPER_MIN_NUMBER: return real ? "precise::fmin" : t == ELEMENT_INDEX && lanes == 1 ? index_helper(p, HELPER_INDEX_MIN) : "min";
+    case HELPER_MIN_NUMBER:
+        return real ? "precise::fmin" : t == ELEMENT_INDEX && lanes == 1 ? index_helper(p, HELPER_INDEX_MIN) : "min";
     case HELPER_MAX:
-    case HELPER_MAX_NUMBER: return real ? "precise::fmax" : t == ELEMENT_INDEX && lanes == 1 ? index_helper(p, HELPER_INDEX_MAX) : "max";
+    case HELPER_MAX_NUMBER:
+        return real ? "precise::fmax" : t == ELEMENT_INDEX && lanes == 1 ? index_helper(p, HELPER_INDEX_MAX) : "max";
     case HELPER_BITCAST: return arena_printf(p->arena, "as_type<%s>", metal_register_type(p, t, lanes));
     case HELPER_ALL: return "all";
     case HELPER_CONVERT: return constructs(t, from) ? metal_register_type(p, t, lanes) : NULL;
@@ -337,11 +349,20 @@ const char *metal_simd_helper(cfamily *p, kernel_op op, element_type t, int lane
 }
 
 const char *metal_helper(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes) {
-    static const char *const names[] = {[HELPER_IOTA] = "iota",           [HELPER_BLOCK_LOAD] = "at",       [HELPER_NEG] = "neg",
-                                        [HELPER_ABS] = "abs",             [HELPER_WRAP_ADD] = "add",        [HELPER_WRAP_SUB] = "sub",
-                                        [HELPER_WRAP_MUL] = "mul",        [HELPER_SELECT] = "select",       [HELPER_PREFIX_SELECT] = "prefix_select",
-                                        [HELPER_SHL] = "shl",             [HELPER_SHR] = "shr",             [HELPER_LANES_SUM] = "lanes_sum",
-                                        [HELPER_LANES_MAX] = "lanes_max", [HELPER_LANES_MIN] = "lanes_min"};
+    static const char *const names[] = {[HELPER_IOTA] = "iota",
+                                        [HELPER_BLOCK_LOAD] = "at",
+                                        [HELPER_NEG] = "neg",
+                                        [HELPER_ABS] = "abs",
+                                        [HELPER_WRAP_ADD] = "add",
+                                        [HELPER_WRAP_SUB] = "sub",
+                                        [HELPER_WRAP_MUL] = "mul",
+                                        [HELPER_SELECT] = "select",
+                                        [HELPER_PREFIX_SELECT] = "prefix_select",
+                                        [HELPER_SHL] = "shl",
+                                        [HELPER_SHR] = "shr",
+                                        [HELPER_LANES_SUM] = "lanes_sum",
+                                        [HELPER_LANES_MAX] = "lanes_max",
+                                        [HELPER_LANES_MIN] = "lanes_min"};
     const char *known = index_helper(p, h);
     if (!known)
         known = builtin(p, h, t, from, lanes);

@@ -77,11 +77,13 @@ static bool is_free(const host *h, const index_var *v) {
     return true;
 }
 
-static void value(host *h, const void *key, const char *wanted, bool real, bool extent, text_buffer *members, text_buffer *table) {
+static void value(host *h, const void *key, const char *wanted, bool real, bool extent, text_buffer *members,
+                  text_buffer *table) {
     const char *name = cfamily_unique(&h->p, wanted);
     cfamily_bind(&h->p, key, arena_printf(h->a, "at.%s", name));
     text_add(members, "    %s %s;\n", real ? "float" : "int64_t", name);
-    text_add(table, "    {\"%s\", %s&at.%s%s, %s, false},\n", wanted, real ? "NULL, " : "", name, real ? "" : ", NULL", extent ? "true" : "false");
+    text_add(table, "    {\"%s\", %s&at.%s%s, %s, false},\n", wanted, real ? "NULL, " : "", name, real ? "" : ", NULL",
+             extent ? "true" : "false");
     VEC_PUSH(h->a, h->settable, key);
 }
 
@@ -97,7 +99,9 @@ static void values(host *h) {
     }
     for (int i = 0; i < h->k->scalars.count; i++)
         value(h, scalar_key(&h->k->scalars.at[i]), h->k->scalars.at[i].name, !h->k->scalars.at[i].var, false, &members, &table);
-    text_add(h->out, "static struct {\n%s    int none;\n} at;\n\nstatic tilec_value values[] = {\n%s    {NULL, NULL, NULL, false, false}};\n\n",
+    text_add(h->out,
+             "static struct {\n%s    int none;\n} at;\n\nstatic tilec_value values[] = {\n%s    {NULL, NULL, NULL, false, "
+             "false}};\n\n",
              text_get(&members), text_get(&table));
     text_free(&members);
     text_free(&table);
@@ -130,7 +134,10 @@ static void derive(host *h, text_buffer *functions) {
     for (int i = 0; i < h->k->scalars.count; i++) {
         const kernel_scalar *s = &h->k->scalars.at[i];
         bool ranged = s->var && s->var->hi && !kernel_scalar_is_whole_type(s);
-        settle(h, functions, scalar_key(s), ranged ? index_text(h, s->var->hi) : s->var || s->type == ELEMENT_BOOL ? "1" : "0.5f");
+        settle(h, functions, scalar_key(s),
+               ranged                              ? index_text(h, s->var->hi)
+               : s->var || s->type == ELEMENT_BOOL ? "1"
+                                                   : "0.5f");
     }
     text_add(functions, "}\n\n");
 }
@@ -146,10 +153,12 @@ static void arrays(host *h, text_buffer *functions, text_buffer *table) {
                  array->rank ? text_get(&cells) : "1");
         text_free(&cells);
         if (array->element_bound)
-            text_add(functions, "static int64_t bound_%d(void)\n{\n    return %s;\n}\n\n", i, index_text(h, array->element_bound));
+            text_add(functions, "static int64_t bound_%d(void)\n{\n    return %s;\n}\n\n", i,
+                     index_text(h, array->element_bound));
         bool distinct = false;
         for (int c = 0; c < h->plan->checks.count; c++)
-            distinct = distinct || (h->plan->checks.at[c].kind == CHECK_INJECTIVE && !strcmp(h->plan->checks.at[c].array->name, array->name));
+            distinct = distinct ||
+                       (h->plan->checks.at[c].kind == CHECK_INJECTIVE && !strcmp(h->plan->checks.at[c].array->name, array->name));
         text_add(table, "    {\"%s\", %s, %s, %s, cells_%d, %s, %s},\n", array->name, element_name(array->element),
                  array->use == USE_OUT ? "false" : "true", array->use == USE_IN ? "false" : "true", i,
                  array->element_bound ? arena_printf(a, "bound_%d", i) : "NULL", distinct ? "true" : "false");
@@ -160,7 +169,8 @@ static void entry(host *h, text_buffer *functions, text_buffer *table, int varia
     const gpu_entry *e = aligned ? &h->program->aligned.at[variant] : &h->program->entries.at[variant];
     const plan_variant *v = &h->plan->variants.at[variant];
     const char *tag = aligned ? "_aligned" : "";
-    static const char kinds[] = {[GPU_ARRAY] = 'a', [GPU_INTEGER] = 'i', [GPU_FLOAT] = 'f', [GPU_BOOL] = 'b', [GPU_FIRST_TASK] = 't'};
+    static const char kinds[] = {
+        [GPU_ARRAY] = 'a', [GPU_INTEGER] = 'i', [GPU_FLOAT] = 'f', [GPU_BOOL] = 'b', [GPU_FIRST_TASK] = 't'};
     if (!e->name)
         return;
     text_add(functions, "static const tilec_parameter parameters_%d%s[] = {", variant, tag);
@@ -175,13 +185,14 @@ static void entry(host *h, text_buffer *functions, text_buffer *table, int varia
     text_add(functions, "%s;\n}\n\n", always ? "true" : arena_printf(h->a, "(%s)", cfamily_cond(&h->p, v->predicate).text));
     if (!aligned) {
         text_add(functions, "static int64_t tasks_%d(void)\n{\n    int64_t tasks = 1;\n", variant);
-        for (int d = 0; v->kernel->levels.count && d < v->kernel->levels.at[0].rank && v->kernel->levels.at[0].kind == LEVEL_TASK; d++)
+        for (int d = 0; v->kernel->levels.count && d < v->kernel->levels.at[0].rank && v->kernel->levels.at[0].kind == LEVEL_TASK;
+             d++)
             text_add(functions, "    tasks *= %s;\n",
                      cfamily_wrap(&h->p, cfamily_index(&h->p, v->kernel->levels.at[0].extents[d]), PRECEDENCE_PRIMARY));
         text_add(functions, "    return tasks;\n}\n\n");
     }
-    text_add(table, "    {\"%s\", %lld, parameters_%d%s, %d, holds_%d%s, tasks_%d},\n", e->name, (long long)e->threads, variant, tag,
-             e->parameters.count, variant, tag, variant);
+    text_add(table, "    {\"%s\", %lld, parameters_%d%s, %d, holds_%d%s, tasks_%d},\n", e->name, (long long)e->threads, variant,
+             tag, e->parameters.count, variant, tag, variant);
 }
 
 static void launch_values(host *h, text_buffer *out) {
@@ -226,18 +237,21 @@ bool metal_host_print(arena *a, const launch_plan *plan, const gpu_program *prog
         entry(&h, &functions, &entry_table, i, false);
     }
     launch_values(&h, &functions);
-    text_add(out, "/* %s on a Metal device, beside the same kernel as C: what tilec_kit.c needs to know of it. Written by tilec. */\n"
-                  "#include \"tilec_kit.h\"\n#include \"%s.h\"\n\n",
+    text_add(out,
+             "/* %s on a Metal device, beside the same kernel as C: what tilec_kit.c needs to know of it. Written by tilec. */\n"
+             "#include \"tilec_kit.h\"\n#include \"%s.h\"\n\n",
              c_comment_text(a, plan->name), h.name);
     text_add(out, "%s%s%s", text_get(&h.p.prelude), h.p.prelude.length ? "\n" : "", text_get(&body));
     for (int i = 0; i < plan->variants.count; i++)
         text_add(out, "static int64_t tasks_%d(void);\n", i);
     text_add(out, "\n%s", c_wrap_lines(a, text_get(&functions)));
-    text_add(out, "static const tilec_array arrays[] = {\n%s};\n\nstatic const tilec_entry entries[] = {\n%s};\n\n", text_get(&array_table),
-             text_get(&entry_table));
+    text_add(out, "static const tilec_array arrays[] = {\n%s};\n\nstatic const tilec_entry entries[] = {\n%s};\n\n",
+             text_get(&array_table), text_get(&entry_table));
     text_add(out,
-             "static const tilec_kernel kernel = {\n    \"%s\", \"%s.metal\", arrays, %d, values, %d, entries, (int)(sizeof entries / sizeof *entries), "
-             "derive, integer, real, reference, %s_error};\n\nint main(int argc, char **argv)\n{\n    return tilec_main(&kernel, argc, argv);\n}\n",
+             "static const tilec_kernel kernel = {\n    \"%s\", \"%s.metal\", arrays, %d, values, %d, entries, (int)(sizeof "
+             "entries / sizeof *entries), "
+             "derive, integer, real, reference, %s_error};\n\nint main(int argc, char **argv)\n{\n    return tilec_main(&kernel, "
+             "argc, argv);\n}\n",
              h.name, h.name, h.arrays.count, h.settable.count, h.name);
     text_free(&functions);
     text_free(&array_table);

@@ -9,7 +9,8 @@
 #include "compile.h"
 #include "run/recipe.h"
 
-double tilec_device_run(const char *file, const char *entry, int threads, int64_t tasks, const tilec_argument *arguments, int count, int repeats) {
+double tilec_device_run(const char *file, const char *entry, int threads, int64_t tasks, const tilec_argument *arguments,
+                        int count, int repeats) {
     (void)file, (void)entry, (void)threads, (void)tasks, (void)arguments, (void)count, (void)repeats;
     return -1;
 }
@@ -133,7 +134,8 @@ static void exchanges_stay_native(void **state) {
     (void)state;
     const char *code;
     char *text = printed("kernel sum(x: f32[R, C]) -> (y: f32[R]) {\n    for tile y[r: BR] {\n        acc: f32[r] = 0\n"
-                         "        for c: BC in C { acc += sum[c](x[r, c]) }\n        y[r] = acc\n    }\n}\n", &code);
+                         "        for c: BC in C { acc += sum[c](x[r, c]) }\n        y[r] = acc\n    }\n}\n",
+                         &code);
     assert_non_null(text);
     assert_non_null(strstr(text, "simd_shuffle_xor("));
     assert_non_null(strstr(text, "threadgroup_barrier(mem_flags::mem_threadgroup)"));
@@ -150,7 +152,8 @@ static void vectors_have_four_elements(void **state) {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         char source[256];
         const char *code;
-        snprintf(source, sizeof source, "kernel copy(x: %s[N]) -> (y: %s[N]) {\n    for tile y[n: B] { y[n] = x[n] }\n}\n", types[i], types[i]);
+        snprintf(source, sizeof source, "kernel copy(x: %s[N]) -> (y: %s[N]) {\n    for tile y[n: B] { y[n] = x[n] }\n}\n",
+                 types[i], types[i]);
         char *text = printed(source, &code);
         assert_non_null(text);
         assert_non_null(strstr(text, "4 *)&x["));
@@ -164,7 +167,9 @@ static void names_are_legal(void **state) {
     (void)state;
     const char *code;
     char *text = printed("kernel kernel_(thread: f32[N], device: f32[N], simd_lane: f32) -> (half: f32[N]) {\n"
-                         "    for tile half[block_number: B] { half[block_number] = thread[block_number] + device[block_number] * simd_lane }\n}\n", &code);
+                         "    for tile half[block_number: B] { half[block_number] = thread[block_number] + device[block_number] "
+                         "* simd_lane }\n}\n",
+                         &code);
     assert_non_null(text);
     assert_non_null(strstr(text, "device const float *thread_ "));
     assert_non_null(strstr(text, "device const float *device_ "));
@@ -190,9 +195,9 @@ static void too_many_arguments(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(data_are_the_recipes),  cmocka_unit_test(formats_are_right), cmocka_unit_test(comparison_can_fail),
-        cmocka_unit_test(exchanges_stay_native), cmocka_unit_test(vectors_have_four_elements),
-        cmocka_unit_test(names_are_legal),       cmocka_unit_test(too_many_arguments)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(data_are_the_recipes),       cmocka_unit_test(formats_are_right),
+                                       cmocka_unit_test(comparison_can_fail),        cmocka_unit_test(exchanges_stay_native),
+                                       cmocka_unit_test(vectors_have_four_elements), cmocka_unit_test(names_are_legal),
+                                       cmocka_unit_test(too_many_arguments)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
