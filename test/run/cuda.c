@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TEXT_LIMIT = 60000 };
+enum { TEXT_LIMIT = 24000 };
 static const char *const architectures[] = {"sm_90a", "sm_80", "sm_100"};
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 

@@ -1,25 +1,10 @@
 #!/usr/bin/env bash
-# The CUDA target and runtime. NVRTC compiles every kernel where it is found. A device of NVIDIA's runs them where there is one; elsewhere a driver of our own
-# (_cuda_on_cpu.c) runs the same text on the CPU, behind the same interface, and fails on request.
+# The CUDA target and runtime. A device of NVIDIA's runs every kernel where there is one; elsewhere a driver of our own (_cuda_on_cpu.c) runs the same text on
+# the CPU, behind the same interface, and fails on request.
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
 tilec=${TILEC:-$build/tilec}
 failed=0
-"$build/values/cuda" --compile || failed=1
-PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
-if command -v nvcc > /dev/null; then # with the launcher for host programs
-    built=$(mktemp -d)
-    for kernel in normalise/softmax argmax/argmax_part embedding/embedding; do
-        "$tilec" build "kernels/${kernel%/*}.tile" --kernel "${kernel#*/}" --target cuda -o "$built" > /dev/null &&
-            nvcc -c -arch=sm_90 --fmad=false -Xcompiler -Wall,-Werror -o "$built/k.o" "$built/${kernel#*/}.cu" > "$built/said" 2>&1 && [ ! -s "$built/said" ] &&
-            printf '#include "%s.h"\nint main(void) { return 0; }\n' "${kernel#*/}" | "${CC:-cc}" -std=c99 -Wall -Werror -I"$built" -x c -fsyntax-only - &&
-            echo "ok nvcc ${kernel#*/}" || { echo "FAIL nvcc ${kernel#*/}"; head -n 8 "$built/said"; failed=1; }
-    done
-    rm -rf "$built"
-else
-    echo "skip nvcc (it is not installed)"
-fi
-
 # A program of a stranger's, linked with the static library and what that needs.
 stranger() {
     "${CC:-cc}" -std=c17 -Wall -Wextra ${CFLAGS:-} -Iinclude -o "$1/stranger" test/run/_cuda_api.c "$build/libtilec.a" -lisl -lxxhash -ljansson -ldl -lm -lpthread -lrt &&
