@@ -2,7 +2,9 @@
 # Target metal without a Mac: every text of the corpus and of test/accept is parsed by stock clang, address spaces checked, through a stand-in for Metal's
 # library (test/shim); the part of the host program that speaks to the device is checked against stubs of Apple's headers. metal_execute.sh runs texts.
 shopt -s nullglob
+unset MAKEFLAGS MAKELEVEL
 TILEC=$(realpath "$TILEC")
+export TILEC
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
@@ -33,6 +35,17 @@ for file in test/accept/*.tile; do
 done
 [ "$(ls "$corpus"/*.metal | wc -l)" -ge 35 ] && [ "$(ls "$others"/*.metal | wc -l)" -ge 40 ]
 check 'as many texts as there are kernels' $?
+
+# The corpus as a kit: a program for each kernel, and shapes whose names the programs know.
+scripts/metal_kit.sh "$work/kit" > "$work/log" 2>&1 && [ "$(wc -l < "$work/kit/shapes.txt")" -ge 40 ]
+check 'scripts/metal_kit.sh' $?
+while read -r name values; do
+    for value in $values; do grep -q "^    {\"${value%%=*}\", " "$work/kit/${name}_metal.c" || echo "$name has no ${value%%=*}"; done
+done < "$work/kit/shapes.txt" > "$work/log" 2>&1
+[ ! -s "$work/log" ]
+check 'the kit'\''s shapes name what its programs know' $?
+make -n -C "$work/kit" all > "$work/log" 2>&1 && [ "$(grep -c 'clang .*_metal.c .*tilec_kit.c tilec_metal.m -framework' "$work/log")" -eq "$(ls "$work/kit"/*.metal | wc -l)" ]
+check 'the kit'\''s Makefile makes a program of each' $?
 
 # ---- parsing ----
 parse() {
