@@ -73,15 +73,21 @@ void sets_free(sets *s) {
     free(s);
 }
 
+/* As arenas do it: running out of memory ends the process with a message. */
+static _Noreturn void out_of_memory(void) {
+    fprintf(stderr, "tilec: out of memory\n");
+    exit(3);
+}
+
 int sets_declare(sets *s, const char *name) {
     char **names = realloc(s->names, ((size_t)s->parameters + 1) * sizeof *names);
     if (!names)
-        abort();
+        out_of_memory();
     s->names = names;
     size_t length = strlen(name) + 1;
     names[s->parameters] = malloc(length);
     if (!names[s->parameters])
-        abort();
+        out_of_memory();
     memcpy(names[s->parameters], name, length);
     return s->parameters++;
 }
@@ -129,7 +135,7 @@ static bool remember(sets *s, isl_set *set, isl_aff *aff) {
         int capacity = s->capacity ? 2 * s->capacity : 256;
         made *larger = realloc(s->made, (size_t)capacity * sizeof *larger);
         if (!larger)
-            abort();
+            out_of_memory();
         s->made = larger;
         s->capacity = capacity;
     }
