@@ -220,7 +220,7 @@ static void test_every_allocation_fails(void **state)
             /* another name, so that no proof of the kernel is kept from before */
             char text[1024];
             snprintf(text, sizeof text, "kernel no_memory_%zu_%d%s", i, right, strstr(right ? small[i].right : small[i].broken, " {"));
-            unsigned long count;
+            unsigned long count = 0;
             int status = run_without(text, right, 0);
             assert_true(WIFEXITED(status) && WEXITSTATUS(status) == ENDED_RIGHT);
             pid_t child; /* a proof in this process would be kept */
