@@ -60,6 +60,37 @@ printf '\x93NUMPY\x01\x00\x76\x00%-117s\n\x01\x00\x00\x00\x07\x00\x00\x00\x08\x0
     "{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }" > "$fake/ids.npy"
 expect "cuda indices are checked before a launch" 1 E0603 "$tilec" run kernels/embedding.tile --kernel embedding_f32 --device cuda --shape V=8,D=64 \
     --arg table=random:1 --arg ids="$fake/ids.npy"
+if python3 -c 'import numpy' 2> /dev/null; then
+    TILEC_LIBRARY=$build/libtilec.so expect "cuda tensors from Python through DLPack" 0 "^taken$" python3 - << 'END'
+import sys
+sys.path.insert(0, "python")
+import numpy as np
+import tilec
+
+class There:  # a tensor of another library's on the device
+    def __init__(self, x):
+        self.x = x
+    def __dlpack_device__(self):
+        return (2, 0)
+    def __dlpack__(self, **_):
+        return self.x.__dlpack__()
+
+add = tilec.kernel("kernels/elementwise.tile", "vec_add", device="cuda")
+a, b, c = np.arange(40, dtype=np.float32), np.ones(40, np.float32), np.zeros(40, np.float32)
+assert (add(a, b) == a + 1).all()
+out = There(c)
+assert add(There(a), There(b), out=out) is out and (c == a + 1).all()
+for device, first in (("cuda", There(a[::2])), ("cpu", There(a))):
+    try:
+        tilec.kernel("kernels/elementwise.tile", "vec_add", device=device)(first, b[: first.x.size])
+        sys.exit("not refused")
+    except tilec.Error as e:
+        assert e.code == "E0667", e
+print("taken")
+END
+else
+    echo "skip cuda tensors from Python through DLPack (no NumPy)"
+fi
 FAKE_CUDA=no-device expect "cuda without a device" 1 "does not start" "$tilec" "${softmax[@]}" --shape R=5,C=9
 FAKE_CUDA=no-device expect "cuda without a device leaves the others" 0 "^cpu" "$tilec" devices
 FAKE_CUDA=old expect "cuda with an old driver" 1 "11.4 is needed" "$tilec" "${softmax[@]}" --shape R=5,C=9
