@@ -247,6 +247,58 @@ static bool has_digit(model *m, const place *p, int d, const index_var *v, int d
     return !radix || (most && radix >= most);
 }
 
+/* The same where the unit is a launch value: row * ld + i with i in 0 .. ld. */
+typedef struct row_digit {
+    bool known;
+    const index_expr *unit;
+    sum same;
+} row_digit;
+
+static const index_expr *meaning(const model *m, const index_expr *x) {
+    for (int i = 0; i < MOST_NESTING && x->op == IX_VAR && model_knows(m, x->var) && m->definition[x->var->id]; i++)
+        x = m->definition[x->var->id];
+    return x;
+}
+
+static bool has_row_digit(model *m, const place *p, int d, const index_var *v, int depth, row_digit *g) {
+    sum all = {.count = 0}, same = {.count = 0};
+    view w = {m, v, depth, 0};
+    if (p->extents || !add(&w, &all, p->indices[d], 1, 0))
+        return false;
+    const index_expr *unit = NULL;
+    index_expr *low = ix_const(m->arena, all.constant);
+    for (int i = 0; i < all.count; i++) {
+        const term *t = &all.terms[i];
+        const index_expr *x = t->of;
+        if (!t->span && x->op == IX_MUL && t->factor == 1 && !unit) {
+            const index_expr *a = meaning(m, x->a), *b = meaning(m, x->b);
+            if (b->op == IX_VAR && b->var == v) {
+                const index_expr *other = a;
+                a = b;
+                b = other;
+            }
+            if (a->op == IX_VAR && a->var == v && agrees(m, b, 0, 0)) {
+                unit = b;
+                continue;
+            }
+        }
+        if (!t->span && agrees(m, x, depth, 0)) {
+            same.terms[same.count++] = *t;
+            continue;
+        }
+        index_expr *own = (index_expr *)x;
+        if (t->span)
+            own = ix_sub(m->arena, own, m->loop[x->var->id]->lo);
+        low = ix_add(m->arena, low, ix_mul(m->arena, own, ix_const(m->arena, t->factor)));
+    }
+    wide further = p->lanes > 1 && p->vector_dim == d ? p->lanes - 1 : 0;
+    if (!unit || (g->known && (!ix_equal(g->unit, unit) || !same_sum(&g->same, &same))) ||
+        reach_most(m, p->scope, low, -1, NULL, 0) > 0 || reach_most(m, p->scope, low, 1, unit, -1) + further >= 0)
+        return false;
+    *g = (row_digit){true, unit, same};
+    return true;
+}
+
 /* The condition lets v have one value alone. */
 static bool fixes(const cond *c, const index_var *v, int64_t *value, int nesting) {
     if (!c || nesting > MOST_NESTING)
@@ -278,6 +330,11 @@ bool digits_tell(model *m, place *const *places, int count, const index_var *v, 
     for (int d = 0; d < places[0]->array->rank; d++) {
         digit g = {.known = false};
         for (i = 0; i < count && has_digit(m, places[i], d, v, depth, &g);)
+            i++;
+        if (i == count)
+            return true;
+        row_digit r = {.known = false};
+        for (i = 0; i < count && has_row_digit(m, places[i], d, v, depth, &r);)
             i++;
         if (i == count)
             return true;

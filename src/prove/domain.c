@@ -109,6 +109,10 @@ static int_set *root_domain(model *m, scope *s) {
         const index_var *v = m->parameters.at[i];
         if (v->kind == INDEX_SYMBOL)
             domain = sets_intersect(x, domain, sets_nonnegative(x, linear_parameter(x, 0, i)));
+        if (v->has_value) { /* one launch is being tried */
+            linear *gap = linear_add(x, linear_parameter(x, 0, i), linear_constant(x, 0, -v->value));
+            domain = sets_intersect(x, domain, sets_zero(x, gap));
+        }
         for (int side = 0; side < 2; side++) {
             const index_expr *bound = side ? v->hi : v->lo;
             affine *b = bound ? affine_of(m, 0, bound) : NULL,

@@ -1,7 +1,7 @@
 /* Intervals of integer expressions: quick, and enough for most questions about sizes. Every value at run time lies inside. */
 #include "prove/interval.h"
 
-enum { MOST_NESTING = 300, MOST_VALUE_NESTING = 210 };
+enum { MOST_NESTING = 300, MOST_VALUE_NESTING = 210, MOST_STORED = 64 };
 
 static const wide HUGE_WIDE = (wide)1 << 100;
 static const interval ANYTHING = {-((wide)1 << 100), (wide)1 << 100};
@@ -85,6 +85,8 @@ static interval variable_interval(model *m, const index_var *v, int nesting) {
             x = nested(m, m->definition[v->id], nesting + 1);
         else if (m->scope_of[v->id])
             x = scope_interval(m, m->scope_of[v->id], nesting + 1);
+        if (m->assuming)
+            return clamp(x);
         m->intervals[v->id] = NEW(m->arena, interval);
         *m->intervals[v->id] = clamp(x);
     }
@@ -144,10 +146,150 @@ static interval let_interval(model *m, const kernel_stmt *let, int nesting) {
         return variable_interval(m, v, 0);
     if (!m->intervals[v->id]) {
         interval x = nested_value(m, let->value, NULL, nesting + 1);
+        if (m->assuming)
+            return clamp(x);
         m->intervals[v->id] = NEW(m->arena, interval);
         *m->intervals[v->id] = clamp(x);
     }
     return *m->intervals[v->id];
+}
+
+/* ---- what a thread's own arrays hold ---- */
+
+/* A let before the load, in the same stretch of the program, that loads the same cell, which is not written in between: one value. */
+static const index_var *loaded_before(const place *p) {
+    for (const region *r = p->region; r && r->parent; r = r->parent) {
+        if (r->parent->kind == REGION_VALUE)
+            continue;
+        if (r->parent->kind != REGION_SEQUENCE)
+            return NULL;
+        for (int i = r->index - 1; i >= 0; i--) {
+            const region *e = r->parent->children.at[i];
+            if (e->touches[p->array->id] & ACCESS_WRITE)
+                return NULL;
+            const kernel_value *v = e->kind == REGION_STEP && e->stmt->kind == KSTMT_LET ? e->stmt->value : NULL;
+            bool same =
+                v && v->op == KERNEL_LOAD && v->access.array == p->array && v->lanes == 1 && p->lanes == 1 && !v->access.active;
+            for (int d = 0; same && d < p->array->rank; d++)
+                same = ix_equal(v->access.indices[d], p->indices[d]);
+            if (same)
+                return e->stmt->var;
+        }
+        if (r->parent->parent && r->parent->parent->kind != REGION_VALUE)
+            return NULL;
+    }
+    return NULL;
+}
+
+static const place *place_of(const model *m, const kernel_value *load) {
+    for (int i = 0; i < m->places.count; i++)
+        if (m->places.at[i]->load == load)
+            return m->places.at[i];
+    return NULL;
+}
+
+/* Made of ids, loops and launch values alone. */
+static bool index_is_plain(model *m, const index_expr *x, int nesting) {
+    if (x->op == IX_CONST)
+        return true;
+    if (nesting > MOST_VALUE_NESTING)
+        return false;
+    if (x->op != IX_VAR)
+        return index_is_plain(m, x->a, nesting + 1) && index_is_plain(m, x->b, nesting + 1);
+    const index_var *v = x->var;
+    if (v->has_value || v->kind == INDEX_SYMBOL || v->kind == INDEX_SCALAR)
+        return true;
+    if (!model_knows(m, v))
+        return false;
+    if (m->definition[v->id])
+        return index_is_plain(m, m->definition[v->id], nesting + 1);
+    const scope *s = m->scope_of[v->id];
+    return s && (s->kind == SCOPE_ID || (s->kind == SCOPE_LOOP && index_is_plain(m, s->stmt->lo, nesting + 1) &&
+                                         index_is_plain(m, s->stmt->hi, nesting + 1)));
+}
+
+/* Whether the value may use what the array holds, through lets too. */
+static bool loads(model *m, const kernel_value *v, const kernel_array *a, int nesting) {
+    if (nesting > MOST_VALUE_NESTING)
+        return true;
+    if (v->op == KERNEL_LOAD && v->access.array == a)
+        return true;
+    if (v->op == KERNEL_REF || (v->op == KERNEL_LOAD && v->access.array->space != SPACE_GLOBAL) || v->op == KERNEL_INDEX)
+        return v->op != KERNEL_INDEX || !index_is_plain(m, v->index, 0);
+    for (int i = 0; i < v->operand_count; i++)
+        if (loads(m, v->operands[i], a, nesting + 1))
+            return true;
+    return false;
+}
+
+/* Stores that do not use what the array holds bound it from below; the others must keep to that, given what guards say of what they load
+ * (`i <- i + 128` where i < n). */
+static interval find_stored(model *m, const kernel_array *a, int nesting) {
+    interval type = type_interval(a->element), all = {0, 0}, own = ANYTHING;
+    bool any = false;
+    m->assumed[a->id] = &own;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < m->places.count; i++) {
+            const place *p = m->places.at[i];
+            if (p->array != a || p->use != ACCESS_WRITE)
+                continue;
+            if (p->stmt->kind != KSTMT_STORE)
+                return type;
+            bool itself = loads(m, p->stmt->value, a, 0);
+            if (itself != (pass == 1))
+                continue;
+            if (pass == 1 && !any)
+                return type;
+            own = (interval){pass ? all.lo : ANYTHING.lo, ANYTHING.hi};
+            interval x = nested_value(m, p->stmt->value, NULL, nesting + 1);
+            if (pass == 1 && x.lo < all.lo)
+                return type;
+            all = any ? either(all, x) : x;
+            any = true;
+        }
+    return any && all.lo >= type.lo && all.hi <= type.hi ? all : type;
+}
+
+static interval stored_interval(model *m, const kernel_array *a, int nesting) {
+    bool mine = a->space == SPACE_PRIVATE || a->space == SPACE_REGISTER;
+    if (!mine || m->object_of[a->id] || nesting > MOST_VALUE_NESTING || m->stored_steps > MOST_STORED)
+        return type_interval(a->element);
+    if (m->assumed[a->id])
+        return *m->assumed[a->id];
+    if (m->stored[a->id])
+        return *m->stored[a->id];
+    m->stored_steps++;
+    m->assuming++;
+    interval x = find_stored(m, a, nesting);
+    m->assuming--;
+    m->assumed[a->id] = NULL;
+    if (!m->assuming) {
+        m->stored[a->id] = NEW(m->arena, interval);
+        *m->stored[a->id] = x;
+        m->stored_steps = 0;
+    }
+    return x;
+}
+
+static interval loaded_interval(model *m, const kernel_value *v, int nesting) {
+    const kernel_access *access = &v->access;
+    interval type = type_interval(v->type);
+    if (access->array->element_bound && access->array->use == USE_IN) /* a masked lane loads 0 */
+        return (interval){0, interval_of(m, access->array->element_bound).hi - (access->active ? 0 : 1)};
+    if (v->type != ELEMENT_INDEX && v->type != ELEMENT_I32 && v->type != ELEMENT_U32)
+        return ANYTHING;
+    interval x = stored_interval(m, access->array, nesting);
+    const place *p = access->array->space == SPACE_GLOBAL ? NULL : place_of(m, v);
+    const index_var *same = p ? loaded_before(p) : NULL;
+    if (same && model_knows(m, same)) { /* guards speak of that */
+        const index_expr *is = ix_var(m->arena, (index_var *)same);
+        wide high = reach_most(m, p->scope, is, 1, NULL, 0), low = -reach_most(m, p->scope, is, -1, NULL, 0);
+        x.hi = high < x.hi ? high : x.hi;
+        x.lo = low > x.lo ? low : x.lo;
+    }
+    if (access->active)
+        x = either(x, (interval){0, 0});
+    return x.lo < type.lo || x.hi > type.hi ? type : x;
 }
 
 static interval nested_value(model *m, const kernel_value *v, bool *wraps, int nesting) {
@@ -162,10 +304,7 @@ static interval nested_value(model *m, const kernel_value *v, bool *wraps, int n
     case KERNEL_INDEX: r = interval_of(m, v->index); break;
     case KERNEL_REF: r = v->let->var ? let_interval(m, v->let, nesting) : r; break;
     case KERNEL_IOTA: r = (interval){0, v->lanes - 1}; break;
-    case KERNEL_LOAD:
-        if (v->access.array->element_bound && v->access.array->use == USE_IN) /* a masked lane loads 0 */
-            r = (interval){0, interval_of(m, v->access.array->element_bound).hi - (v->access.active ? 0 : 1)};
-        break;
+    case KERNEL_LOAD: r = loaded_interval(m, v, nesting); break;
     case KERNEL_BROADCAST:
     case KERNEL_CONVERT:
     case KERNEL_LANES_MIN:

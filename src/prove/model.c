@@ -213,6 +213,8 @@ model *model_new(arena *a, sets *s, const kernel_ir *original, const target_limi
     int arrays = k->arrays.count + 1;
     m->visiting = NEW_ARRAY(a, int, arrays);
     m->inexact = NEW_ARRAY(a, inexactness, arrays);
+    m->stored = NEW_ARRAY(a, struct interval *, arrays);
+    m->assumed = NEW_ARRAY(a, struct interval *, arrays);
     if (!m->beyond)
         want_block(m, &k->body, 0);
     if (!m->beyond && m->persistent)

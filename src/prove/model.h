@@ -50,8 +50,9 @@ typedef struct place {
     region *region;
     kernel_stmt *stmt;
     source_span span;
-    bool asynchronous; /* from here to the wait (or the phase) that covers it */
-    bool matrix;       /* ASYNCHRONOUS: waited for by `wait_async mma` */
+    const kernel_value *load; /* READ: the value that it gives; NULL: it is part of something else */
+    bool asynchronous;        /* from here to the wait (or the phase) that covers it */
+    bool matrix;              /* ASYNCHRONOUS: waited for by `wait_async mma` */
     bool atomic;
     level_kind atomic_scope;
     bool collective; /* made by all lanes of `holder` together, by which of them is not known */
@@ -148,7 +149,10 @@ typedef struct model {
     kernel_stmt **loop;          /* by variable id: its FOR */
     scope **scope_of;            /* by variable id: the scope that adds it as a dimension */
     struct interval **intervals; /* by variable id; NULL: not asked for yet (interval.h) */
-    bool *wanted;                /* by variable id: an integer let that index expressions use */
+    struct interval **stored;    /* by array id: the integers that a thread's own array may hold; NULL: not asked for yet */
+    struct interval **assumed;   /* by array id, while that is being found: what its loads are taken to give */
+    int assuming, stored_steps;
+    bool *wanted; /* by variable id: an integer let that index expressions use */
     region *root;
     int task_dims;
     int thread_dims;                   /* ids below the task: dimensions task_dims .. task_dims + thread_dims - 1 */

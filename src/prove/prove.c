@@ -77,13 +77,67 @@ void prover_refuted(prover *p, const char *subject, source_span span, const char
         diag_caret(p->diags, p->last, "%s", mend);
 }
 
-void prover_unknown(prover *p, const char *subject, source_span span, const char *witness, const char *explanation) {
-    if (!span.line)
-        span = p->kernel ? p->kernel->span : span;
-    add_item(p, VERDICT_UNKNOWN, subject, span, witness, explanation);
-    p->last = diag_error(p->diags, "E0420", span, "%s of `%s` is not proved: %s", p->property, subject, explanation);
-    if (witness && *witness)
-        diag_note(p->diags, p->last, "it would break when %s", witness);
+typedef struct launch_values {
+    const model *m;
+    const int64_t *at;
+} launch_values;
+
+static bool launch_value(void *context, const index_var *v, int64_t *value) {
+    const launch_values *l = context;
+    for (int i = 0; i < l->m->parameters.count; i++)
+        if (l->m->parameters.at[i] == v || !strcmp(l->m->parameters.at[i]->name, v->name)) {
+            *value = l->at[i];
+            return true;
+        }
+    return false;
+}
+
+/* False: the condition does not hold; true: it does, or is not known to. */
+static bool may_hold(const cond *c, launch_values *l, int nesting) {
+    int64_t x, y;
+    if (nesting > 100)
+        return true;
+    switch (c->op) {
+    case COND_AND: return may_hold(c->a, l, nesting + 1) && may_hold(c->b, l, nesting + 1);
+    case COND_OR: return may_hold(c->a, l, nesting + 1) || may_hold(c->b, l, nesting + 1);
+    case COND_LE:
+    case COND_LT:
+    case COND_EQ:
+    case COND_NE:
+        if (!ix_eval(c->x, launch_value, l, &x) || !ix_eval(c->y, launch_value, l, &y))
+            return true;
+        return c->op == COND_LE ? x <= y : c->op == COND_LT ? x < y : c->op == COND_EQ ? x == y : x != y;
+    default: return true;
+    }
+}
+
+/* Whether a launch of these values may pass its checks. */
+static bool may_launch(const prover *p, const int64_t *at) {
+    launch_values l = {p->m, at};
+    for (int i = 0; i < p->m->parameters.count; i++) {
+        const index_var *v = p->m->parameters.at[i];
+        int64_t bound;
+        if ((v->lo && ix_eval(v->lo, launch_value, &l, &bound) && at[i] < bound) ||
+            (v->hi && ix_eval(v->hi, launch_value, &l, &bound) && at[i] > bound))
+            return false;
+    }
+    for (int i = -1; i < p->kernel->assumptions.count; i++) {
+        const cond *c = i < 0 ? p->launch : p->kernel->assumptions.at[i];
+        if (c && !may_hold(c, &l, 0))
+            return false;
+    }
+    return true;
+}
+
+/* The last counts first; false: there are no more. */
+static bool next_launch(int64_t *at, int n, int64_t largest) {
+    int i = n - 1;
+    while (i >= 0 && at[i] == largest)
+        at[i--] = 0;
+    if (i < 0)
+        return false;
+    at[i]++;
+    return true;
 }
 
 /* A question was too large for all launches at once: small launches, one by one, may still refute it. Parameters count up from 0,
@@ -94,10 +148,9 @@ static bool refuted_when_small(prover *p, const char *subject) {
     double start = prover_clock();
     int64_t *at = NEW_ARRAY(p->arena, int64_t, n + 1);
     for (int trial = 0; trial < MOST_TRIALS && prover_clock() - start < LONGEST_MILLISECONDS; trial++) {
-        cond *c = p->launch;
-        for (int i = 0; i < n; i++)
-            c = cond_and(p->arena, c,
-                         cond_compare(p->arena, COND_EQ, ix_var(p->arena, p->m->parameters.at[i]), ix_const(p->arena, at[i])));
+        while (!may_launch(p, at))
+            if (!next_launch(at, n, largest))
+                return false;
         diag_list diags;
         proof result = {0};
         diag_init(&diags, p->arena);
@@ -113,8 +166,19 @@ static bool refuted_when_small(prover *p, const char *subject) {
         sets *s = sets_new(QUESTION_OPERATIONS / 10);
         if (!s)
             return false;
-        small.m = model_new(p->arena, s, p->kernel, p->limits, c);
+        bool *had = NEW_ARRAY(p->arena, bool, n + 1);
+        for (int i = 0; i < n; i++) { /* constants for the while: products with them are affine */
+            index_var *v = p->m->parameters.at[i];
+            had[i] = v->has_value;
+            if (!had[i]) {
+                v->has_value = true;
+                v->value = at[i];
+            }
+        }
+        small.m = model_new(p->arena, s, p->kernel, p->limits, p->launch);
         p->judge(&small);
+        for (int i = 0; i < n; i++)
+            p->m->parameters.at[i]->has_value = had[i];
         sets_free(s);
         for (int i = 0; i < result.items.count; i++) {
             const proof_item *t = &result.items.at[i];
@@ -123,14 +187,22 @@ static bool refuted_when_small(prover *p, const char *subject) {
                 return true;
             }
         }
-        int i = n - 1;
-        while (i >= 0 && at[i] == largest)
-            at[i--] = 0;
-        if (i < 0)
+        if (!next_launch(at, n, largest))
             return false;
-        at[i]++;
     }
     return false;
+}
+
+void prover_unknown(prover *p, const char *subject, source_span span, const char *witness, const char *explanation) {
+    bool loose = p->m && p->m->scopes.count && p->m->scopes.at[0]->own_loose; /* what a launch guarantees is not affine */
+    if (loose && !p->small && p->judge && refuted_when_small(p, subject))
+        return;
+    if (!span.line)
+        span = p->kernel ? p->kernel->span : span;
+    add_item(p, VERDICT_UNKNOWN, subject, span, witness, explanation);
+    p->last = diag_error(p->diags, "E0420", span, "%s of `%s` is not proved: %s", p->property, subject, explanation);
+    if (witness && *witness)
+        diag_note(p->diags, p->last, "it would break when %s", witness);
 }
 
 void prover_gave_up(prover *p, const char *subject, source_span span) {

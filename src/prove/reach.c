@@ -1,8 +1,9 @@
 /* How far an index reaches, by the bounds of the loops, ids, minima and floors that it is made of, innermost first: i0 * 64 + i with i < min(64, M - i0 *
  * 64) is below M. Quick, and enough for most accesses; what it does not show is asked of sets. */
 #include "prove/interval.h"
+#include <string.h>
 
-enum { MOST_TERMS = 32, MOST_STEPS = 400, MOST_NESTING = 40, MOST_GUARDS = 24 };
+enum { MOST_TERMS = 32, MOST_STEPS = 400, MOST_NESTING = 40, MOST_GUARDS = 24, MOST_FACTS = 3, MOST_TRIALS = 60 };
 
 static const wide FAR = (wide)1 << 100;
 
@@ -16,9 +17,17 @@ typedef struct sum {
     wide constant;
 } sum;
 
+/* What holds: left - right <= slack. */
+typedef struct fact {
+    const index_expr *left, *right;
+    int64_t slack;
+    bool used;
+} fact;
 typedef struct reach {
     model *m;
     int steps;
+    fact facts[MOST_GUARDS];
+    int fact_count, facts_used, trials;
 } reach;
 
 static bool same_part(const index_expr *x, const index_expr *y) {
@@ -39,6 +48,21 @@ static bool add_term(sum *s, const index_expr *of, int64_t factor) {
         return false;
     s->terms[s->count++] = (term){of, factor};
     return true;
+}
+
+static const index_expr *meaning(const model *m, const index_expr *x) {
+    for (int i = 0; i < MOST_NESTING && x->op == IX_VAR && model_knows(m, x->var) && m->definition[x->var->id]; i++)
+        x = m->definition[x->var->id];
+    return x;
+}
+
+/* A product of two variables, by name, so that equal ones look alike. */
+static const index_expr *in_order(const model *m, const index_expr *x) {
+    const index_expr *a = meaning(m, x->a), *b = meaning(m, x->b);
+    if (a->op != IX_VAR || b->op != IX_VAR)
+        return x;
+    bool swap = strcmp(a->var->name, b->var->name) > 0;
+    return ix_mul(m->arena, (index_expr *)(swap ? b : a), (index_expr *)(swap ? a : b));
 }
 
 static bool add(const model *m, sum *s, const index_expr *x, int64_t factor, int nesting) {
@@ -62,7 +86,7 @@ static bool add(const model *m, sum *s, const index_expr *x, int64_t factor, int
             return !__builtin_mul_overflow(factor, by, &product) && add(m, s, x->a, product, nesting + 1);
         if (ix_is_const(x->a, &by))
             return !__builtin_mul_overflow(factor, by, &product) && add(m, s, x->b, product, nesting + 1);
-        return add_term(s, x, factor);
+        return add_term(s, in_order(m, x), factor);
     default: return add_term(s, x, factor);
     }
 }
@@ -83,6 +107,7 @@ static int innermost(const model *m, const index_expr *x, int nesting) {
 }
 
 static wide most(reach *r, sum s);
+static wide most_by_facts(reach *r, const sum *s, wide best);
 
 static wide least_of(wide a, wide b) {
     return a < b ? a : b;
@@ -166,6 +191,64 @@ static wide most_by_remainder(reach *r, const sum *s, const term *t) {
     return most(r, rest);
 }
 
+/* factor * x * y, y not negative: the bound of an id or a loop in place of x, where it is a variable or a number. */
+static wide most_by_factor(reach *r, const sum *s, const term *t, const index_expr *x, const index_expr *y) {
+    model *m = r->m;
+    const scope *at = x->op == IX_VAR && model_knows(m, x->var) ? m->scope_of[x->var->id] : NULL;
+    bool up = t->factor > 0;
+    if (!at || (at->kind != SCOPE_ID && at->kind != SCOPE_LOOP) || numeric(r, y, false) < 0)
+        return FAR;
+    static const index_expr zero = {.op = IX_CONST};
+    const index_expr *bound = at->kind == SCOPE_ID ? up ? at->extent : &zero : up ? at->stmt->hi : at->stmt->lo;
+    bound = meaning(m, bound);
+    if (bound->op != IX_VAR && bound->op != IX_CONST)
+        return FAR;
+    sum with = *s;
+    if (up && !add(m, &with, y, -t->factor, 0))
+        return FAR;
+    return most_with(r, &with, ix_mul(m->arena, (index_expr *)bound, (index_expr *)y), t->factor, 0);
+}
+
+static wide most_by_product(reach *r, const sum *s, const term *t) {
+    const index_expr *a = meaning(r->m, t->of->a), *b = meaning(r->m, t->of->b);
+    wide best = most_by_number(r, s, t);
+    best = least_of(best, most_by_factor(r, s, t, a, b));
+    return least_of(best, most_by_factor(r, s, t, b, a));
+}
+
+/* Some term of s goes away in `with`. */
+static bool cancels(const sum *s, const sum *with) {
+    for (int i = 0; i < s->count; i++) {
+        int j = 0;
+        while (j < with->count && !same_part(with->terms[j].of, s->terms[i].of))
+            j++;
+        if (j == with->count)
+            return true;
+    }
+    return false;
+}
+
+/* The most of s, which is at most `best`, given facts of which each takes a term away: s is at most s + right - left + slack. */
+static wide most_by_facts(reach *r, const sum *s, wide best) {
+    for (int i = 0; i < r->fact_count && best >= 0 && r->facts_used < MOST_FACTS && r->trials < MOST_TRIALS; i++) {
+        sum with = *s;
+        with.constant += r->facts[i].slack;
+        if (r->facts[i].used || !add(r->m, &with, r->facts[i].right, 1, 0) || !add(r->m, &with, r->facts[i].left, -1, 0) ||
+            !cancels(s, &with))
+            continue;
+        r->trials++;
+        r->facts_used++;
+        r->facts[i].used = true;
+        wide now = most(r, with);
+        if (now >= 0)
+            now = most_by_facts(r, &with, now);
+        best = least_of(best, now);
+        r->facts[i].used = false;
+        r->facts_used--;
+    }
+    return best;
+}
+
 /* A number that the sum never exceeds; FAR: none is known. */
 static wide most(reach *r, sum s) {
     if (++r->steps > MOST_STEPS)
@@ -180,6 +263,11 @@ static wide most(reach *r, sum s) {
             depth = d;
         }
     }
+    if (depth < 0 && r->facts_used < MOST_FACTS && r->fact_count) { /* launch values alone: facts first */
+        wide best = most_by_facts(r, &s, FAR);
+        if (best < 0)
+            return best;
+    }
     term t = s.terms[chosen];
     s.terms[chosen] = s.terms[--s.count];
     bool least = (t.of->op == IX_MIN) == (t.factor > 0); /* one of the two bounds is enough */
@@ -192,53 +280,48 @@ static wide most(reach *r, sum s) {
     }
     case IX_FLOORDIV: return most_by_floor(r, &s, &t);
     case IX_MOD: return most_by_remainder(r, &s, &t);
+    case IX_MUL: return most_by_product(r, &s, &t);
     default: return most_by_number(r, &s, &t);
     }
 }
 
-/* What holds at the scope: left - right <= `slack`. */
-typedef struct fact {
-    const index_expr *left, *right;
-    int64_t slack;
-} fact;
-
-static int facts_of(const cond *c, fact *found, int count, int nesting) {
-    if (nesting > MOST_NESTING || count == MOST_GUARDS)
+static int facts_of(const cond *c, bool negated, fact *found, int count, int nesting) {
+    if (nesting > MOST_NESTING || count + 2 > MOST_GUARDS)
         return count;
-    if (c->op == COND_AND)
-        return facts_of(c->b, found, facts_of(c->a, found, count, nesting + 1), nesting + 1);
-    if (c->op == COND_LT || c->op == COND_LE)
-        found[count++] = (fact){c->x, c->y, c->op == COND_LT ? -1 : 0};
-    if (c->op == COND_EQ)
-        found[count++] = (fact){c->x, c->y, 0};
-    if (c->op == COND_EQ && count < MOST_GUARDS)
-        found[count++] = (fact){c->y, c->x, 0};
+    if (c->op == COND_NOT)
+        return facts_of(c->a, !negated, found, count, nesting + 1);
+    if (c->op == (negated ? COND_OR : COND_AND)) {
+        count = facts_of(c->a, negated, found, count, nesting + 1);
+        return facts_of(c->b, negated, found, count, nesting + 1);
+    }
+    if (c->op == COND_LT || c->op == COND_LE) {
+        bool strict = (c->op == COND_LT) != negated;
+        found[count++] = (fact){negated ? c->y : c->x, negated ? c->x : c->y, strict ? -1 : 0, false};
+    }
+    if (c->op == (negated ? COND_NE : COND_EQ)) {
+        found[count++] = (fact){c->x, c->y, 0, false};
+        found[count++] = (fact){c->y, c->x, 0, false};
+    }
     return count;
 }
 
 wide reach_most(model *m, const scope *at, const index_expr *x, int64_t factor, const index_expr *y, int64_t factor_y) {
     sum s = {.count = 0};
-    reach r = {m, 0};
+    reach r = {.m = m};
     if (!add(m, &s, x, factor, 0) || (y && !add(m, &s, y, factor_y, 0)))
         return FAR;
     wide best = most(&r, s);
-    fact facts[MOST_GUARDS];
-    int count = 0;
+    if (best < 0)
+        return best;
     for (const scope *g = at; g; g = g->parent)
-        if (g->kind == SCOPE_GUARD && !g->negated)
-            count = facts_of(g->guard, facts, count, 0);
+        if (g->kind == SCOPE_GUARD && g->guard)
+            r.fact_count = facts_of(g->guard, g->negated, r.facts, r.fact_count, 0);
     for (int i = -1; i < m->kernel->assumptions.count; i++) {
         const cond *c = i < 0 ? m->launch : m->kernel->assumptions.at[i];
-        count = c ? facts_of(c, facts, count, 0) : count;
+        r.fact_count = c ? facts_of(c, false, r.facts, r.fact_count, 0) : r.fact_count;
     }
-    for (int i = 0; i < count && best >= 0; i++) { /* s is at most s + right - left + slack */
-        sum with = s;
-        with.constant += facts[i].slack;
-        r.steps = 0;
-        if (add(m, &with, facts[i].right, 1, 0) && add(m, &with, facts[i].left, -1, 0))
-            best = least_of(best, most(&r, with));
-    }
-    return best;
+    r.steps = 0;
+    return r.fact_count ? least_of(best, most_by_facts(&r, &s, best)) : best;
 }
 
 static index_expr *simpler(model *m, const scope *at, index_expr *x, int nesting, int *steps) {

@@ -36,8 +36,10 @@ place *walk_place(walk *w, region *step, const kernel_access *access, access_use
 }
 
 /* A place whose flags need no setting. */
-static void simple_place(walk *w, region *step, const kernel_access *access, access_use use, source_span span) {
+static void simple_place(walk *w, region *step, const kernel_access *access, access_use use, source_span span,
+                         const kernel_value *load) {
     place *p = walk_place(w, step, access, use, span), *bytes = walk_view_place(w, step, p);
+    p->load = load;
     walk_touch(p);
     if (bytes)
         walk_touch(bytes);
@@ -56,7 +58,7 @@ void walk_loads(walk *w, region *step, const kernel_value *v, int depth) {
     if (v->op == KERNEL_FRAGMENT_ELEMENT || v->op == KERNEL_LANE_VIEW)
         walk_fragment_value(w, step, v);
     if (v->op == KERNEL_LOAD)
-        simple_place(w, step, &v->access, ACCESS_READ, v->span);
+        simple_place(w, step, &v->access, ACCESS_READ, v->span, v);
     for (int i = 0; i < v->operand_count; i++)
         walk_loads(w, step, v->operands[i], depth + 1);
 }
@@ -233,9 +235,9 @@ static void walk_stmt(walk *w, kernel_stmt *s) {
     case KSTMT_STORE:
         step = walk_step(w, s);
         walk_loads(w, step, s->value, 0);
-        simple_place(w, step, &s->access, ACCESS_WRITE, s->span);
+        simple_place(w, step, &s->access, ACCESS_WRITE, s->span, NULL);
         break;
-    case KSTMT_CONSUME: simple_place(w, walk_step(w, s), &s->access, ACCESS_CONSUME, s->span); break;
+    case KSTMT_CONSUME: simple_place(w, walk_step(w, s), &s->access, ACCESS_CONSUME, s->span, NULL); break;
     case KSTMT_FOR:
     case KSTMT_LOOP: walk_loop(w, s); break;
     case KSTMT_BREAK:
@@ -263,6 +265,13 @@ static void walk_stmt(walk *w, kernel_stmt *s) {
 
 void walk_block(walk *w, const kernel_block *b) {
     walk here = *w; /* a let may open a region for the rest of this block only */
-    for (int i = 0; i < b->items.count && !here.m->beyond; i++)
-        walk_stmt(&here, b->items.at[i]);
+    for (int i = 0; i < b->items.count && !here.m->beyond; i++) {
+        kernel_stmt *s = b->items.at[i];
+        walk_stmt(&here, s);
+        if (s->kind == KSTMT_BREAK && s->condition) { /* what follows is reached where it does not hold */
+            here.scope = walk_scope(here.m, here.scope, SCOPE_GUARD, s, NULL);
+            here.scope->guard = s->condition;
+            here.scope->negated = true;
+        }
+    }
 }
