@@ -1,7 +1,7 @@
 /* Choosing tile sizes: what the command line says, else the module's schedule for the target, else the compiler from the kernel's shape. */
 #include <stdio.h>
 #include <stdlib.h>
-#include "schedule/schedule.h"
+#include "schedule/lower.h"
 #include <limits.h>
 #include <string.h>
 
@@ -116,7 +116,7 @@ static int64_t proposed_for_threads(const survey *s, const tile_range *r, const 
     if (role->joined) /* along the lanes where memory is */
         return role->contiguous && !role->strided && !role->contracted ? 8 * threads : 8 * machine->subgroups;
     if (role->contracted)
-        return role->contracted_twice_sided ? 16 : 32 * machine->subgroup_lanes;
+        return role->contracted_twice_sided ? 16 : 64 * machine->subgroup_lanes; /* eight loads of 16 bytes are under way */
     if (role->product_rows || role->product_columns)
         return 64;
     if (role->vector_rows)
@@ -329,6 +329,8 @@ static bool fit(const tile_kernel *k, const machine_model *machine, choice *choi
 bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *machine,
                      const tile_binding *overrides, int override_count, schedule_choice *out, diag_list *diags) {
     int errors = diags->errors, count = 0;
+    const machine_model own = block_machine(a, k, machine);
+    machine = &own;
     *out = (schedule_choice){0};
     survey s = {a, k, NEW_ARRAY(a, range_role, k->ranges.count), NEW_ARRAY(a, unsigned char, k->value_count)};
     survey_block(&s, &k->body, NULL);

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Registers of a thread that the parts of a reduction may take, so that its results' loads and shuffles overlap. */
+enum { MOST_HELD = 64 };
+
 typedef struct part {
     kernel_array *array;
     kernel_value *start;
@@ -18,7 +21,7 @@ struct reduction {
     source_span span;
     tile_range **reduced;
     int reduced_count;
-    bool held;           /* the parts of all results are kept at once: until subgroups have met, or for a later trip of a loop */
+    bool held; /* the parts of all results are kept at once: until subgroups have met, for a later trip of a loop, or because they are few */
     bool extreme;        /* argmax, argmin: parts are the best value and where it stands */
     int lanes;           /* of the accumulators */
     bool reduced_vector; /* lanes of an accumulator are partial results */
@@ -347,6 +350,13 @@ static void finish(point *p, reduction *c) {
     lanes_store(p, c->axes, c->axis_count, c->s, c->value);
 }
 
+static int64_t result_registers(const reduction *c) {
+    int64_t registers = c->lanes;
+    for (int i = 0; i < c->axis_count && registers <= MOST_HELD; i++)
+        registers *= spread_slots(c->l, c->axes[i]);
+    return registers;
+}
+
 reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
                                  source_span span, bool deferred) {
     reduction *c = NEW(l->arena, reduction);
@@ -378,7 +388,7 @@ reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile
     }
     reduction_tree tree = {heavy->id, chunk, threads, deferred};
     VEC_PUSH(l->arena, l->out->trees, tree);
-    c->held = deferred || crossing(c);
+    c->held = deferred || crossing(c) || result_registers(c) <= MOST_HELD;
     element_type type = accumulator_type(c->extreme ? heavy->operands[0] : heavy);
     c->parts[0].array = result_array(c, c->extreme ? "best" : "sum", type);
     c->parts[0].start = reduction_identity(l, heavy, type);
@@ -449,7 +459,7 @@ void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *va
     reduction *c = lanes_reduction_new(l, axes, axis_count, value, heavy, s, span, false);
     if (!c)
         return;
-    if (crossing(c)) {
+    if (c->held) {
         lanes_reduction_start(c);
         lanes_reduction_share(c);
         lanes_reduction_end(c);

@@ -294,6 +294,8 @@ static void lower_for_threads(lower *l) {
 }
 
 bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, lowering *out, diag_list *diags) {
+    const machine_model own = block_machine(a, k, machine);
+    machine = &own;
     lower l = {.arena = a, .k = k, .machine = machine, .diags = diags, .out = out, .value_count = k->value_count};
     make_updates(&l, &k->body);
     int values = l.value_count, ranges = k->ranges.count, variables = k->variables.count;

@@ -438,6 +438,23 @@ static bool joins_state(const tile_block *b) {
     return false;
 }
 
+/* Whether x is a multiple of a constant, seen from its form. */
+static bool is_multiple(const index_expr *x, const index_expr *of) {
+    int64_t d, value;
+    if (!ix_is_const(of, &d) || d < 1)
+        return false;
+    if (ix_is_const(x, &value))
+        return value % d == 0;
+    switch (x->op) {
+    case IX_ADD:
+    case IX_SUB:
+    case IX_MIN:
+    case IX_MAX: return is_multiple(x->a, of) && is_multiple(x->b, of);
+    case IX_MUL: return is_multiple(x->a, of) || is_multiple(x->b, of);
+    default: return false;
+    }
+}
+
 static void lower_loop_tiles(lower *l, const tile_stmt *s) {
     arena *a = l->arena;
     tile_range *r = s->range;
@@ -477,7 +494,7 @@ static void lower_loop_tiles(lower *l, const tile_stmt *s) {
                     exact_hi = ix_min(a, exact_hi, end);
             } else {
                 lo = ix_max(a, lo, ix_ceildiv(a, rest, ix_const(a, -coefficient)));
-                exact = exact && !on_grid; /* the first tile begins before the bound */
+                exact = exact && (!on_grid || is_multiple(lo, tile)); /* else the first tile begins before the bound */
             }
         } else {
             exact = false;
@@ -492,7 +509,7 @@ static void lower_loop_tiles(lower *l, const tile_stmt *s) {
         l->block = &guard->body;
     }
     if (refined) {
-        if (on_grid)
+        if (on_grid && !is_multiple(lo, tile))
             lo = ix_mul(a, ix_floordiv(a, lo, tile), tile);
         lo = name_index(l, l->block, arena_printf(a, "%s_from", r->name), lo);
         /* A loop over tiles with nothing between its bounds makes no trip; a single tile's count must not be negative. */
