@@ -29,12 +29,12 @@ const char *cfamily_math(cfamily *p, kernel_op op, int lanes) {
         return name;
     text_buffer text = {0}, *out = p->out;
     const kernel_ir *kernel = p->kernel;
-    cfamily_names names = p->names;
+    cfamily_names names = p->names, cell_names = p->cell_names;
     const char *suffix = p->suffix;
     int indent = p->indent;
     p->out = &text;
     p->kernel = math.ir;
-    p->names = (cfamily_names){0};
+    p->names = p->cell_names = (cfamily_names){0};
     p->suffix = NULL;
     p->indent = 1;
     const char *v = p->dialect->register_type(p, ELEMENT_F32, lanes);
@@ -61,6 +61,7 @@ const char *cfamily_math(cfamily *p, kernel_op op, int lanes) {
     p->out = out;
     p->kernel = kernel;
     p->names = names;
+    p->cell_names = cell_names;
     p->suffix = suffix;
     p->indent = indent;
     text_add(&p->prelude, "%s%s %s(%s x)\n{\n%s}\n", p->dialect->function_head, v, name, v, text_get(&text));
