@@ -1,5 +1,6 @@
 /* See device.h. */
 #include "device.h"
+#include "generator.h"
 #include "run/run.h"
 #include "trial.h"
 #include <glob.h>
@@ -195,6 +196,26 @@ static void try_file(suite *s, const char *path, const char *only) {
     arena_free(a);
 }
 
+/* Random kernels (trial/generator.h), as test/run/random_programs.c has them for the CPU. */
+static void try_random(suite *s, int first, int count) {
+    for (int i = first; i < first + count; i++) {
+        program *p = program_new(s->seed, i);
+        text_buffer text = {0};
+        arena *a = arena_new();
+        diag_list diags;
+        diag_init(&diags, a);
+        program_print(p, &text);
+        tile_module *m = compile_load(a, "random.tile", text_get(&text), &diags);
+        if (m)
+            try_kernel(s, m, m->kernels.at[0]);
+        else
+            printf("skip %s random %d (%s)\n", s->name, i, trial_first_error(&diags));
+        arena_free(a);
+        text_free(&text);
+        program_free(p);
+    }
+}
+
 static void try_folder(suite *s, const char *pattern, const char *only) {
     glob_t found = {0};
     if (glob(pattern, 0, NULL, &found) == 0)
@@ -206,7 +227,7 @@ static void try_folder(suite *s, const char *pattern, const char *only) {
 int trial_device_main(const char *name, int argc, char **argv) {
     suite s = {.seed = 1, .name = name};
     const char *only = NULL;
-    int files = 0, index = 0;
+    int files = 0, index = 0, random = 0, random_first = 0;
     char text[256] = "";
     arena *a = arena_new();
     diag_list diags;
@@ -216,6 +237,10 @@ int trial_device_main(const char *name, int argc, char **argv) {
             s.seed = strtoull(argv[++i], NULL, 10);
         else if (!strcmp(argv[i], "--kernel") && i + 1 < argc)
             only = argv[++i];
+        else if (!strcmp(argv[i], "--random") && i + 1 < argc)
+            random = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--from") && i + 1 < argc)
+            random_first = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--small"))
             s.small = true;
         else if (!strcmp(argv[i], "--all"))
@@ -237,11 +262,12 @@ int trial_device_main(const char *name, int argc, char **argv) {
         return 1;
     }
     for (int i = 1; i < argc; i++)
-        if (!strcmp(argv[i], "--seed") || !strcmp(argv[i], "--kernel"))
+        if (!strcmp(argv[i], "--seed") || !strcmp(argv[i], "--kernel") || !strcmp(argv[i], "--random") || !strcmp(argv[i], "--from"))
             i++;
         else if (argv[i][0] != '-' && ++files)
             try_file(&s, argv[i], only);
-    if (!files) {
+    try_random(&s, random_first, random);
+    if (!files && !random) {
         try_folder(&s, "kernels/*.tile", only);
         if (!s.small)
             try_folder(&s, "test/accept/*.tile", only);
