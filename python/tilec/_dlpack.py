@@ -59,10 +59,12 @@ class Import:
         self._deleter = None
         if self.device[0] not in ((CPU, PINNED, CUDA) if cuda else (CPU, PINNED)):
             return
+        # 1: CUDA's default stream, with which kernels' launches are in order; the producer sees to it that the data are there by then.
+        on = {"stream": 1} if self.device[0] == CUDA else {}
         try:
-            capsule = producer.__dlpack__(max_version=(1, 0))
+            capsule = producer.__dlpack__(max_version=(1, 0), **on)
         except TypeError:  # before the array API of 2023
-            capsule = producer.__dlpack__()
+            capsule = producer.__dlpack__(**on)
         if _is_valid(capsule, _NAME_VERSIONED):
             address = _pointer(capsule, _NAME_VERSIONED)
             managed = ManagedVersioned.from_address(address)
