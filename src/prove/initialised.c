@@ -89,6 +89,9 @@ static void judge_read(prover *p, place *at, worst *found) {
         return;
     sets_question(m->sets);
     int_set *cells = cells_of(m, at);
+    const between_kernels *earlier = prover_between(p, a);
+    if (earlier)
+        cells = sets_subtract(m->sets, cells, sets_insert(m->sets, earlier->written, 0, at->scope->depth));
     if (!apart && one_covers(m, at, cells))
         return;
     sets_question(m->sets);
@@ -101,7 +104,9 @@ static void judge_read(prover *p, place *at, worst *found) {
         why = array_unsure(m, a, ACCESS_WRITE);
     if (!why && apart && (m->rings_why || m->flight_why))
         why = m->rings_why ? m->rings_why : m->flight_why;
-    if (!why && a->use == USE_WORKSPACE)
+    if (!why && earlier)
+        why = earlier->unsure;
+    if (!why && a->use == USE_WORKSPACE && !earlier)
         why = "a workspace that another kernel may have written";
     if (w.verdict == VERDICT_REFUTED && !why) {
         if (!found->at || witness_is_less(m, &w, &found->w)) {
@@ -137,7 +142,7 @@ void judge_initialised(prover *p) {
         return;
     for (int i = 0; i < m->kernel->arrays.count; i++) {
         const kernel_array *a = m->kernel->arrays.at[i];
-        bool argument = a->space == SPACE_GLOBAL && (a->use == USE_IN || a->use == USE_UPDATE);
+        bool argument = a->space == SPACE_GLOBAL && (a->use == USE_IN || a->use == USE_UPDATE) && !prover_between(p, a);
         worst found = {0};
         if (argument || a->space == SPACE_GHOST || (m->object_of[a->id] && !model_is_object(m, a)) ||
             !model_touched(m, a, ACCESS_READ))

@@ -114,8 +114,11 @@ static void find_parameters(model *m) {
     for (int i = 0; i < k->scalars.count; i++)
         if (k->scalars.at[i].var)
             VEC_PUSH(m->arena, m->parameters, k->scalars.at[i].var);
-    for (int i = 0; i < m->parameters.count; i++)
-        sets_declare(m->sets, m->parameters.at[i]->name);
+    bool first = !sets_parameters(m->sets), same = true;
+    for (int i = 0; i < m->parameters.count && (first || same); i++)
+        same = (first || i < sets_parameters(m->sets)) && sets_declare(m->sets, m->parameters.at[i]->name) == i;
+    if (!same || m->parameters.count != sets_parameters(m->sets))
+        walk_beyond(m, k->span, "a plan whose kernels take other launch values, or in another order");
 }
 
 index_var *walk_new_var(model *m, const char *name, index_var_kind kind) {

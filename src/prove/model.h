@@ -399,6 +399,12 @@ place *witness_place(model *m, region *r, const kernel_array *a, unsigned use, c
 const char *witness_cell(model *m, const kernel_array *a, const int64_t *cell); /* "y[3, 4]" */
 
 /* ---- the properties: one a file ---- */
+/* Memory between the kernels of one variant of a plan, by name. */
+typedef struct between_kernels {
+    const char *name;
+    int_set *written;   /* the cells that earlier kernels have surely written, over [cell] */
+    const char *unsure; /* why that may be fewer than they write; NULL: it is not */
+} between_kernels;
 typedef struct prover {
     arena *arena;
     model *m;
@@ -413,7 +419,11 @@ typedef struct prover {
     cond *launch;                    /* what the plan guarantees for this kernel */
     void (*judge)(struct prover *p); /* the property being judged */
     bool small;                      /* a launch of small constants is being tried */
+    between_kernels *between;        /* PLAN: its workspaces; NULL: the kernel is judged by itself */
+    int between_count;
 } prover;
+/* The workspace that the array is; NULL: it is none, or the kernel is judged by itself. */
+between_kernels *prover_between(const prover *p, const kernel_array *a);
 void prover_start(prover *p);
 double prover_clock(void); /* milliseconds */
 void prover_proved(prover *p, const char *subject, source_span span);

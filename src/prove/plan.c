@@ -101,7 +101,7 @@ static bool judge_assumption(prover *p, int variant, int_set *launches, const co
             if (p->plan->checks.at[i].kind == CHECK_WHERE && !strcmp(condition_text(p->m, p->plan->checks.at[i].condition), text))
                 return true;
     }
-    return judge_empty(p, broken, p->plan->variants.at[variant].kernel->name,
+    return judge_empty(p, broken, p->kernel->name,
                        model_text(p->m, "the kernel assumes `%s`, which no launch check guarantees", condition_text(p->m, c)));
 }
 
@@ -163,8 +163,19 @@ static bool judge_symbol(prover *p, int variant, int_set *launches, index_var *v
     return !c || judge_assumption(p, variant, launches, c);
 }
 
+static const kernel_array *workspace_named(const launch_plan *plan, const char *name) {
+    for (int i = 0; i < plan->workspaces.count; i++)
+        if (!strcmp(plan->workspaces.at[i]->name, name))
+            return plan->workspaces.at[i];
+    return NULL;
+}
+
+static bool is_workspace(const launch_plan *plan, const kernel_array *a) {
+    return a->use == USE_WORKSPACE || workspace_named(plan, a->name);
+}
+
 /* The arguments of a variant: symbols, scalars and global arrays, in order. */
-static const char *signature(model *m, const kernel_ir *k) {
+static const char *signature(model *m, const launch_plan *plan, const kernel_ir *k) {
     text_buffer b = {0};
     for (int i = 0; i < k->symbols.count; i++)
         text_add(&b, "%s,", k->symbols.at[i]->name);
@@ -172,7 +183,7 @@ static const char *signature(model *m, const kernel_ir *k) {
         text_add(&b, "%s:%d,", k->scalars.at[i].name, k->scalars.at[i].type);
     for (int i = 0; i < k->arrays.count; i++) {
         const kernel_array *a = k->arrays.at[i];
-        if (a->space != SPACE_GLOBAL)
+        if (a->space != SPACE_GLOBAL || is_workspace(plan, a))
             continue;
         text_add(&b, "%s:%d:%d[", a->name, a->element, a->use);
         for (int d = 0; d < a->rank; d++)
@@ -184,15 +195,56 @@ static const char *signature(model *m, const kernel_ir *k) {
     return text;
 }
 
-static void judge_variant(prover *p, int v, int_set *launches) {
-    const kernel_ir *k = p->plan->variants.at[v].kernel;
-    bool fine = true;
-    prover_start(p);
-    p->kernel = k;
-    if (strcmp(signature(p->m, k), signature(p->m, p->plan->variants.at[0].kernel))) {
-        prover_refuted(p, k->name, k->span, NULL, model_text(p->m, "variant %d takes other arguments than variant 0", v), NULL);
-        return;
+/* ---- the kernels of a variant ---- */
+
+static bool unknown(prover *p, const char *subject, source_span span, const char *why) {
+    prover_unknown(p, subject, span, NULL, why);
+    return false;
+}
+
+static bool same_memory(model *m, const kernel_array *a, const kernel_array *b) {
+    bool same = a->element == b->element && a->rank == b->rank && a->lanes == b->lanes && a->layout.kind == b->layout.kind;
+    for (int d = 0; same && d < a->rank; d++)
+        same = !strcmp(index_text(m, a->dims[d]), index_text(m, b->dims[d]));
+    return same;
+}
+
+static bool writes(const kernel_array *a) {
+    return a->use == USE_OUT || a->use == USE_UPDATE;
+}
+
+/* What the array is in the plan: a workspace of the same shape, or an argument of the variant's own kernel. */
+static bool judge_binding(prover *p, const kernel_ir *k, const kernel_ir *own, const kernel_array *a) {
+    model *m = p->m;
+    const kernel_array *w = workspace_named(p->plan, a->name);
+    if (a->space != SPACE_GLOBAL)
+        return true;
+    if (w && (a->element_bound || a->element_injective))
+        return unknown(p, a->name, a->span, "what the elements of a workspace are");
+    if (w ? !same_memory(m, a, w) : a->use == USE_WORKSPACE) {
+        prover_refuted(p, a->name, a->span, NULL,
+                       model_text(m, "`%s` is no workspace of the plan, or not of this shape", a->name), NULL);
+        return false;
     }
+    if (w || k == own)
+        return true;
+    for (int i = 0; i < own->arrays.count; i++) {
+        const kernel_array *b = own->arrays.at[i];
+        if (b->space != SPACE_GLOBAL || strcmp(a->name, b->name))
+            continue;
+        if (writes(a) || writes(b))
+            return unknown(p, a->name, a->span, "an argument that one kernel of the plan writes and another one touches");
+        return same_memory(m, a, b) || unknown(p, a->name, a->span, "an argument that two kernels take in two shapes");
+    }
+    prover_refuted(p, a->name, a->span, NULL, model_text(m, "`%s` is neither an argument nor a workspace", a->name), NULL);
+    return false;
+}
+
+/* Two kernels before the main one do not touch one argument that either writes: the main one takes all arguments, so this is seen there. */
+static bool judge_one(prover *p, int v, const kernel_ir *k, int_set *launches) {
+    const kernel_ir *own = p->plan->variants.at[v].kernel;
+    bool fine = true;
+    p->kernel = k;
     for (int i = 0; i < k->assumptions.count && fine; i++)
         fine = judge_assumption(p, v, launches, k->assumptions.at[i]);
     for (int i = 0; i < k->symbols.count && fine; i++)
@@ -200,19 +252,27 @@ static void judge_variant(prover *p, int v, int_set *launches) {
     for (int i = 0; i < k->scalars.count && fine; i++)
         fine = judge_scalar(p, &k->scalars.at[i]);
     for (int i = 0; i < k->arrays.count && fine; i++)
-        fine = judge_array(p, k->arrays.at[i]);
-    if (fine)
+        fine = judge_binding(p, k, own, k->arrays.at[i]) && judge_array(p, k->arrays.at[i]);
+    return fine;
+}
+
+static void judge_variant(prover *p, int v, int_set *launches) {
+    const plan_variant *variant = &p->plan->variants.at[v];
+    const kernel_ir *k = variant->kernel;
+    bool fine = true;
+    prover_start(p);
+    p->kernel = k;
+    if (strcmp(signature(p->m, p->plan, k), signature(p->m, p->plan, p->plan->variants.at[0].kernel))) {
+        prover_refuted(p, k->name, k->span, NULL, model_text(p->m, "variant %d takes other arguments than variant 0", v), NULL);
+        return;
+    }
+    for (int i = 0; i < variant->before.count && fine; i++)
+        fine = judge_one(p, v, variant->before.at[i], launches);
+    if (fine && judge_one(p, v, k, launches))
         prover_proved(p, k->name, k->span);
 }
 
 void judge_plan(prover *p) {
-    bool more = p->plan->workspaces.count > 0;
-    for (int i = 0; i < p->plan->variants.count; i++)
-        more = more || p->plan->variants.at[i].before.count > 0;
-    prover_start(p);
-    if (more)
-        prover_unknown(p, p->plan->name, p->kernel->span, NULL,
-                       "workspaces and kernels before the main one, which are not judged yet");
     int_set *launches = checked_launches(p);
     judge_variants(p, launches);
     for (int i = 0; i < p->plan->variants.count; i++)

@@ -323,6 +323,24 @@ static cond *launch_guarantees(arena *a, const launch_plan *plan, const plan_var
     return c;
 }
 
+static void judge_properties(prover *p) {
+    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
+        p->property = properties[i].name;
+        p->code = properties[i].code;
+        p->judge = properties[i].judge;
+        properties[i].judge(p);
+    }
+}
+
+static sets *new_session(prover *p) {
+    sets *s = sets_new(QUESTION_OPERATIONS);
+    if (!s) {
+        p->property = "order";
+        add_item(p, VERDICT_UNKNOWN, p->kernel->name, p->kernel->span, NULL, "not enough memory");
+    }
+    return s;
+}
+
 static void judge_kernel(prover *p, const kernel_ir *k, cond *launch) {
     char key[HASH_DIGITS + 1];
     int first = p->proof->items.count;
@@ -331,21 +349,61 @@ static void judge_kernel(prover *p, const kernel_ir *k, cond *launch) {
     memo_key(k, launch, p->limits, key);
     if (memo_find(p->arena, key, p->proof))
         return;
-    sets *s = sets_new(QUESTION_OPERATIONS);
-    if (!s) {
-        p->property = "order";
-        add_item(p, VERDICT_UNKNOWN, k->name, k->span, NULL, "not enough memory");
+    sets *s = new_session(p);
+    if (!s)
         return;
-    }
     p->m = model_new(p->arena, s, k, p->limits, launch);
-    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
-        p->property = properties[i].name;
-        p->code = properties[i].code;
-        p->judge = properties[i].judge;
-        properties[i].judge(p);
-    }
+    judge_properties(p);
     sets_free(s);
     memo_keep(key, p->proof, first);
+}
+
+between_kernels *prover_between(const prover *p, const kernel_array *a) {
+    for (int i = 0; i < p->between_count && a->space == SPACE_GLOBAL; i++)
+        if (!strcmp(p->between[i].name, a->name))
+            return &p->between[i];
+    return NULL;
+}
+
+/* What this kernel has surely written is there for the next one. */
+static void add_written(prover *p) {
+    model *m = p->m;
+    for (int i = 0; i < p->kernel->arrays.count; i++) {
+        const kernel_array *a = p->kernel->arrays.at[i];
+        between_kernels *b = prover_between(p, a);
+        if (!b || m->beyond || m->persistent || !model_touched(m, a, ACCESS_WRITE))
+            continue;
+        int_set *more = summary_of(m, m->root, a, SUMMARY_MUST_WRITE);
+        sets_question(m->sets);
+        int_set *all = sets_simplify(m->sets, sets_union(m->sets, b->written, more));
+        const char *why = array_unsure(m, a, ACCESS_WRITE);
+        b->written = all ? all : b->written;
+        b->unsure = b->unsure ? b->unsure : !all ? "a question that took too many steps" : why;
+    }
+}
+
+/* The kernels of a variant, one launch after another: what one writes the next may read. */
+static void judge_sequence(prover *p, const plan_variant *v, cond *launch) {
+    int count = p->plan->workspaces.count;
+    p->kernel = v->kernel;
+    sets *s = new_session(p);
+    if (!s)
+        return;
+    p->between = NEW_ARRAY(p->arena, between_kernels, count + 1);
+    for (int i = 0; i <= v->before.count; i++) {
+        p->kernel = i < v->before.count ? v->before.at[i] : v->kernel;
+        p->launch = launch;
+        p->m = model_new(p->arena, s, p->kernel, p->limits, launch);
+        for (int j = 0; i == 0 && j < count; j++) {
+            const kernel_array *w = p->plan->workspaces.at[j];
+            p->between[j] = (between_kernels){w->name, sets_empty(s, w->rank), NULL};
+        }
+        p->between_count = count;
+        judge_properties(p);
+        add_written(p);
+    }
+    p->between_count = 0;
+    sets_free(s);
 }
 
 static void judge_whole_plan(prover *p) {
@@ -380,12 +438,21 @@ const proved_plan *prove_plan(arena *a, const launch_plan *plan, const target_li
     bool well_formed = true;
     prover p = {.arena = a, .limits = limits, .plan = plan, .proof = out, .diags = diags};
     memset(out, 0, sizeof *out);
-    for (int i = 0; i < plan->variants.count; i++)
-        well_formed = kernel_check(plan->variants.at[i].kernel, diags) && well_formed;
+    for (int i = 0; i < plan->variants.count; i++) {
+        const plan_variant *v = &plan->variants.at[i];
+        well_formed = kernel_check(v->kernel, diags) && well_formed;
+        for (int j = 0; j < v->before.count; j++)
+            well_formed = kernel_check(v->before.at[j], diags) && well_formed;
+    }
     if (well_formed) {
         judge_whole_plan(&p);
-        for (int i = 0; i < plan->variants.count; i++)
-            judge_kernel(&p, plan->variants.at[i].kernel, launch_guarantees(a, plan, &plan->variants.at[i]));
+        for (int i = 0; i < plan->variants.count; i++) {
+            const plan_variant *v = &plan->variants.at[i];
+            if (v->before.count || plan->workspaces.count)
+                judge_sequence(&p, v, launch_guarantees(a, plan, v));
+            else
+                judge_kernel(&p, v->kernel, launch_guarantees(a, plan, v));
+        }
     }
     out->milliseconds = prover_clock() - start;
     if (!well_formed || !all_proved(out))

@@ -80,6 +80,9 @@ static _Noreturn void out_of_memory(void) {
 }
 
 int sets_declare(sets *s, const char *name) {
+    for (int i = 0; i < s->parameters; i++)
+        if (!strcmp(s->names[i], name))
+            return i;
     char **names = realloc(s->names, ((size_t)s->parameters + 1) * sizeof *names);
     if (!names)
         out_of_memory();

@@ -16,7 +16,7 @@ typedef enum tri { TRI_NO, TRI_YES, TRI_UNKNOWN } tri;
 /* `operations` bounds the steps of one question (100,000 take about half a second). NULL when out of memory. */
 sets *sets_new(unsigned long operations);
 void sets_free(sets *s);
-/* Adds a parameter; all must be declared before the first set or expression is made. Returns its index. */
+/* Adds a parameter, unless there is one of this name; all must be declared before the first set or expression is made. Returns its index. */
 int sets_declare(sets *s, const char *name);
 int sets_parameters(const sets *s);
 /* Begins a question: its budget is full, and an earlier failure is forgotten. */
