@@ -1,6 +1,6 @@
 /* A driver and a run-time compiler of CUDA's interface that run emitted kernels on the CPU, so that the text and the runtime can be judged where there
  * is no such device: built as libcuda.so.1 and libnvrtc.so by test/run/cuda.sh, with SHIM the path of _cuda_on_cpu.h.
- * FAKE_CUDA=no-device, old, no-memory, lost, capability: what goes wrong. FAKE_CUDA_LOG=FILE: a line for every launch, copy, wait and graph. */
+ * FAKE_CUDA=no-device, old, no-memory, lost, capability, registers: what goes wrong; newer: the device is newer than NVRTC. FAKE_CUDA_LOG=FILE: a line for every launch, copy, wait and graph. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dlfcn.h>
@@ -295,7 +295,7 @@ API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
 }
 API int cuDeviceGetAttribute(int *value, int attribute, int device) {
     (void)device;
-    *value = attribute == 1 ? THREADS : attribute == 8 ? 48 * 1024 : attribute == 16 ? 1 : attribute == 75 ? (goes_wrong("capability") ? 7 : 9) : 0;
+    *value = attribute == 1 ? THREADS : attribute == 8 ? 48 * 1024 : attribute == 16 ? 1 : attribute == 75 ? (goes_wrong("capability") ? 7 : goes_wrong("newer") ? 12 : 9) : 0;
     return OK;
 }
 static int context, stream;
@@ -390,7 +390,7 @@ API int cuModuleGetFunction(function **f, void *module, const char *name) {
 }
 API int cuFuncGetAttribute(int *value, int attribute, const function *f) {
     (void)f;
-    *value = attribute == 0 ? THREADS : attribute == 4 ? 32 : 0;
+    *value = attribute == 0 ? (goes_wrong("registers") ? 64 : THREADS) : attribute == 4 ? 32 : 0;
     return usable();
 }
 static int run_launch(const function *f, unsigned blocks, unsigned threads, void **values) {

@@ -96,6 +96,9 @@ FAKE_CUDA=no-device expect "cuda without a device" 1 "does not start" "$tilec" "
 FAKE_CUDA=no-device expect "cuda without a device leaves the others" 0 "^cpu" "$tilec" devices
 FAKE_CUDA=old expect "cuda with an old driver" 1 "11.4 is needed" "$tilec" "${softmax[@]}" --shape R=5,C=9
 FAKE_CUDA=capability expect "cuda on an old device" 1 E0855 "$tilec" "${softmax[@]}" --shape R=5,C=9
+FAKE_CUDA=registers expect "cuda a kernel that takes too many registers" 1 "E0858.*32 registers" "$tilec" "${softmax[@]}" --shape R=5,C=9
+FAKE_CUDA=newer FAKE_CUDA_LOG=$fake/newer expect "cuda on a device newer than NVRTC" 0 "worst error" "$tilec" "${softmax[@]}" --shape R=5,C=9
+expect "cuda as PTX for the newest that NVRTC knows" 0 "option --gpu-architecture=compute_90" cat "$fake/newer"
 FAKE_CUDA=no-memory expect "cuda without memory" 1 "E0803.*are free" "$tilec" "${softmax[@]}" --shape R=5,C=9
 FAKE_CUDA=lost expect "cuda loses the device" 1 E0859 "$tilec" "${softmax[@]}" --shape R=5,C=9
 TILEC_NVRTC=/nowhere/libnvrtc.so expect "cuda without NVRTC" 1 E0854 "$tilec" "${softmax[@]}" --shape R=5,C=9 --set BC=512
