@@ -27,6 +27,28 @@ static void check_use(checker *c, const kernel_array *a, access_use use) {
         check_fail(c, "E0940", here, "`%s` holds %s, which cannot be stored", a->name, element_table[a->element].name);
 }
 
+/* An aligned vector: lanes side by side in memory whose base is known to be aligned. Its offset is the prover's. */
+static void check_aligned(checker *c, const kernel_access *a) {
+    const kernel_array *array = a->array, *root = array;
+    const kernel_layout *l = &array->layout;
+    int64_t stride = 0, offset = array->view_of ? array->view_offset : 0;
+    if (a->lanes < 2 || (a->lanes & (a->lanes - 1)) || a->vector_dim != array->rank - 1 || element_table[array->element].block_elements > 1) {
+        check_fail(c, "E0939", here, "an aligned access to `%s` must be a vector of 2, 4, 8, .. lanes along its last dimension", array->name);
+        return;
+    }
+    bool side_by_side = l->kind == LAYOUT_ROW || l->kind == LAYOUT_PAD ||
+                        (l->kind == LAYOUT_STRIDES && l->strides && ix_is_const(l->strides[array->rank - 1], &stride) && stride == 1);
+    if (!side_by_side)
+        check_fail(c, "E0939", here, "an aligned access to `%s`, whose layout may part the lanes", array->name);
+    while (root->view_of)
+        root = root->view_of;
+    int bytes = kernel_aligned_lanes(a) * element_table[array->element].block_bytes;
+    int known = root->alignment ? root->alignment : element_table[root->element].block_bytes;
+    if (known % bytes || offset % bytes)
+        check_fail(c, "E0939", here, "an aligned access to `%s` takes %d bytes, of which its base is not known to be a multiple (`align %d`)",
+                   array->name, bytes, bytes);
+}
+
 bool check_access(checker *c, const kernel_access *a, access_use use) {
     if (!a->array || !knows_array(c, a->array)) {
         check_fail(c, "E0938", here, "an access to no array of this kernel");
@@ -55,6 +77,8 @@ bool check_access(checker *c, const kernel_access *a, access_use use) {
     } else if (a->lanes > 1 && array->space == SPACE_REGISTER) {
         check_fail(c, "E0939", here, "`%s` lies in registers as scalars and is accessed as a vector", array->name);
     }
+    if (a->aligned)
+        check_aligned(c, a);
     if (a->active) {
         check_index(c, a->active, INDEX_ANYWHERE, LEVEL_TASK, "a mask");
         if (a->lanes == 1)

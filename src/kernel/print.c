@@ -61,7 +61,7 @@ void kernel_print_access(text_buffer *out, const kernel_access *access) {
         if (access->lanes > 1 && access->vector_dim == i)
             text_add(out, ":%d", access->lanes);
     }
-    text_add(out, "]");
+    text_add(out, access->aligned ? "] aligned" : "]");
     if (access->active) {
         text_add(out, " active ");
         ix_print(out, access->active);

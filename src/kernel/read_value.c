@@ -33,6 +33,8 @@ kernel_access read_access(reader *r) {
     if (reader_at(r, ","))
         reader_fail(r, "E0166", r->now.span, "`%s` has %d dimension%s", array->name, array->rank, array->rank == 1 ? "" : "s");
     reader_expect(r, "]");
+    if (reader_accept(r, "aligned"))
+        access.aligned = true;
     if (reader_accept(r, "active"))
         access.active = read_index(r);
     if (!r->failed)

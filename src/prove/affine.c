@@ -274,6 +274,10 @@ bool affine_residue(model *m, const index_expr *x, int64_t step, int64_t *value)
     return residue(m, x, step, value, 0);
 }
 
+int_set *affine_multiple(model *m, int dims, affine *x, int64_t step) {
+    return x ? stride_of_tree(m, affine_constant(m, dims, 0), x, step) : NULL;
+}
+
 int_set *affine_stride(model *m, int dims, const index_var *v, const index_expr *lo, int64_t step) {
     int64_t value;
     m->steps = 0;

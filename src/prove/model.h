@@ -228,6 +228,7 @@ affine *affine_scale(model *m, affine *x, int64_t factor);
 affine *affine_subtract(model *m, affine *x, affine *y);
 int_set *affine_nonnegative(model *m, affine *x);
 int_set *affine_zero(model *m, affine *x);
+int_set *affine_multiple(model *m, int dims, affine *x, int64_t step); /* x is a multiple of step */
 /* v - lo is a multiple of step. */
 int_set *affine_stride(model *m, int dims, const index_var *v, const index_expr *lo, int64_t step);
 /* Whether x mod step has one value everywhere, *value. */

@@ -1,6 +1,7 @@
 /* The list of properties, and the door: only a plan whose every item is proved becomes a proved_plan. */
 #include "prove/prove.h"
 #include "base/hash.h"
+#include "prove/alignment.h"
 #include "prove/memo.h"
 #include "prove/model.h"
 #include <string.h>
@@ -33,6 +34,7 @@ static const struct {
     {"index overflow", "E0406", judge_overflow},
     {"capacity", "E0407", judge_capacity},
     {"layout", "E0409", judge_layout},
+    {"alignment", "E0412", judge_alignment},
 };
 
 /* ---- items ---- */

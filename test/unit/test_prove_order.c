@@ -266,6 +266,54 @@ static void test_scatters_among_lanes(void **state)
     try_all(trials, sizeof trials / sizeof *trials);
 }
 
+/* What `aligned` may be said of is form; whether it is so is a property, with strides that are products of extents. */
+static void test_aligned_vectors(void **state)
+{
+    (void)state;
+#define VECTOR(array, access) "kernel k { symbol M, N task (i < M) global in x: " array " global update y: f32[M]\nlet v: f32x4 = x[" access "] aligned }"
+    static const struct { const char *text; bool formed, proved; } cases[] = {
+        {VECTOR("f32[M, 8] align 16", "i, 4:4"), true, true},
+        {VECTOR("f32[M, 8] align 16", "i, 2:4"), true, false},
+        {VECTOR("f32[M, 6] align 16", "i, 0:4"), true, false},
+        {VECTOR("f32[M, 6] layout pad(2) align 16", "i, 0:4"), true, true},
+        {VECTOR("f32[M, 6] layout pad(1) align 16", "i, 0:4"), true, false},
+        {VECTOR("f32[M, 4 * N + 4] align 16", "i, 4 * N:4"), true, true},
+        {VECTOR("f32[M, 2, 2 * N + 4] align 16", "i, 0, 0:4"), true, true}, /* 2 * (2 * N + 4) */
+        {VECTOR("f32[M, 2, 2 * N + 4] align 16", "i, 1, 0:4"), true, false},
+        {VECTOR("f32[M, 8] layout strides(4 * N + 8, 1) align 16", "i, 0:4"), true, true},
+        {VECTOR("f32[M, 8] layout strides(2 * N + 8, 1) align 16", "i, 0:4"), true, false},
+        {VECTOR("f32[M, 8] align 8", "i, 4:4"), false, false},
+        {VECTOR("f32[M, 8]", "i, 4:4"), false, false},
+        {VECTOR("f32[8, M] layout strides(1, 8) align 16", "4:4, i"), false, false},
+        {VECTOR("f32[M, 8] layout swizzle(1, 2, 3) align 16", "i, 4:4"), false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        arena *a = arena_new();
+        diag_list diags;
+        diag_init(&diags, a);
+        kernel_ir *k = kernel_parse(a, "aligned", cases[i].text, &diags);
+        bool formed = k && kernel_check(k, &diags);
+        if (formed != cases[i].formed) {
+            fprintf(stderr, "%s\n", cases[i].text);
+            diag_print_all(&diags, stderr, false);
+        }
+        assert_int_equal(formed, cases[i].formed);
+        proof p;
+        bool fine = formed && proved(a, "aligned", cases[i].text, 64, &k, &p), found = false;
+        for (int j = 0; formed && j < p.items.count; j++)
+            if (!strcmp(p.items.at[j].property, "alignment")) {
+                found = true;
+                assert_int_equal(p.items.at[j].verdict, cases[i].proved ? VERDICT_PROVED : VERDICT_REFUTED);
+                if (!cases[i].proved)
+                    assert_true(misbehaves(k, p.items.at[j].witness));
+            }
+        if (formed && fine != cases[i].proved)
+            show(cases[i].text, &p);
+        assert_int_equal(found, formed);
+        arena_free(a);
+    }
+}
+
 /* A question that fails, wherever it stands, never makes a broken kernel proved. */
 static void test_failures_prove_nothing(void **state)
 {
@@ -333,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_texts_are_proved),
         cmocka_unit_test(test_twins_are_refuted),
         cmocka_unit_test(test_defects),
+        cmocka_unit_test(test_aligned_vectors),
         cmocka_unit_test(test_uncertain_barriers),
         cmocka_unit_test(test_scatters_among_lanes),
         cmocka_unit_test(test_failures_prove_nothing),
