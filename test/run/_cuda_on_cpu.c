@@ -204,7 +204,7 @@ API int nvrtcCompileProgram(program *p, int count, const char *const *options) {
     put_replaced(f, p->text);
     put_callers(f, p->text);
     fclose(f);
-    snprintf(command, sizeof command, "c++ -std=c++17 -O1 -w -mf16c -mfma -ffp-contract=off -fno-strict-aliasing -shared -fPIC -o %s/k.so %s > %s/log 2>&1", folder, path, folder);
+    snprintf(command, sizeof command, "c++ -std=c++17 -O0 -w -mf16c -mfma -ffp-contract=off -fno-strict-aliasing -shared -fPIC -o %s/k.so %s > %s/log 2>&1", folder, path, folder);
     int status = system(command);
     snprintf(path, sizeof path, "%s/%s", folder, status ? "log" : "k.so");
     size_t length = 0;
