@@ -38,6 +38,23 @@ static void join_ranges(survey *s, const tile_value *v) {
             *pair(s, all[i], all[j]) = true;
 }
 
+static bool stores_along(const tile_stmt *t, const tile_range *r) {
+    for (int d = 0; d < t->array->rank; d++)
+        if (ix_mentions(t->indices[d], r->var))
+            return true;
+    return false;
+}
+
+/* A store goes over all ranges of its place, also those that its value does not vary along. */
+static void join_stored(survey *s, const tile_stmt *t) {
+    for (int i = 0; i < ranges(s); i++)
+        for (int j = 0; j < ranges(s); j++) {
+            const tile_range *a = s->l->k->ranges.at[i], *b = s->l->k->ranges.at[j];
+            if (stores_along(t, a) && stores_along(t, b))
+                *pair(s, a, b) = true;
+        }
+}
+
 static int storage_bytes(element_type t) {
     const element_info *e = &element_table[t];
     return e->block_elements > 1 ? 0 : e->block_bytes;
@@ -107,6 +124,8 @@ static void survey_block(survey *s, const tile_block *b) {
         }
         for (int f = 0; t->kind == TILE_STMT_VAR && f < t->variable->field_count; f++)
             survey_value(s, t->variable->empty[f]);
+        if (t->kind == TILE_STMT_STORE)
+            join_stored(s, t);
         if (t->kind == TILE_STMT_STORE)
             for (int r = 0; r < ranges(s); r++) {
                 tile_range *range = l->k->ranges.at[r];
