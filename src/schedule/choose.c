@@ -116,7 +116,7 @@ static int64_t proposed_for_threads(const survey *s, const tile_range *r, const 
     if (role->joined) /* along the lanes where memory is */
         return role->contiguous && !role->strided && !role->contracted ? 8 * threads : 8 * machine->subgroups;
     if (role->contracted)
-        return role->contracted_twice_sided ? 16 : 64 * machine->subgroup_lanes; /* eight loads of 16 bytes are under way */
+        return role->contracted_twice_sided ? 16 : 32 * machine->subgroup_lanes; /* four loads of 16 bytes are under way */
     if (role->product_rows || role->product_columns)
         return 64;
     if (role->vector_rows)
