@@ -105,8 +105,11 @@ static void survey_value(survey *s, tile_value *v) {
         }
         if ((v->op == TILE_ARGMAX || v->op == TILE_ARGMIN) && vector_score(l, v->operands[0], v->range) > 0)
             s->wants_lanes[v->range->id] = 2;
-        if (v->op == TILE_ARGMAX || v->op == TILE_ARGMIN)
+        if (v->op == TILE_ARGMAX || v->op == TILE_ARGMIN) { /* pairs of value and place are compared one by one */
             s->may_vectorise[v->range->id] = false;
+            for (int i = 0; i < v->axis_count; i++)
+                s->may_vectorise[v->axes[i]->id] = false;
+        }
     }
     for (int i = 0; i < v->operand_count; i++)
         survey_value(s, v->operands[i]);
