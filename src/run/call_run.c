@@ -23,8 +23,8 @@ bool call_allocate(run_call *c, int array, diag_list *diags) {
 
 static bool overlaps(const call_array *x, const call_array *y) {
     const char *a = x->on_device ? x->device : x->host.data, *b = y->on_device ? y->device : y->host.data;
-    return x->on_device == y->on_device && x->host.bytes && y->host.bytes && (uintptr_t)a < (uintptr_t)b + (uintptr_t)y->host.bytes &&
-           (uintptr_t)b < (uintptr_t)a + (uintptr_t)x->host.bytes;
+    return x->on_device == y->on_device && x->host.bytes && y->host.bytes &&
+           (uintptr_t)a < (uintptr_t)b + (uintptr_t)y->host.bytes && (uintptr_t)b < (uintptr_t)a + (uintptr_t)x->host.bytes;
 }
 
 /* Kernels are proved on the ground that arguments do not alias what is written. */
@@ -275,7 +275,8 @@ bool call_run_step(run_call *c, int number, diag_list *diags) {
     }
     if (good) {
         double start = now_ms();
-        good = s->runtime->launch(s->device, step->loaded, step->launch_arrays, step->launch_integers, step->launch_floats, diags);
+        good =
+            s->runtime->launch(s->device, step->loaded, step->launch_arrays, step->launch_integers, step->launch_floats, diags);
         step->milliseconds = now_ms() - start;
     }
     release_all(c, &workspaces);
@@ -300,7 +301,8 @@ static bool enqueue_steps(run_call *c, void *stream, void **marks, memories *wor
     for (int i = 0; i < c->steps.count; i++) {
         call_step *step = &c->steps.at[i];
         if (!gather(c, step, workspaces, diags) || (marks && !(marks[i] = q->mark(d, stream, diags))) ||
-            !(checked ? q->enqueue_checked : q->enqueue)(d, step->loaded, step->launch_arrays, step->launch_integers, step->launch_floats, stream, diags))
+            !(checked ? q->enqueue_checked : q->enqueue)(d, step->loaded, step->launch_arrays, step->launch_integers,
+                                                         step->launch_floats, stream, diags))
             return false;
     }
     return !marks || (marks[c->steps.count] = q->mark(d, stream, diags)) != NULL;

@@ -73,8 +73,8 @@ device *cuda_open(int index, diag_list *diags) {
     d->system = s;
     d->found = &s->devices[index];
     if (d->found->major * 10 + d->found->minor < LEAST_CAPABILITY) {
-        diag_error(diags, "E0855", (source_span){0}, "%s has compute capability %d.%d, and kernels are made for 8.0 and later", d->found->text, d->found->major,
-                   d->found->minor);
+        diag_error(diags, "E0855", (source_span){0}, "%s has compute capability %d.%d, and kernels are made for 8.0 and later",
+                   d->found->text, d->found->major, d->found->minor);
         free(d);
         return NULL;
     }
@@ -130,7 +130,8 @@ void *cuda_allocate(device *d, int64_t bytes, diag_list *diags) {
         d->system->api.MemGetInfo(&unused, &total);
     cuda_leave(d);
     if (status == CU_ERROR_OUT_OF_MEMORY)
-        diag_error(diags, "E0803", (source_span){0}, "no device memory for %" PRId64 " bytes: %zu of %zu are free", bytes, unused, total);
+        diag_error(diags, "E0803", (source_span){0}, "no device memory for %" PRId64 " bytes: %zu of %zu are free", bytes, unused,
+                   total);
     else if (status)
         cuda_fail(d, "memory", status, diags);
     return status ? NULL : (void *)(uintptr_t)p;
@@ -186,7 +187,8 @@ bool cuda_copy_out(device *d, void *to, const void *from, int64_t bytes, diag_li
 /* ---- launches ---- */
 
 /* Host copies of the arrays whose data the checks look at. */
-static bool check(device *d, const launch_plan *plan, void *const *arrays, const int64_t *integers, const float *floats, void *stream, diag_list *diags) {
+static bool check(device *d, const launch_plan *plan, void *const *arrays, const int64_t *integers, const float *floats,
+                  void *stream, diag_list *diags) {
     const kernel_ir *k = plan->variants.at[0].kernel;
     arena *a = arena_new();
     void **copies = NEW_ARRAY(a, void *, k->arrays.count + 1);
@@ -219,8 +221,8 @@ typedef union argument {
     int32_t flag;
 } argument;
 
-static bool run(device *d, device_kernel *k, int variant, int64_t tasks, void *const *arrays, const int64_t *integers, const float *floats, void *stream,
-                diag_list *diags) {
+static bool run(device *d, device_kernel *k, int variant, int64_t tasks, void *const *arrays, const int64_t *integers,
+                const float *floats, void *stream, diag_list *diags) {
     const gpu_entry *e;
     cu_handle function = cuda_function(d, k, variant, arrays, integers, &e, diags);
     argument values[256];
@@ -240,14 +242,16 @@ static bool run(device *d, device_kernel *k, int variant, int64_t tasks, void *c
             case GPU_FIRST_TASK: values[i].integer = first; break;
             }
         }
-        cu_status status = d->system->api.LaunchKernel(function, (unsigned)count, 1, 1, (unsigned)e->threads, 1, 1, 0, stream_of(d, stream), parameters, NULL);
+        cu_status status = d->system->api.LaunchKernel(function, (unsigned)count, 1, 1, (unsigned)e->threads, 1, 1, 0,
+                                                       stream_of(d, stream), parameters, NULL);
         if (status)
             return cuda_fail(d, e->name, status, diags);
     }
     return true;
 }
 
-static bool enqueue_checked(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, void *stream, diag_list *diags) {
+static bool enqueue_checked(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
+                            void *stream, diag_list *diags) {
     int variant = launch_variant(k->plan, integers, diags);
     int64_t tasks;
     if (variant < 0 || !launch_task_count(k->plan, variant, integers, &tasks, diags) || !cuda_enter(d, diags))
@@ -259,11 +263,14 @@ static bool enqueue_checked(device *d, device_kernel *k, void *const *arrays, co
     return ok;
 }
 
-static bool enqueue(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, void *stream, diag_list *diags) {
-    return check(d, k->plan, arrays, integers, floats, stream, diags) && enqueue_checked(d, k, arrays, integers, floats, stream, diags);
+static bool enqueue(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, void *stream,
+                    diag_list *diags) {
+    return check(d, k->plan, arrays, integers, floats, stream, diags) &&
+           enqueue_checked(d, k, arrays, integers, floats, stream, diags);
 }
 
-bool cuda_launch(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags) {
+bool cuda_launch(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
+                 diag_list *diags) {
     return enqueue(d, k, arrays, integers, floats, NULL, diags) && wait_for(d, NULL, diags);
 }
 
@@ -360,7 +367,8 @@ static bool resources(const device *d, const device_kernel *k, kernel_resources 
         for (int i = 0; k->modules[m].functions && i < k->program.entries.count; i++) {
             int registers = 0, local = 0, shared = 0;
             cu_handle f = k->modules[m].functions[i];
-            if (!f || d->system->api.FuncGetAttribute(&registers, CU_FUNCTION_REGISTERS, f) || d->system->api.FuncGetAttribute(&local, CU_FUNCTION_LOCAL_BYTES, f) ||
+            if (!f || d->system->api.FuncGetAttribute(&registers, CU_FUNCTION_REGISTERS, f) ||
+                d->system->api.FuncGetAttribute(&local, CU_FUNCTION_LOCAL_BYTES, f) ||
                 d->system->api.FuncGetAttribute(&shared, CU_FUNCTION_SHARED_BYTES, f))
                 continue;
             any = true;
@@ -372,4 +380,5 @@ static bool resources(const device *d, const device_kernel *k, kernel_resources 
     return any;
 }
 
-const runtime_streams cuda_streams = {enqueue, enqueue_checked, copy_in_on, copy_out_on, wait_for, owns, mark, between, unmark, record, recorded, replay, forget, resources};
+const runtime_streams cuda_streams = {enqueue, enqueue_checked, copy_in_on, copy_out_on, wait_for, owns,   mark,
+                                      between, unmark,          record,     recorded,    replay,   forget, resources};

@@ -42,7 +42,9 @@ bool cuda_fail(const device *d, const char *what, cu_status status, diag_list *d
 /* Loads a plan that need not be proved: for tests of the text alone. Everything else goes through the runtime's `load`. */
 device_kernel *cuda_load_plan(device *d, const launch_plan *plan, diag_list *diags);
 /* The variant's function for these arguments, and the entry that tells its parameters. NULL with a diagnostic. */
-cu_handle cuda_function(device *d, device_kernel *k, int variant, void *const *arrays, const int64_t *integers, const gpu_entry **entry, diag_list *diags);
+cu_handle cuda_function(device *d, device_kernel *k, int variant, void *const *arrays, const int64_t *integers,
+                        const gpu_entry **entry, diag_list *diags);
 /* Machine code (or PTX) for "sm_90" ("compute_90"). Heap memory. False with E0854 or E0856; no device is needed. */
-bool cuda_compile(const char *name, const char *text, const char *architecture, unsigned char **bytes, size_t *length, diag_list *diags);
+bool cuda_compile(const char *name, const char *text, const char *architecture, unsigned char **bytes, size_t *length,
+                  diag_list *diags);
 #endif

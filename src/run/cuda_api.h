@@ -29,45 +29,45 @@ enum {
 };
 
 /* CU_FUNCTION(symbol, name, parameters) */
-#define CU_FUNCTIONS                                                                                                                                \
-    CU_FUNCTION(cuInit, Init, (unsigned))                                                                                                           \
-    CU_FUNCTION(cuDriverGetVersion, DriverGetVersion, (int *))                                                                                      \
-    CU_FUNCTION(cuGetErrorName, GetErrorName, (cu_status, const char **))                                                                           \
-    CU_FUNCTION(cuGetErrorString, GetErrorString, (cu_status, const char **))                                                                       \
-    CU_FUNCTION(cuDeviceGetCount, DeviceGetCount, (int *))                                                                                          \
-    CU_FUNCTION(cuDeviceGet, DeviceGet, (cu_device *, int))                                                                                         \
-    CU_FUNCTION(cuDeviceGetName, DeviceGetName, (char *, int, cu_device))                                                                           \
-    CU_FUNCTION(cuDeviceTotalMem_v2, DeviceTotalMem, (size_t *, cu_device))                                                                         \
-    CU_FUNCTION(cuDeviceGetAttribute, DeviceGetAttribute, (int *, int, cu_device))                                                                  \
-    CU_FUNCTION(cuDevicePrimaryCtxRetain, DevicePrimaryCtxRetain, (cu_handle *, cu_device))                                                         \
-    CU_FUNCTION(cuDevicePrimaryCtxRelease_v2, DevicePrimaryCtxRelease, (cu_device))                                                                 \
-    CU_FUNCTION(cuCtxPushCurrent_v2, CtxPushCurrent, (cu_handle))                                                                                   \
-    CU_FUNCTION(cuCtxPopCurrent_v2, CtxPopCurrent, (cu_handle *))                                                                                   \
-    CU_FUNCTION(cuMemAlloc_v2, MemAlloc, (cu_pointer *, size_t))                                                                                    \
-    CU_FUNCTION(cuMemFree_v2, MemFree, (cu_pointer))                                                                                                \
-    CU_FUNCTION(cuMemGetInfo_v2, MemGetInfo, (size_t *, size_t *))                                                                                  \
-    CU_FUNCTION(cuMemcpyHtoDAsync_v2, MemcpyHtoDAsync, (cu_pointer, const void *, size_t, cu_handle))                                               \
-    CU_FUNCTION(cuMemcpyDtoHAsync_v2, MemcpyDtoHAsync, (void *, cu_pointer, size_t, cu_handle))                                                     \
-    CU_FUNCTION(cuPointerGetAttribute, PointerGetAttribute, (void *, int, cu_pointer))                                                              \
-    CU_FUNCTION(cuModuleLoadData, ModuleLoadData, (cu_handle *, const void *))                                                                      \
-    CU_FUNCTION(cuModuleUnload, ModuleUnload, (cu_handle))                                                                                          \
-    CU_FUNCTION(cuModuleGetFunction, ModuleGetFunction, (cu_handle *, cu_handle, const char *))                                                     \
-    CU_FUNCTION(cuFuncGetAttribute, FuncGetAttribute, (int *, int, cu_handle))                                                                      \
-    CU_FUNCTION(cuLaunchKernel, LaunchKernel,                                                                                                       \
-                (cu_handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cu_handle, void **, void **))                     \
-    CU_FUNCTION(cuStreamCreate, StreamCreate, (cu_handle *, unsigned))                                                                              \
-    CU_FUNCTION(cuStreamDestroy_v2, StreamDestroy, (cu_handle))                                                                                     \
-    CU_FUNCTION(cuStreamSynchronize, StreamSynchronize, (cu_handle))                                                                                \
-    CU_FUNCTION(cuEventCreate, EventCreate, (cu_handle *, unsigned))                                                                                \
-    CU_FUNCTION(cuEventDestroy_v2, EventDestroy, (cu_handle))                                                                                       \
-    CU_FUNCTION(cuEventRecord, EventRecord, (cu_handle, cu_handle))                                                                                 \
-    CU_FUNCTION(cuEventSynchronize, EventSynchronize, (cu_handle))                                                                                  \
-    CU_FUNCTION(cuEventElapsedTime, EventElapsedTime, (float *, cu_handle, cu_handle))                                                              \
-    CU_FUNCTION(cuStreamBeginCapture_v2, StreamBeginCapture, (cu_handle, int))                                                                      \
-    CU_FUNCTION(cuStreamEndCapture, StreamEndCapture, (cu_handle, cu_handle *))                                                                     \
-    CU_FUNCTION(cuGraphInstantiateWithFlags, GraphInstantiate, (cu_handle *, cu_handle, unsigned long long))                                        \
-    CU_FUNCTION(cuGraphLaunch, GraphLaunch, (cu_handle, cu_handle))                                                                                 \
-    CU_FUNCTION(cuGraphExecDestroy, GraphExecDestroy, (cu_handle))                                                                                  \
+#define CU_FUNCTIONS                                                                                                             \
+    CU_FUNCTION(cuInit, Init, (unsigned))                                                                                        \
+    CU_FUNCTION(cuDriverGetVersion, DriverGetVersion, (int *))                                                                   \
+    CU_FUNCTION(cuGetErrorName, GetErrorName, (cu_status, const char **))                                                        \
+    CU_FUNCTION(cuGetErrorString, GetErrorString, (cu_status, const char **))                                                    \
+    CU_FUNCTION(cuDeviceGetCount, DeviceGetCount, (int *))                                                                       \
+    CU_FUNCTION(cuDeviceGet, DeviceGet, (cu_device *, int))                                                                      \
+    CU_FUNCTION(cuDeviceGetName, DeviceGetName, (char *, int, cu_device))                                                        \
+    CU_FUNCTION(cuDeviceTotalMem_v2, DeviceTotalMem, (size_t *, cu_device))                                                      \
+    CU_FUNCTION(cuDeviceGetAttribute, DeviceGetAttribute, (int *, int, cu_device))                                               \
+    CU_FUNCTION(cuDevicePrimaryCtxRetain, DevicePrimaryCtxRetain, (cu_handle *, cu_device))                                      \
+    CU_FUNCTION(cuDevicePrimaryCtxRelease_v2, DevicePrimaryCtxRelease, (cu_device))                                              \
+    CU_FUNCTION(cuCtxPushCurrent_v2, CtxPushCurrent, (cu_handle))                                                                \
+    CU_FUNCTION(cuCtxPopCurrent_v2, CtxPopCurrent, (cu_handle *))                                                                \
+    CU_FUNCTION(cuMemAlloc_v2, MemAlloc, (cu_pointer *, size_t))                                                                 \
+    CU_FUNCTION(cuMemFree_v2, MemFree, (cu_pointer))                                                                             \
+    CU_FUNCTION(cuMemGetInfo_v2, MemGetInfo, (size_t *, size_t *))                                                               \
+    CU_FUNCTION(cuMemcpyHtoDAsync_v2, MemcpyHtoDAsync, (cu_pointer, const void *, size_t, cu_handle))                            \
+    CU_FUNCTION(cuMemcpyDtoHAsync_v2, MemcpyDtoHAsync, (void *, cu_pointer, size_t, cu_handle))                                  \
+    CU_FUNCTION(cuPointerGetAttribute, PointerGetAttribute, (void *, int, cu_pointer))                                           \
+    CU_FUNCTION(cuModuleLoadData, ModuleLoadData, (cu_handle *, const void *))                                                   \
+    CU_FUNCTION(cuModuleUnload, ModuleUnload, (cu_handle))                                                                       \
+    CU_FUNCTION(cuModuleGetFunction, ModuleGetFunction, (cu_handle *, cu_handle, const char *))                                  \
+    CU_FUNCTION(cuFuncGetAttribute, FuncGetAttribute, (int *, int, cu_handle))                                                   \
+    CU_FUNCTION(cuLaunchKernel, LaunchKernel,                                                                                    \
+                (cu_handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cu_handle, void **, void **))  \
+    CU_FUNCTION(cuStreamCreate, StreamCreate, (cu_handle *, unsigned))                                                           \
+    CU_FUNCTION(cuStreamDestroy_v2, StreamDestroy, (cu_handle))                                                                  \
+    CU_FUNCTION(cuStreamSynchronize, StreamSynchronize, (cu_handle))                                                             \
+    CU_FUNCTION(cuEventCreate, EventCreate, (cu_handle *, unsigned))                                                             \
+    CU_FUNCTION(cuEventDestroy_v2, EventDestroy, (cu_handle))                                                                    \
+    CU_FUNCTION(cuEventRecord, EventRecord, (cu_handle, cu_handle))                                                              \
+    CU_FUNCTION(cuEventSynchronize, EventSynchronize, (cu_handle))                                                               \
+    CU_FUNCTION(cuEventElapsedTime, EventElapsedTime, (float *, cu_handle, cu_handle))                                           \
+    CU_FUNCTION(cuStreamBeginCapture_v2, StreamBeginCapture, (cu_handle, int))                                                   \
+    CU_FUNCTION(cuStreamEndCapture, StreamEndCapture, (cu_handle, cu_handle *))                                                  \
+    CU_FUNCTION(cuGraphInstantiateWithFlags, GraphInstantiate, (cu_handle *, cu_handle, unsigned long long))                     \
+    CU_FUNCTION(cuGraphLaunch, GraphLaunch, (cu_handle, cu_handle))                                                              \
+    CU_FUNCTION(cuGraphExecDestroy, GraphExecDestroy, (cu_handle))                                                               \
     CU_FUNCTION(cuGraphDestroy, GraphDestroy, (cu_handle))
 
 typedef struct cuda_api {
@@ -76,18 +76,19 @@ typedef struct cuda_api {
 #undef CU_FUNCTION
 } cuda_api;
 
-#define NVRTC_FUNCTIONS                                                                                                                             \
-    NVRTC_FUNCTION(nvrtcVersion, Version, (int *, int *))                                                                                           \
-    NVRTC_FUNCTION(nvrtcGetNumSupportedArchs, GetNumSupportedArchs, (int *))                                                                        \
-    NVRTC_FUNCTION(nvrtcGetSupportedArchs, GetSupportedArchs, (int *))                                                                              \
-    NVRTC_FUNCTION(nvrtcCreateProgram, CreateProgram, (void **, const char *, const char *, int, const char *const *, const char *const *))         \
-    NVRTC_FUNCTION(nvrtcDestroyProgram, DestroyProgram, (void **))                                                                                  \
-    NVRTC_FUNCTION(nvrtcCompileProgram, CompileProgram, (void *, int, const char *const *))                                                         \
-    NVRTC_FUNCTION(nvrtcGetProgramLogSize, GetProgramLogSize, (void *, size_t *))                                                                   \
-    NVRTC_FUNCTION(nvrtcGetProgramLog, GetProgramLog, (void *, char *))                                                                             \
-    NVRTC_FUNCTION(nvrtcGetCUBINSize, GetCUBINSize, (void *, size_t *))                                                                             \
-    NVRTC_FUNCTION(nvrtcGetCUBIN, GetCUBIN, (void *, char *))                                                                                       \
-    NVRTC_FUNCTION(nvrtcGetPTXSize, GetPTXSize, (void *, size_t *))                                                                                 \
+#define NVRTC_FUNCTIONS                                                                                                          \
+    NVRTC_FUNCTION(nvrtcVersion, Version, (int *, int *))                                                                        \
+    NVRTC_FUNCTION(nvrtcGetNumSupportedArchs, GetNumSupportedArchs, (int *))                                                     \
+    NVRTC_FUNCTION(nvrtcGetSupportedArchs, GetSupportedArchs, (int *))                                                           \
+    NVRTC_FUNCTION(nvrtcCreateProgram, CreateProgram,                                                                            \
+                   (void **, const char *, const char *, int, const char *const *, const char *const *))                         \
+    NVRTC_FUNCTION(nvrtcDestroyProgram, DestroyProgram, (void **))                                                               \
+    NVRTC_FUNCTION(nvrtcCompileProgram, CompileProgram, (void *, int, const char *const *))                                      \
+    NVRTC_FUNCTION(nvrtcGetProgramLogSize, GetProgramLogSize, (void *, size_t *))                                                \
+    NVRTC_FUNCTION(nvrtcGetProgramLog, GetProgramLog, (void *, char *))                                                          \
+    NVRTC_FUNCTION(nvrtcGetCUBINSize, GetCUBINSize, (void *, size_t *))                                                          \
+    NVRTC_FUNCTION(nvrtcGetCUBIN, GetCUBIN, (void *, char *))                                                                    \
+    NVRTC_FUNCTION(nvrtcGetPTXSize, GetPTXSize, (void *, size_t *))                                                              \
     NVRTC_FUNCTION(nvrtcGetPTX, GetPTX, (void *, char *))
 
 typedef struct nvrtc_api {
@@ -110,7 +111,8 @@ typedef struct cuda_system {
     char why[256];
 } cuda_system;
 const cuda_system *cuda_open_system(void);
-const char *cuda_status_text(const cuda_system *s, cu_status status); /* "CUDA_ERROR_INVALID_VALUE (invalid argument)"; this thread's */
+const char *cuda_status_text(const cuda_system *s,
+                             cu_status status); /* "CUDA_ERROR_INVALID_VALUE (invalid argument)"; this thread's */
 
 /* The run-time compiler, once a process: $TILEC_NVRTC, else where systems and Python packages keep it. */
 typedef struct nvrtc_system {

@@ -26,7 +26,8 @@ static void note_log(const nvrtc_api *api, void *program, diag_list *diags, diag
     free(log);
 }
 
-bool cuda_compile(const char *name, const char *text, const char *architecture, unsigned char **bytes, size_t *length, diag_list *diags) {
+bool cuda_compile(const char *name, const char *text, const char *architecture, unsigned char **bytes, size_t *length,
+                  diag_list *diags) {
     const nvrtc_system *c = nvrtc_open_system();
     char option[64], file[128];
     /* Nothing is contracted or relaxed; no header is read. */
@@ -43,8 +44,8 @@ bool cuda_compile(const char *name, const char *text, const char *architecture, 
     if (!status)
         status = c->api.CompileProgram(program, sizeof options / sizeof *options, options);
     if (status) {
-        diag *g = diag_error(diags, "E0856", (source_span){0}, "%s: NVRTC %d.%d refused the emitted code for %s (status %d)", name, c->major, c->minor,
-                             architecture, status);
+        diag *g = diag_error(diags, "E0856", (source_span){0}, "%s: NVRTC %d.%d refused the emitted code for %s (status %d)",
+                             name, c->major, c->minor, architecture, status);
         if (program)
             note_log(&c->api, program, diags, g);
     }
@@ -119,8 +120,10 @@ static bool build(device *d, device_kernel *k, int which, diag_list *diags) {
     if (!loaded) {
         cuda_fail(d, name, status, diags);
         if (nvrtc_open_system()->newer && diags->items.count)
-            diag_note(diags, diags->items.at[diags->items.count - 1], "NVRTC %d.%d is newer than the driver, which is for CUDA %d.%d: TILEC_NVRTC names another", nvrtc_open_system()->major,
-                      nvrtc_open_system()->minor, d->system->driver / 1000, d->system->driver % 1000 / 10);
+            diag_note(diags, diags->items.at[diags->items.count - 1],
+                      "NVRTC %d.%d is newer than the driver, which is for CUDA %d.%d: TILEC_NVRTC names another",
+                      nvrtc_open_system()->major, nvrtc_open_system()->minor, d->system->driver / 1000,
+                      d->system->driver % 1000 / 10);
     }
     return loaded;
 }
@@ -133,7 +136,8 @@ static bool fits(device *d, const device_kernel *k, int which, int variant, diag
     if (!d->system->api.FuncGetAttribute(&threads, CU_FUNCTION_MAX_THREADS_PER_BLOCK, f) && threads > 0 && threads < e->threads) {
         d->system->api.FuncGetAttribute(&registers, CU_FUNCTION_REGISTERS, f);
         diag_error(diags, "E0858", k->plan->variants.at[variant].kernel->span,
-                   "%s needs blocks of %" PRId64 " threads, and with %d registers a thread the device allows %d", k->plan->name, e->threads, registers, threads);
+                   "%s needs blocks of %" PRId64 " threads, and with %d registers a thread the device allows %d", k->plan->name,
+                   e->threads, registers, threads);
         return false;
     }
     return true;
@@ -165,10 +169,11 @@ static bool device_fits(const device *d, const device_kernel *k, diag_list *diag
         const gpu_entry *e = &k->program.entries.at[i];
         source_span span = k->plan->variants.at[i].kernel->span;
         if (e->threads > d->threads_limit)
-            diag_error(diags, "E0858", span, "%s needs blocks of %" PRId64 " threads, and the device allows %d", k->plan->name, e->threads, d->threads_limit);
+            diag_error(diags, "E0858", span, "%s needs blocks of %" PRId64 " threads, and the device allows %d", k->plan->name,
+                       e->threads, d->threads_limit);
         else if (e->shared_bytes > d->shared_limit)
-            diag_error(diags, "E0858", span, "%s needs %" PRId64 " bytes of shared memory, and the device has %d for a block", k->plan->name, e->shared_bytes,
-                       d->shared_limit);
+            diag_error(diags, "E0858", span, "%s needs %" PRId64 " bytes of shared memory, and the device has %d for a block",
+                       k->plan->name, e->shared_bytes, d->shared_limit);
         else
             continue;
         return false;
@@ -226,8 +231,10 @@ static bool is_for_aligned(const device_kernel *k, int variant, void *const *arr
     return true;
 }
 
-cu_handle cuda_function(device *d, device_kernel *k, int variant, void *const *arrays, const int64_t *integers, const gpu_entry **entry, diag_list *diags) {
-    int which = !k->program.aligned.at[variant].name || is_for_aligned(k, variant, arrays, integers) ? MODULE_ALIGNED : MODULE_PLAIN;
+cu_handle cuda_function(device *d, device_kernel *k, int variant, void *const *arrays, const int64_t *integers,
+                        const gpu_entry **entry, diag_list *diags) {
+    int which =
+        !k->program.aligned.at[variant].name || is_for_aligned(k, variant, arrays, integers) ? MODULE_ALIGNED : MODULE_PLAIN;
     if (!load_module(d, k, which, diags))
         return NULL;
     *entry = entry_of(k, which, variant);

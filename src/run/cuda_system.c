@@ -63,8 +63,8 @@ static bool describe(cuda_found *d, int number) {
     char compiles[64] = "no NVRTC";
     if (c->found)
         snprintf(compiles, sizeof compiles, "NVRTC %d.%d", c->major, c->minor);
-    snprintf(d->text, sizeof d->text, "%.80s, sm_%d%d, %d multiprocessors, %.0f GiB, driver %d.%d, %s", name, d->major, d->minor, units,
-             (double)bytes / (double)(1 << 30), found.driver / 1000, found.driver % 1000 / 10, compiles);
+    snprintf(d->text, sizeof d->text, "%.80s, sm_%d%d, %d multiprocessors, %.0f GiB, driver %d.%d, %s", name, d->major, d->minor,
+             units, (double)bytes / (double)(1 << 30), found.driver / 1000, found.driver % 1000 / 10, compiles);
     return true;
 }
 
@@ -74,14 +74,16 @@ static void find(void) {
         return;
     found.api.DriverGetVersion(&found.driver);
     if (found.driver < LEAST_DRIVER) {
-        snprintf(found.why, sizeof found.why, "NVIDIA's driver is for CUDA %d.%d, and 11.4 is needed", found.driver / 1000, found.driver % 1000 / 10);
+        snprintf(found.why, sizeof found.why, "NVIDIA's driver is for CUDA %d.%d, and 11.4 is needed", found.driver / 1000,
+                 found.driver % 1000 / 10);
         return;
     }
     cu_status status = found.api.Init(0);
     if (!status)
         status = found.api.DeviceGetCount(&count);
     if (status) {
-        snprintf(found.why, sizeof found.why, "NVIDIA's driver is installed but does not start: %.200s", cuda_status_text(&found, status));
+        snprintf(found.why, sizeof found.why, "NVIDIA's driver is installed but does not start: %.200s",
+                 cuda_status_text(&found, status));
         return;
     }
     found.devices = count > 0 ? calloc((size_t)count, sizeof *found.devices) : NULL;
@@ -129,7 +131,8 @@ static void try_library(const char *path) {
 static void try_pattern(const char *root, const char *rest) {
     char pattern[512];
     glob_t g = {0};
-    if (!root || (compiler.found && !compiler.newer) || snprintf(pattern, sizeof pattern, "%s%s", root, rest) >= (int)sizeof pattern)
+    if (!root || (compiler.found && !compiler.newer) ||
+        snprintf(pattern, sizeof pattern, "%s%s", root, rest) >= (int)sizeof pattern)
         return;
     if (glob(pattern, 0, NULL, &g) == 0)
         for (size_t i = g.gl_pathc; i-- > 0;) /* later versions first */
@@ -139,11 +142,14 @@ static void try_pattern(const char *root, const char *rest) {
 
 static void find_compiler(void) {
     static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
-    static const char *const python[] = {"/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.[0-9]*", "/lib/python3*/dist-packages/nvidia/*/lib/libnvrtc.so.[0-9]*",
+    static const char *const python[] = {"/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.[0-9]*",
+                                         "/lib/python3*/dist-packages/nvidia/*/lib/libnvrtc.so.[0-9]*",
                                          "/lib/python3/dist-packages/nvidia/*/lib/libnvrtc.so.[0-9]*"};
     const char *chosen = getenv("TILEC_NVRTC");
-    snprintf(compiler.why, sizeof compiler.why, "libnvrtc.so, CUDA's run-time compiler, was not found: it comes with the CUDA toolkit and with Python's nvidia-cuda-nvrtc; "
-                                                "TILEC_NVRTC=/path/to/libnvrtc.so names one elsewhere");
+    snprintf(compiler.why, sizeof compiler.why,
+             "libnvrtc.so, CUDA's run-time compiler, was not found: it comes with the CUDA toolkit and with Python's "
+             "nvidia-cuda-nvrtc; "
+             "TILEC_NVRTC=/path/to/libnvrtc.so names one elsewhere");
     if (chosen && *chosen) {
         snprintf(compiler.why, sizeof compiler.why, "TILEC_NVRTC names %.150s, which cannot be opened", chosen);
         try_library(chosen);

@@ -286,8 +286,11 @@ bool call_bind_device(run_call *c, const char *name, element_type type, int rank
     for (int i = 0; i < rank; i++)
         empty = empty || dims[i] == 0;
     if (at >= 0 && !empty && (!streams || !streams->owns(c->session->device, pointer, diags))) {
-        diag *g = diag_error(diags, "E0665", c->arrays.at[at].declared->span, "argument `%s` is memory of a device, but not of %s", name, c->session->name);
-        diag_note(diags, g, streams ? "copy it to this device, or open the device that has it" : "it has none apart from the host's: copy it to host memory first");
+        diag *g = diag_error(diags, "E0665", c->arrays.at[at].declared->span,
+                             "argument `%s` is memory of a device, but not of %s", name, c->session->name);
+        diag_note(diags, g,
+                  streams ? "copy it to this device, or open the device that has it"
+                          : "it has none apart from the host's: copy it to host memory first");
         return false;
     }
     if (!call_bind_array(c, name, type, rank, dims, NULL, diags))

@@ -41,8 +41,8 @@ static const char *load(cfamily *p, const kernel_access *access, const char *str
     if (!stride && active && takes_whole(p, access))
         return arena_printf(a, "(%s > 0 ? *(%s%s *)%s : %s)", cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD),
                             access->array->use == USE_IN ? "const " : "", v, place, cfamily_zero(p, t, access->lanes));
-    return arena_printf(a, "%s(%s%s%s%s%s)", cuda_memory_helper(p, t, access->lanes, false, stride, active), place, stride ? ", " : "",
-                        stride ? stride : "", active ? ", " : "", active ? active : "");
+    return arena_printf(a, "%s(%s%s%s%s%s)", cuda_memory_helper(p, t, access->lanes, false, stride, active), place,
+                        stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
 }
 
 static const char *store(cfamily *p, const kernel_access *access, const char *stride, const char *active, const char *value) {
@@ -52,8 +52,9 @@ static const char *store(cfamily *p, const kernel_access *access, const char *st
     if (!stride && !active && is_aligned(p, access))
         return arena_printf(a, "*(%s *)%s = %s", cuda_register_type(p, t, access->lanes), place, value);
     if (!stride && active && takes_whole(p, access))
-        return arena_printf(a, "if (%s > 0)\n%*s*(%s *)%s = %s", cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), 4 * p->indent + 4,
-                            "", cuda_register_type(p, t, access->lanes), place, value);
+        return arena_printf(a, "if (%s > 0)\n%*s*(%s *)%s = %s",
+                            cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), 4 * p->indent + 4, "",
+                            cuda_register_type(p, t, access->lanes), place, value);
     return arena_printf(a, "%s(%s, %s%s%s%s%s)", cuda_memory_helper(p, t, access->lanes, true, stride, active), place, value,
                         stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
 }
@@ -73,7 +74,8 @@ static text_expr constant(cfamily *p, element_type t, double number) {
     const char *name = t != ELEMENT_F32 ? NULL : isnan(f) ? "NAN" : isinf(f) ? "INFINITY" : NULL;
     if (name && !names_have(&p->helpers, name)) {
         names_add(p, &p->helpers, name);
-        text_add(&p->prelude, "#ifndef %s\n#define %s __int_as_float(0x%x)\n#endif\n", name, name, isnan(f) ? 0x7fffffffu : 0x7f800000u);
+        text_add(&p->prelude, "#ifndef %s\n#define %s __int_as_float(0x%x)\n#endif\n", name, name,
+                 isnan(f) ? 0x7fffffffu : 0x7f800000u);
     }
     return cfamily_constant(p, t, number);
 }
@@ -94,23 +96,26 @@ static void operators(cfamily *p, const kernel_value *v) {
         kernel_op op;
         const char *text;
         bool compares;
-    } binary[] = {{KERNEL_ADD, "+", false},     {KERNEL_SUB, "-", false},    {KERNEL_MUL, "*", false},     {KERNEL_DIV, "/", false},
-                  {KERNEL_BIT_AND, "&", false}, {KERNEL_BIT_OR, "|", false}, {KERNEL_BIT_XOR, "^", false}, {KERNEL_AND, "&", false},
-                  {KERNEL_OR, "|", false},      {KERNEL_LT, "<", true},      {KERNEL_LE, "<=", true},      {KERNEL_EQ, "==", true},
+    } binary[] = {{KERNEL_ADD, "+", false},     {KERNEL_SUB, "-", false},     {KERNEL_MUL, "*", false},
+                  {KERNEL_DIV, "/", false},     {KERNEL_BIT_AND, "&", false}, {KERNEL_BIT_OR, "|", false},
+                  {KERNEL_BIT_XOR, "^", false}, {KERNEL_AND, "&", false},     {KERNEL_OR, "|", false},
+                  {KERNEL_LT, "<", true},       {KERNEL_LE, "<=", true},      {KERNEL_EQ, "==", true},
                   {KERNEL_NE, "!=", true}};
     const kernel_value *x = v->operands[0], *y = v->operand_count > 1 ? v->operands[1] : NULL;
     int lanes = x->lanes;
     bool wraps = v->type == ELEMENT_I32 && (v->op == KERNEL_ADD || v->op == KERNEL_SUB || v->op == KERNEL_MUL); /* by functions */
     for (size_t i = 0; i < sizeof binary / sizeof *binary && !wraps && x->type != ELEMENT_F16; i++)
         if (binary[i].op == v->op)
-            cuda_operator(p, binary[i].text, x->type, lanes, stands_as_scalar(p, x) && !is_uniform(y), stands_as_scalar(p, y), binary[i].compares);
+            cuda_operator(p, binary[i].text, x->type, lanes, stands_as_scalar(p, x) && !is_uniform(y), stands_as_scalar(p, y),
+                          binary[i].compares);
     if (v->op == KERNEL_NEG && v->type != ELEMENT_I32)
         cuda_prefix_operator(p, "-", x->type, lanes);
     if (v->op == KERNEL_NOT)
         cuda_prefix_operator(p, "~", x->type, lanes);
     while (y && y->op == KERNEL_BROADCAST)
         y = y->operands[0];
-    bool constant_shift = y && y->op == KERNEL_CONST && y->number >= 0 && y->number < 32 && (v->op == KERNEL_SHR || v->type == ELEMENT_U32);
+    bool constant_shift =
+        y && y->op == KERNEL_CONST && y->number >= 0 && y->number < 32 && (v->op == KERNEL_SHR || v->type == ELEMENT_U32);
     if ((v->op == KERNEL_SHL || v->op == KERNEL_SHR) && constant_shift)
         cuda_operator(p, v->op == KERNEL_SHL ? "<<" : ">>", x->type, lanes, false, true, false);
 }

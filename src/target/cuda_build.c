@@ -75,7 +75,8 @@ static void add_choice(launcher *l) {
     bool always = false;
     text_add(b, "/* Which variant is for these sizes; -1: none, or they are not allowed. */\nint variant(%s)\n{\n", l->sizes);
     for (int i = 0; i < l->k->symbols.count; i++)
-        text_add(b, "    if (%s < 0 || %s > %lld)\n        return -1;\n", l->integers.at[i], l->integers.at[i], (long long)cuda_limits()->largest_extent);
+        text_add(b, "    if (%s < 0 || %s > %lld)\n        return -1;\n", l->integers.at[i], l->integers.at[i],
+                 (long long)cuda_limits()->largest_extent);
     for (int i = 0; i < l->plan->checks.count; i++) {
         const launch_check *check = &l->plan->checks.at[i];
         if (check->kind == CHECK_WHERE)
@@ -85,9 +86,11 @@ static void add_choice(launcher *l) {
         index_var *v = check->scalar->var;
         const char *value = cfamily_index_text(p, ix_var(l->a, v));
         if (v->lo)
-            text_add(b, "    if (%s < %s)\n        return -1;\n", value, cfamily_wrap(p, cfamily_index(p, v->lo), PRECEDENCE_ADD));
+            text_add(b, "    if (%s < %s)\n        return -1;\n", value,
+                     cfamily_wrap(p, cfamily_index(p, v->lo), PRECEDENCE_ADD));
         if (v->hi)
-            text_add(b, "    if (%s > %s)\n        return -1;\n", value, cfamily_wrap(p, cfamily_index(p, v->hi), PRECEDENCE_ADD));
+            text_add(b, "    if (%s > %s)\n        return -1;\n", value,
+                     cfamily_wrap(p, cfamily_index(p, v->hi), PRECEDENCE_ADD));
     }
     for (int i = 0; i < l->k->scalars.count; i++)
         if (kernel_scalar_is_whole_type(&l->k->scalars.at[i])) {
@@ -103,14 +106,19 @@ static void add_choice(launcher *l) {
             text_add(b, "    if (%s)\n        return %d;\n", cfamily_cond(p, c).text, i);
     }
     text_add(b, "%s", always ? "" : "    return -1;\n}\n\n");
-    text_add(b, "/* -1: too many. */\nlong long task_count(%s)\n{\n    long long tasks = 1;\n    bool fits = true, none = false;\n", l->sizes);
+    text_add(b,
+             "/* -1: too many. */\nlong long task_count(%s)\n{\n    long long tasks = 1;\n    bool fits = true, none = false;\n",
+             l->sizes);
     text_add(b, "    switch (variant(%s)) {\n", l->size_values);
     for (int i = 0; i < l->plan->variants.count; i++) {
         const kernel_ir *k = l->plan->variants.at[i].kernel;
         text_add(b, "    case %d:\n", i);
         for (int d = 0; k->levels.count && d < k->levels.at[0].rank; d++)
-            text_add(b, "        none = none || %s <= 0;\n        fits = fits && !__builtin_mul_overflow(tasks, (long long)(%s), &tasks);\n",
-                     cfamily_wrap(p, cfamily_index(p, k->levels.at[0].extents[d]), PRECEDENCE_ADD), cfamily_index_text(p, k->levels.at[0].extents[d]));
+            text_add(b,
+                     "        none = none || %s <= 0;\n        fits = fits && !__builtin_mul_overflow(tasks, (long long)(%s), "
+                     "&tasks);\n",
+                     cfamily_wrap(p, cfamily_index(p, k->levels.at[0].extents[d]), PRECEDENCE_ADD),
+                     cfamily_index_text(p, k->levels.at[0].extents[d]));
         text_add(b, "        break;\n");
     }
     text_add(b, "    default: return -1;\n    }\n    return none ? 0 : fits ? tasks : -1;\n}\n");
@@ -122,10 +130,10 @@ static void add_launch(launcher *l, const gpu_entry *e, const char *indent) {
     for (int i = 0; i < e->parameters.count; i++) {
         const gpu_parameter *q = &e->parameters.at[i];
         text_add(b, "%s%s", i ? ", " : "",
-                 q->kind == GPU_ARRAY     ? l->arrays.at[q->position]
-                 : q->kind == GPU_INTEGER ? l->integers.at[q->position]
+                 q->kind == GPU_ARRAY        ? l->arrays.at[q->position]
+                 : q->kind == GPU_INTEGER    ? l->integers.at[q->position]
                  : q->kind == GPU_FIRST_TASK ? "first"
-                                          : l->floats.at[q->position]);
+                                             : l->floats.at[q->position]);
     }
     text_add(b, ");\n");
 }
@@ -134,7 +142,8 @@ static void add_entry(launcher *l) {
     text_buffer *b = &l->out;
     const char *name = l->program->name;
     text_add(b, "\nextern \"C\" int %s(%s)\n{\n", name, l->parameters);
-    text_add(b, "    const long long tasks = %s_host::task_count(%s);\n    if (tasks < 0)\n        return -1;\n", name, l->size_values);
+    text_add(b, "    const long long tasks = %s_host::task_count(%s);\n    if (tasks < 0)\n        return -1;\n", name,
+             l->size_values);
     text_add(b, "    for (long long first = 0; first < tasks; first += 2147483647) {\n");
     text_add(b, "        const long long count = tasks - first < 2147483647 ? tasks - first : 2147483647;\n");
     text_add(b, "        switch (%s_host::variant(%s)) {\n", name, l->size_values);
@@ -155,15 +164,17 @@ static void add_entry(launcher *l) {
         add_launch(l, plain, "            ");
         text_add(b, "            break;\n");
     }
-    text_add(b, "        }\n        if (const cudaError_t error = cudaGetLastError())\n            return (int)error;\n    }\n    return 0;\n}\n");
+    text_add(b, "        }\n        if (const cudaError_t error = cudaGetLastError())\n            return (int)error;\n    }\n   "
+                " return 0;\n}\n");
 }
 
 static const char *make_header(launcher *l) {
     text_buffer b = {0}, guard = {0};
     for (const char *c = l->program->name; *c; c++)
         text_add(&guard, "%c", toupper((unsigned char)*c));
-    text_add(&b, "/* %s, written and proved by tilec. Compile %s.cu with nvcc --fmad=false and no option that relaxes arithmetic.\n", c_comment_text(l->a, l->plan->name),
-             l->program->name);
+    text_add(&b,
+             "/* %s, written and proved by tilec. Compile %s.cu with nvcc --fmad=false and no option that relaxes arithmetic.\n",
+             c_comment_text(l->a, l->plan->name), l->program->name);
     text_add(&b, " * Arrays are in the device's memory, row-major, without gaps, and none overlaps one that is written:\n");
     for (int i = 0; i < l->declared.count; i++) {
         text_buffer shape = {0};
@@ -171,18 +182,22 @@ static const char *make_header(launcher *l) {
             text_add(&shape, "%s", d ? ", " : "");
             ix_print(&shape, l->declared.at[i]->dims[d]);
         }
-        text_add(&b, " *   %s: %s\n", l->arrays.at[i],
-                 c_comment_text(l->a, c_describe_array(l->a, text_get(&shape), l->declared.at[i]->element, l->declared.at[i]->use)));
+        text_add(
+            &b, " *   %s: %s\n", l->arrays.at[i],
+            c_comment_text(l->a, c_describe_array(l->a, text_get(&shape), l->declared.at[i]->element, l->declared.at[i]->use)));
         text_free(&shape);
     }
     bool first = true;
     for (int i = 0; i < l->plan->checks.count; i++)
         if (l->plan->checks.at[i].kind == CHECK_INDEX_RANGE || l->plan->checks.at[i].kind == CHECK_INJECTIVE) {
-            text_add(&b, "%s *   %s\n", first ? " * The caller must know of their data:\n" : "", c_comment_text(l->a, l->plan->checks.at[i].text));
+            text_add(&b, "%s *   %s\n", first ? " * The caller must know of their data:\n" : "",
+                     c_comment_text(l->a, l->plan->checks.at[i].text));
             first = false;
         }
-    text_add(&b, " */\n#ifndef %s_H\n#define %s_H\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", text_get(&guard), text_get(&guard));
-    text_add(&b, "/* Launches on `stream` (a cudaStream_t; NULL: the default one) and does not wait. 0; -1: sizes that are not allowed; else a cudaError_t. */\n");
+    text_add(&b, " */\n#ifndef %s_H\n#define %s_H\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", text_get(&guard),
+             text_get(&guard));
+    text_add(&b, "/* Launches on `stream` (a cudaStream_t; NULL: the default one) and does not wait. 0; -1: sizes that are not "
+                 "allowed; else a cudaError_t. */\n");
     text_add(&b, "int %s(%s);\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", l->program->name, l->parameters);
     text_free(&guard);
     return c_wrap_lines(l->a, keep(l, &b));
@@ -203,7 +218,9 @@ bool cuda_build(const proved_plan *proved, const char *directory, diag_list *dia
         l.out = (text_buffer){0};
         add_entry(&l);
         const char *header = make_header(&l);
-        text_add(&text, "/* %s, written and proved by tilec; %s.h tells how to call it. */\n%s\n#ifndef __CUDACC_RTC__\n#include \"%s.h\"\n\nnamespace %s_host {\n",
+        text_add(&text,
+                 "/* %s, written and proved by tilec; %s.h tells how to call it. */\n%s\n#ifndef __CUDACC_RTC__\n#include "
+                 "\"%s.h\"\n\nnamespace %s_host {\n",
                  c_comment_text(a, l.plan->name), program.name, program.text, program.name, program.name);
         text_add(&text, "%s%s}\n%s#endif\n", text_get(&l.p.prelude), c_wrap_lines(a, choice), c_wrap_lines(a, text_get(&l.out)));
         ok = !l.p.failed && file_write(arena_printf(a, "%s/%s.h", directory, program.name), header, strlen(header), diags) &&

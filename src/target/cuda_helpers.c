@@ -29,7 +29,9 @@ const char *cuda_scalar_type(element_type t) {
 }
 
 const char *cuda_storage_type(element_type t) {
-    return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "unsigned char" : t == ELEMENT_INDEX ? "int" : cuda_scalar_type(t);
+    return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "unsigned char"
+           : t == ELEMENT_INDEX                                        ? "int"
+                                                                       : cuda_scalar_type(t);
 }
 
 const char *cuda_register_type(cfamily *p, element_type t, int lanes) {
@@ -38,15 +40,15 @@ const char *cuda_register_type(cfamily *p, element_type t, int lanes) {
     static const struct {
         const char *stem, *scalar;
         int bytes;
-    } kinds[] = {{"f32", "float", 4},  {"u16", "unsigned short", 2}, {"i8", "signed char", 1}, {"u8", "unsigned char", 1},
-                 {"i32", "int", 4},    {"u32", "unsigned", 4},       {"i64", "long long", 8}};
-    int k = t == ELEMENT_F16 || t == ELEMENT_BF16                        ? 1
-            : t == ELEMENT_I8                                            ? 2
-            : t == ELEMENT_U8 || t == ELEMENT_E4M3 || t == ELEMENT_E5M2  ? 3
-            : t == ELEMENT_I32 || t == ELEMENT_BOOL                      ? 4
-            : t == ELEMENT_U32                                           ? 5
-            : t == ELEMENT_INDEX                                         ? 6
-                                                                         : 0;
+    } kinds[] = {{"f32", "float", 4}, {"u16", "unsigned short", 2}, {"i8", "signed char", 1}, {"u8", "unsigned char", 1},
+                 {"i32", "int", 4},   {"u32", "unsigned", 4},       {"i64", "long long", 8}};
+    int k = t == ELEMENT_F16 || t == ELEMENT_BF16                       ? 1
+            : t == ELEMENT_I8                                           ? 2
+            : t == ELEMENT_U8 || t == ELEMENT_E4M3 || t == ELEMENT_E5M2 ? 3
+            : t == ELEMENT_I32 || t == ELEMENT_BOOL                     ? 4
+            : t == ELEMENT_U32                                          ? 5
+            : t == ELEMENT_INDEX                                        ? 6
+                                                                        : 0;
     const char *name = arena_printf(p->arena, "%sx%d", kinds[k].stem, lanes);
     if (!names_have(&p->helpers, name)) {
         int bytes = kinds[k].bytes * lanes;
@@ -140,13 +142,16 @@ static bool is_new(cfamily *p, const char *name) {
 }
 
 static const char *tagged(cfamily *p, element_type t, int lanes, const char *rest) {
-    return lanes > 1 ? arena_printf(p->arena, "%sx%d_%s", c_type_tag(t), lanes, rest) : arena_printf(p->arena, "%s_%s", c_type_tag(t), rest);
+    return lanes > 1 ? arena_printf(p->arena, "%sx%d_%s", c_type_tag(t), lanes, rest)
+                     : arena_printf(p->arena, "%s_%s", c_type_tag(t), rest);
 }
 
 /* ---- memory ---- */
 
 const char *cuda_memory_helper(cfamily *p, element_type t, int lanes, bool is_store, bool strided, bool first) {
-    const char *name = tagged(p, t, lanes, arena_printf(p->arena, "%s%s%s", is_store ? "store" : "load", strided ? "_strided" : "", first ? "_first" : ""));
+    const char *name =
+        tagged(p, t, lanes,
+               arena_printf(p->arena, "%s%s%s", is_store ? "store" : "load", strided ? "_strided" : "", first ? "_first" : ""));
     writer writer_of = {.p = p, .t = t, .lanes = lanes, .name = name}, *w = &writer_of;
     w->v = type_of(p, t, lanes);
     if (!is_new(p, name))
@@ -202,7 +207,8 @@ static void fp8_from(writer *w) {
 static void fp8_to(writer *w, bool saturate) {
     bool e4m3 = w->t == ELEMENT_E4M3;
     int shift = e4m3 ? 20 : 21;
-    unsigned half = e4m3 ? 0x7ffff : 0xfffff, rebias = e4m3 ? 120u << 23 : 112u << 23, least_normal = e4m3 ? 0x3c800000 : 0x38800000;
+    unsigned half = e4m3 ? 0x7ffff : 0xfffff, rebias = e4m3 ? 120u << 23 : 112u << 23,
+             least_normal = e4m3 ? 0x3c800000 : 0x38800000;
     unsigned lift_bits = e4m3 ? 0x46800000 : 0x43000000, over = e4m3 ? 0x43e80000 : 0x47700000;
     unsigned beyond = saturate ? (e4m3 ? 0x7e : 0x7b) : e4m3 ? 0x7f : 0x7c, nan = e4m3 ? 0x7f : 0x7e;
     begin(w, "unsigned char", "float x");
@@ -241,18 +247,24 @@ static void convert_one(writer *w, bool saturate) {
     else if (t == ELEMENT_I32)
         line(w, "return x != x ? 0 : __float2int_rz(x);");
     else
-        line(w, "const int i = x != x ? 0 : __float2int_rz(x);\n    return (%s)(i < %d ? %d : i > %d ? %d : i);", w->v, t == ELEMENT_I8 ? -128 : 0,
-             t == ELEMENT_I8 ? -128 : 0, t == ELEMENT_I8 ? 127 : 255, t == ELEMENT_I8 ? 127 : 255);
+        line(w, "const int i = x != x ? 0 : __float2int_rz(x);\n    return (%s)(i < %d ? %d : i > %d ? %d : i);", w->v,
+             t == ELEMENT_I8 ? -128 : 0, t == ELEMENT_I8 ? -128 : 0, t == ELEMENT_I8 ? 127 : 255, t == ELEMENT_I8 ? 127 : 255);
     end(w);
 }
 
 /* Vectors lane by lane, through the scalar function where there is one. */
 static void convert_lanes(writer *w, bool saturate) {
-    bool from_narrow = element_table[w->from].is_float && w->from != ELEMENT_F32, to_narrow = element_table[w->t].is_float && w->t != ELEMENT_F32;
+    bool from_narrow = element_table[w->from].is_float && w->from != ELEMENT_F32,
+         to_narrow = element_table[w->t].is_float && w->t != ELEMENT_F32;
     bool by_function = from_narrow || to_narrow || (w->from == ELEMENT_F32 && w->t != ELEMENT_F32);
     const char *one = by_function ? cuda_helper(w->p, saturate ? HELPER_CONVERT_SATURATE : HELPER_CONVERT, w->t, w->from, 1)
                                   : form(w, "(%s)", cuda_scalar_type(w->t));
-    map(w, form(w, "%s x", w->x), form(w, w->from == ELEMENT_BOOL ? "%s(x.v[#] & 1)" : by_function ? "%s(x.v[#])" : "%sx.v[#]", one));
+    map(w, form(w, "%s x", w->x),
+        form(w,
+             w->from == ELEMENT_BOOL ? "%s(x.v[#] & 1)"
+             : by_function           ? "%s(x.v[#])"
+                                     : "%sx.v[#]",
+             one));
 }
 
 /* ---- arithmetic ---- */
@@ -301,13 +313,14 @@ static const char *index_helper(cfamily *p, cfamily_helper h) {
     static const struct {
         cfamily_helper h;
         const char *name, *text;
-    } table[] = {
-        {HELPER_FLOOR_DIV, "floor_div", "long long a, long long b)\n{\n    return a / b - (a % b < 0);\n}\n"},
-        {HELPER_FLOOR_MOD, "floor_mod", "long long a, long long b)\n{\n    const long long r = a % b;\n    return r < 0 ? r + b : r;\n}\n"},
-        {HELPER_INDEX_MIN, "index_min", "long long a, long long b)\n{\n    return a < b ? a : b;\n}\n"},
-        {HELPER_INDEX_MAX, "index_max", "long long a, long long b)\n{\n    return a > b ? a : b;\n}\n"},
-        {HELPER_SWIZZLE, "swizzle",
-         "long long x, int bits, int base, int shift)\n{\n    return x ^ ((x >> shift) & (((long long)1 << bits) - 1) << base);\n}\n"}};
+    } table[] = {{HELPER_FLOOR_DIV, "floor_div", "long long a, long long b)\n{\n    return a / b - (a % b < 0);\n}\n"},
+                 {HELPER_FLOOR_MOD, "floor_mod",
+                  "long long a, long long b)\n{\n    const long long r = a % b;\n    return r < 0 ? r + b : r;\n}\n"},
+                 {HELPER_INDEX_MIN, "index_min", "long long a, long long b)\n{\n    return a < b ? a : b;\n}\n"},
+                 {HELPER_INDEX_MAX, "index_max", "long long a, long long b)\n{\n    return a > b ? a : b;\n}\n"},
+                 {HELPER_SWIZZLE, "swizzle",
+                  "long long x, int bits, int base, int shift)\n{\n    return x ^ ((x >> shift) & (((long long)1 << bits) - 1) "
+                  "<< base);\n}\n"}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].h == h) {
             if (is_new(p, table[i].name))
@@ -331,7 +344,7 @@ static const char *builtin(cfamily *p, cfamily_helper h, element_type t, element
     case HELPER_MAX:
     case HELPER_MAX_NUMBER: return real ? "fmaxf" : t == ELEMENT_INDEX ? index_helper(p, HELPER_INDEX_MAX) : "max";
     case HELPER_BITCAST:
-        return t == ELEMENT_F32 ? (from == ELEMENT_I32 ? "__int_as_float" : "__uint_as_float")
+        return t == ELEMENT_F32      ? (from == ELEMENT_I32 ? "__int_as_float" : "__uint_as_float")
                : from == ELEMENT_F32 ? (t == ELEMENT_I32 ? "__float_as_int" : "__float_as_uint")
                                      : arena_printf(p->arena, "(%s)", cuda_scalar_type(t));
     default: return NULL;
@@ -350,15 +363,30 @@ static void by_lanes(writer *w, cfamily_helper h, const char *one) {
 }
 
 const char *cuda_helper(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes) {
-    static const char *const names[] = {
-        [HELPER_SPLAT] = "splat",         [HELPER_IOTA] = "iota",           [HELPER_BLOCK_LOAD] = "at",
-        [HELPER_NEG] = "neg",             [HELPER_ABS] = "abs",             [HELPER_FLOOR] = "floor",
-        [HELPER_RINT] = "rint",           [HELPER_SQRT] = "sqrt",           [HELPER_FMA] = "fma",
-        [HELPER_MIN] = "min",             [HELPER_MAX] = "max",             [HELPER_MIN_NUMBER] = "min",
-        [HELPER_MAX_NUMBER] = "max",      [HELPER_WRAP_ADD] = "add",        [HELPER_WRAP_SUB] = "sub",
-        [HELPER_WRAP_MUL] = "mul",        [HELPER_SELECT] = "select",       [HELPER_PREFIX_SELECT] = "prefix_select",
-        [HELPER_SHL] = "shl",             [HELPER_SHR] = "shr",             [HELPER_LANES_SUM] = "lanes_sum",
-        [HELPER_LANES_MAX] = "lanes_max", [HELPER_LANES_MIN] = "lanes_min", [HELPER_ALL] = "all"};
+    static const char *const names[] = {[HELPER_SPLAT] = "splat",
+                                        [HELPER_IOTA] = "iota",
+                                        [HELPER_BLOCK_LOAD] = "at",
+                                        [HELPER_NEG] = "neg",
+                                        [HELPER_ABS] = "abs",
+                                        [HELPER_FLOOR] = "floor",
+                                        [HELPER_RINT] = "rint",
+                                        [HELPER_SQRT] = "sqrt",
+                                        [HELPER_FMA] = "fma",
+                                        [HELPER_MIN] = "min",
+                                        [HELPER_MAX] = "max",
+                                        [HELPER_MIN_NUMBER] = "min",
+                                        [HELPER_MAX_NUMBER] = "max",
+                                        [HELPER_WRAP_ADD] = "add",
+                                        [HELPER_WRAP_SUB] = "sub",
+                                        [HELPER_WRAP_MUL] = "mul",
+                                        [HELPER_SELECT] = "select",
+                                        [HELPER_PREFIX_SELECT] = "prefix_select",
+                                        [HELPER_SHL] = "shl",
+                                        [HELPER_SHR] = "shr",
+                                        [HELPER_LANES_SUM] = "lanes_sum",
+                                        [HELPER_LANES_MAX] = "lanes_max",
+                                        [HELPER_LANES_MIN] = "lanes_min",
+                                        [HELPER_ALL] = "all"};
     bool converts = h == HELPER_CONVERT || h == HELPER_CONVERT_SATURATE, casts = h == HELPER_BITCAST;
     if (converts && t == ELEMENT_BOOL)
         return ""; /* comparisons of indices give masks already */
@@ -367,8 +395,9 @@ const char *cuda_helper(cfamily *p, cfamily_helper h, element_type t, element_ty
         known = builtin(p, h, t, from);
     if (known && lanes == 1)
         return known;
-    const char *name = converts || casts ? tagged(p, t, lanes, arena_printf(p->arena, "%s_%s%s", casts ? "bits" : "from", c_type_tag(from),
-                                                                             h == HELPER_CONVERT_SATURATE ? "_saturate" : ""))
+    const char *name = converts || casts ? tagged(p, t, lanes,
+                                                  arena_printf(p->arena, "%s_%s%s", casts ? "bits" : "from", c_type_tag(from),
+                                                               h == HELPER_CONVERT_SATURATE ? "_saturate" : ""))
                                          : tagged(p, t, lanes, names[h]);
     writer writer_of = {.p = p, .t = t, .from = from, .lanes = lanes, .name = name}, *w = &writer_of;
     w->v = type_of(p, t, lanes);
@@ -390,9 +419,7 @@ const char *cuda_helper(cfamily *p, cfamily_helper h, element_type t, element_ty
     }
     names_add(p, &p->helpers, name);
     switch (h) {
-    case HELPER_SPLAT:
-        map(w, form(w, "%s x", cuda_scalar_type(t)), t == ELEMENT_BOOL ? "-(int)x" : "x");
-        break;
+    case HELPER_SPLAT: map(w, form(w, "%s x", cuda_scalar_type(t)), t == ELEMENT_BOOL ? "-(int)x" : "x"); break;
     case HELPER_IOTA: map(w, "", "#"); break;
     case HELPER_BLOCK_LOAD: block_load(w); break;
     case HELPER_NEG: map(w, form(w, "%s x", w->v), "(int)(0u - (unsigned)x.v[#])"); break;
@@ -402,7 +429,9 @@ const char *cuda_helper(cfamily *p, cfamily_helper h, element_type t, element_ty
     case HELPER_WRAP_MUL: wrapping(w, '*'); break;
     case HELPER_SHL: shift(w, true); break;
     case HELPER_SHR: shift(w, false); break;
-    case HELPER_SELECT: map(w, form(w, "%s mask, %s x, %s y", type_of(p, ELEMENT_BOOL, lanes), w->v, w->v), "mask.v[#] ? x.v[#] : y.v[#]"); break;
+    case HELPER_SELECT:
+        map(w, form(w, "%s mask, %s x, %s y", type_of(p, ELEMENT_BOOL, lanes), w->v, w->v), "mask.v[#] ? x.v[#] : y.v[#]");
+        break;
     case HELPER_PREFIX_SELECT: map(w, form(w, "long long count, %s x, %s y", w->v, w->v), "count > # ? x.v[#] : y.v[#]"); break;
     case HELPER_LANES_SUM: lanes_reduce(w, KERNEL_ADD); break;
     case HELPER_LANES_MAX: lanes_reduce(w, KERNEL_MAX); break;
@@ -423,7 +452,8 @@ const char *cuda_helper(cfamily *p, cfamily_helper h, element_type t, element_ty
 /* ---- operators on vectors ---- */
 
 void cuda_operator(cfamily *p, const char *op, element_type t, int lanes, bool x_scalar, bool y_scalar, bool compares) {
-    const char *name = arena_printf(p->arena, "%s%s%s%s", x_scalar ? "scalar" : "", cuda_register_type(p, t, lanes), op, y_scalar ? "scalar" : "");
+    const char *name = arena_printf(p->arena, "%s%s%s%s", x_scalar ? "scalar" : "", cuda_register_type(p, t, lanes), op,
+                                    y_scalar ? "scalar" : "");
     const char *v = cuda_register_type(p, t, lanes), *s = cuda_scalar_type(t == ELEMENT_BOOL ? ELEMENT_I32 : t);
     writer writer_of = {.p = p, .t = t, .lanes = lanes}, *w = &writer_of;
     w->v = compares ? cuda_register_type(p, ELEMENT_BOOL, lanes) : v;
@@ -454,9 +484,13 @@ const char *cuda_warp_helper(cfamily *p, kernel_op op, element_type t, int lanes
     if (names_have(&p->helpers, name))
         return name;
     if (!reduces) {
-        const char *call = op == KERNEL_SHUFFLE_XOR ? "__shfl_xor_sync" : op == KERNEL_SHUFFLE_DOWN ? "__shfl_down_sync" : "__shfl_sync";
+        const char *call = op == KERNEL_SHUFFLE_XOR    ? "__shfl_xor_sync"
+                           : op == KERNEL_SHUFFLE_DOWN ? "__shfl_down_sync"
+                                                       : "__shfl_sync";
         names_add(p, &p->helpers, name);
-        map(w, form(w, "%s x, long long lane", w->v), form(w, "(%s)%s(0xffffffffu, x.v[#], (int)lane)", cuda_scalar_type(lanes > 1 && t == ELEMENT_BOOL ? ELEMENT_I32 : t), call));
+        map(w, form(w, "%s x, long long lane", w->v),
+            form(w, "(%s)%s(0xffffffffu, x.v[#], (int)lane)", cuda_scalar_type(lanes > 1 && t == ELEMENT_BOOL ? ELEMENT_I32 : t),
+                 call));
         return name;
     }
     if (lanes > 1) {

@@ -2,7 +2,14 @@
 #include "kernel/legalize.h"
 #include "target/gpu_plan.h"
 
-enum { PRIVATE_BYTES = 4096, SHARED_BYTES = 48 * 1024, ACROSS_BYTES = 8 * 1024, THREADS = 128, LANES = 32, REREADING_THREADS = 256 };
+enum {
+    PRIVATE_BYTES = 4096,
+    SHARED_BYTES = 48 * 1024,
+    ACROSS_BYTES = 8 * 1024,
+    THREADS = 128,
+    LANES = 32,
+    REREADING_THREADS = 256
+};
 
 /* Tiles leave room for what warps exchange. */
 const machine_model *cuda_machine(void) {

@@ -24,8 +24,9 @@ static const char text[] = "kernel twice(x: f32[R, C]) -> (y: f32[R, C]) { for t
                            "kernel pick(x: f32[N], at: index(N)[M]) -> (y: f32[M]) { for tile y[m: BM] { y[m] = x[at[m]] } }\n"
                            "program both(x: f32[R, C]) -> (s: f32[R]) { y = twice(x)  s = total(y) }\n";
 
-static int (*allocate)(uint64_t *, size_t), (*copy_in)(uint64_t, const void *, size_t, void *), (*copy_out)(void *, uint64_t, size_t, void *), (*wait_for)(void *),
-    (*new_stream)(void **, unsigned), (*retain)(void **, int), (*push)(void *);
+static int (*allocate)(uint64_t *, size_t), (*copy_in)(uint64_t, const void *, size_t, void *),
+    (*copy_out)(void *, uint64_t, size_t, void *), (*wait_for)(void *), (*new_stream)(void **, unsigned), (*retain)(void **, int),
+    (*push)(void *);
 
 static bool take(void *library, void *function, const char *name) {
     void *symbol = dlsym(library, name);
@@ -41,7 +42,8 @@ static void *on_device(const void *from, size_t bytes, void *stream) {
 }
 
 static tilec_array device_array(int rank, const int64_t *shape, tilec_type type, void *data) {
-    return (tilec_array){.size = sizeof(tilec_array), .type = type, .rank = rank, .shape = shape, .data = data, .memory = TILEC_DEVICE};
+    return (tilec_array){
+        .size = sizeof(tilec_array), .type = type, .rank = rank, .shape = shape, .data = data, .memory = TILEC_DEVICE};
 }
 
 int main(void) {
@@ -53,10 +55,10 @@ int main(void) {
         report("a device", false, tilec_error(t));
         return 1;
     }
-    if (!take(library, &allocate, "cuMemAlloc_v2") || !take(library, &copy_in, "cuMemcpyHtoDAsync_v2") || !take(library, &copy_out, "cuMemcpyDtoHAsync_v2") ||
-        !take(library, &wait_for, "cuStreamSynchronize") || !take(library, &new_stream, "cuStreamCreate") ||
-        !take(library, &retain, "cuDevicePrimaryCtxRetain") || !take(library, &push, "cuCtxPushCurrent_v2") || retain(&context, 0) || push(context) ||
-        new_stream(&stream, 1)) {
+    if (!take(library, &allocate, "cuMemAlloc_v2") || !take(library, &copy_in, "cuMemcpyHtoDAsync_v2") ||
+        !take(library, &copy_out, "cuMemcpyDtoHAsync_v2") || !take(library, &wait_for, "cuStreamSynchronize") ||
+        !take(library, &new_stream, "cuStreamCreate") || !take(library, &retain, "cuDevicePrimaryCtxRetain") ||
+        !take(library, &push, "cuCtxPushCurrent_v2") || retain(&context, 0) || push(context) || new_stream(&stream, 1)) {
         report("the driver", false, "it lacks something");
         return 1;
     }
@@ -78,7 +80,8 @@ int main(void) {
     }
     report("its results", good, "wrong sums");
     report("the result is where it was bound", tilec_result(c, "s", NULL, NULL) == sums, "another place");
-    report("a checked launch wants host memory", !tilec_launch_checked(c, NULL) && strstr(tilec_error(t), "E0665"), tilec_error(t));
+    report("a checked launch wants host memory", !tilec_launch_checked(c, NULL) && strstr(tilec_error(t), "E0665"),
+           tilec_error(t));
     tilec_call_free(c);
     c = tilec_call_new(m, "twice"); /* one argument here, one there */
     good = tilec_bind(c, "x", &ax) && tilec_bind_array(c, "y", TILEC_F32, 2, shape, y) && tilec_launch(c);
@@ -88,7 +91,8 @@ int main(void) {
     report("time by the device's clock", tilec_launch_milliseconds(c) > 0, "none");
     void *same = there;
     tilec_array out = device_array(2, shape, TILEC_F32, same);
-    report("a result over its argument is refused", tilec_bind(c, "y", &out) && !tilec_launch(c) && strstr(tilec_error(t), "E0649"), tilec_error(t));
+    report("a result over its argument is refused",
+           tilec_bind(c, "y", &out) && !tilec_launch(c) && strstr(tilec_error(t), "E0649"), tilec_error(t));
     tilec_call_free(c);
     c = tilec_call_new(m, "pick");
     int32_t at[] = {0, COUNT, 1};
@@ -96,7 +100,8 @@ int main(void) {
     ax = device_array(1, count, TILEC_F32, there);
     tilec_array ai = device_array(1, three, TILEC_I32, on_device(at, sizeof at, stream));
     good = tilec_bind(c, "x", &ax) && tilec_bind(c, "at", &ai) && tilec_bind_array(c, "y", TILEC_F32, 1, three, picked);
-    report("indices in device memory are checked", good && !tilec_launch_with(c, &o) && strstr(tilec_error(t), "E0603"), tilec_error(t));
+    report("indices in device memory are checked", good && !tilec_launch_with(c, &o) && strstr(tilec_error(t), "E0603"),
+           tilec_error(t));
     tilec_close(t);
     t = tilec_open(NULL);
     m = tilec_load_text(t, "text.tile", text);

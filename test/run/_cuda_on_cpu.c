@@ -96,7 +96,8 @@ static int run_block(unsigned threads) {
             moved = true;
         }
         if (!moved) {
-            fprintf(stderr, "a barrier or shuffle that not every thread reaches: %u of %u at the barrier, %u finished\n", in_block, threads, finished);
+            fprintf(stderr, "a barrier or shuffle that not every thread reaches: %u of %u at the barrier, %u finished\n",
+                    in_block, threads, finished);
             return LOST;
         }
     }
@@ -124,7 +125,8 @@ API int nvrtcGetSupportedArchs(int *known) {
     known[1] = 90;
     return 0;
 }
-API int nvrtcCreateProgram(program **p, const char *text, const char *name, int headers, const char *const *a, const char *const *b) {
+API int nvrtcCreateProgram(program **p, const char *text, const char *name, int headers, const char *const *a,
+                           const char *const *b) {
     (void)name, (void)a, (void)b;
     *p = calloc(1, sizeof **p);
     (*p)->text = strdup(text);
@@ -140,7 +142,8 @@ API int nvrtcDestroyProgram(program **p) {
 }
 
 static void put_replaced(FILE *f, const char *text) {
-    static const char *const from[] = {"asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(f) : \"h\"(x));", "asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(x));"},
+    static const char *const from[] = {"asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(f) : \"h\"(x));",
+                                       "asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(x));"},
                              *const to[] = {"FAKE_HALF_TO_FLOAT(f, x);", "FAKE_FLOAT_TO_HALF(h, x);"};
     while (*text) {
         int found = -1;
@@ -204,7 +207,10 @@ API int nvrtcCompileProgram(program *p, int count, const char *const *options) {
     put_replaced(f, p->text);
     put_callers(f, p->text);
     fclose(f);
-    snprintf(command, sizeof command, "c++ -std=c++17 -O0 -w -mf16c -mfma -ffp-contract=off -fno-strict-aliasing -shared -fPIC -o %s/k.so %s > %s/log 2>&1", folder, path, folder);
+    snprintf(
+        command, sizeof command,
+        "c++ -std=c++17 -O0 -w -mf16c -mfma -ffp-contract=off -fno-strict-aliasing -shared -fPIC -o %s/k.so %s > %s/log 2>&1",
+        folder, path, folder);
     int status = system(command);
     snprintf(path, sizeof path, "%s/%s", folder, status ? "log" : "k.so");
     size_t length = 0;
@@ -268,7 +274,10 @@ API int cuDriverGetVersion(int *version) {
     return OK;
 }
 API int cuGetErrorName(int status, const char **name) {
-    *name = status == NO_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : status == NO_DEVICE ? "CUDA_ERROR_NO_DEVICE" : status == LOST ? "CUDA_ERROR_LAUNCH_FAILED" : "CUDA_ERROR_INVALID_VALUE";
+    *name = status == NO_MEMORY   ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : status == NO_DEVICE ? "CUDA_ERROR_NO_DEVICE"
+            : status == LOST      ? "CUDA_ERROR_LAUNCH_FAILED"
+                                  : "CUDA_ERROR_INVALID_VALUE";
     return OK;
 }
 API int cuGetErrorString(int status, const char **text) {
@@ -295,7 +304,13 @@ API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
 }
 API int cuDeviceGetAttribute(int *value, int attribute, int device) {
     (void)device;
-    *value = attribute == 1 ? THREADS : attribute == 8 ? 48 * 1024 : attribute == 16 ? 1 : attribute == 75 ? (goes_wrong("capability") ? 7 : goes_wrong("newer") ? 12 : 9) : 0;
+    *value = attribute == 1    ? THREADS
+             : attribute == 8  ? 48 * 1024
+             : attribute == 16 ? 1
+             : attribute == 75 ? (goes_wrong("capability") ? 7
+                                  : goes_wrong("newer")    ? 12
+                                                           : 9)
+                               : 0;
     return OK;
 }
 static int context, stream;
@@ -385,7 +400,7 @@ API int cuModuleGetFunction(function **f, void *module, const char *name) {
     *f = calloc(1, sizeof **f);
     memcpy(&(*f)->call, &call, sizeof call);
     (*f)->count = *count;
-    snprintf((*f)->name, sizeof (*f)->name, "%s", name);
+    snprintf((*f)->name, sizeof(*f)->name, "%s", name);
     return usable();
 }
 API int cuFuncGetAttribute(int *value, int attribute, const function *f) {
@@ -408,7 +423,8 @@ static int run_launch(const function *f, unsigned blocks, unsigned threads, void
         }
     return OK;
 }
-API int cuLaunchKernel(const function *f, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty, unsigned tz, unsigned shared, void *s, void **values, void **extra) {
+API int cuLaunchKernel(const function *f, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty, unsigned tz,
+                       unsigned shared, void *s, void **values, void **extra) {
     (void)s, (void)shared;
     if (y != 1 || z != 1 || ty != 1 || tz != 1 || extra)
         return INVALID;

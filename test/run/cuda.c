@@ -115,7 +115,7 @@ int main(int argc, char **argv) {
     try_folder(&s, "kernels/*.tile");
     if (s.all)
         try_folder(&s, "test/accept/*.tile");
-    printf("NVRTC %d.%d: %d programs in %.1f s, %.0f ms each, the quickest %.0f ms\n", c->major, c->minor, s.compiled, s.total_ms * 1e-3,
-           s.total_ms / (s.compiled ? s.compiled : 1), s.fastest_ms);
+    printf("NVRTC %d.%d: %d programs in %.1f s, %.0f ms each, the quickest %.0f ms\n", c->major, c->minor, s.compiled,
+           s.total_ms * 1e-3, s.total_ms / (s.compiled ? s.compiled : 1), s.fastest_ms);
     return s.failed || !s.passed;
 }

@@ -14,15 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char kernels[] =
-    "kernel add(a: f32[N], b: f32[N]) -> (y: f32[N]) { for tile y[i: B] { y[i] = a[i] + b[i] } }\n"
-    "kernel rows(x: f32[R, C]) -> (y: f32[R]) {\n"
-    "    for tile y[r: BR] { t: f32[r] = 0  for c: BC in C { t += sum[c](x[r, c]) }  y[r] = t }\n"
-    "}\n"
-    "kernel product(x: f16[K], w: f16[N, K]) -> (y: f32[N]) {\n"
-    "    for tile y[n: BN] { t: f32[n] = 0  for k: BK in K { t += x[k] @ w[n, k] }  y[n] = t }\n"
-    "}\n"
-    "kernel first(x: f32[R, C]) -> (y: f32[R]) where C >= 1 { for tile y[r: BR] { y[r] = x[r, 0] } }\n";
+static const char kernels[] = "kernel add(a: f32[N], b: f32[N]) -> (y: f32[N]) { for tile y[i: B] { y[i] = a[i] + b[i] } }\n"
+                              "kernel rows(x: f32[R, C]) -> (y: f32[R]) {\n"
+                              "    for tile y[r: BR] { t: f32[r] = 0  for c: BC in C { t += sum[c](x[r, c]) }  y[r] = t }\n"
+                              "}\n"
+                              "kernel product(x: f16[K], w: f16[N, K]) -> (y: f32[N]) {\n"
+                              "    for tile y[n: BN] { t: f32[n] = 0  for k: BK in K { t += x[k] @ w[n, k] }  y[n] = t }\n"
+                              "}\n"
+                              "kernel first(x: f32[R, C]) -> (y: f32[R]) where C >= 1 { for tile y[r: BR] { y[r] = x[r, 0] } }\n";
 
 typedef struct fixture {
     arena *arena;
@@ -37,7 +36,8 @@ static void open_kernel(fixture *f, const char *name) {
     tile_module *m = compile_load(f->arena, "kernels.tile", kernels, &f->diags);
     assert_non_null(m);
     compile_options o = {.target = target_find("cuda")};
-    if (!compile_kernel(f->arena, m, tile_find_kernel(m, name), &o, &f->compiled, &f->diags) || !cuda_program(f->arena, f->compiled.plan, &f->program, &f->diags)) {
+    if (!compile_kernel(f->arena, m, tile_find_kernel(m, name), &o, &f->compiled, &f->diags) ||
+        !cuda_program(f->arena, f->compiled.plan, &f->program, &f->diags)) {
         diag_print_all(&f->diags, stderr, false);
         fail_msg("%s is refused", name);
     }
@@ -89,8 +89,9 @@ static void aligned_entries(void **state) {
 
 static void other_subgroups_are_refused(void **state) {
     (void)state;
-    static const char text[] = "kernel k {\n symbol R\n task (r < R)\n subgroup (g < 2)\n lane (l < 16)\n global in x: f32[R, 64]\n"
-                               " global out y: f32[R, 64] cells (i, j) where j < 32\n store y[r, 16 * g + l] <- subgroup_sum(x[r, 16 * g + l])\n}\n";
+    static const char text[] =
+        "kernel k {\n symbol R\n task (r < R)\n subgroup (g < 2)\n lane (l < 16)\n global in x: f32[R, 64]\n"
+        " global out y: f32[R, 64] cells (i, j) where j < 32\n store y[r, 16 * g + l] <- subgroup_sum(x[r, 16 * g + l])\n}\n";
     arena *a = arena_new();
     diag_list diags;
     diag_init(&diags, a);
@@ -111,8 +112,10 @@ static bool is_proved(const char *body, int columns) {
     diag_list diags;
     proof verdicts = {0};
     diag_init(&diags, a);
-    const char *text = arena_printf(a, "kernel k {\n symbol R\n task (r < R)\n lane (l < 32)\n global in x: f32[R, %d]\n"
-                                       " global out y: f32[R, 16] cells (i, j) where j < 16\n register v: i32[]\n%s\n}\n", columns, body);
+    const char *text = arena_printf(a,
+                                    "kernel k {\n symbol R\n task (r < R)\n lane (l < 32)\n global in x: f32[R, %d]\n"
+                                    " global out y: f32[R, 16] cells (i, j) where j < 16\n register v: i32[]\n%s\n}\n",
+                                    columns, body);
     kernel_ir *k = kernel_parse(a, "kernel", text, &diags);
     if (!k || !kernel_check(k, &diags)) {
         diag_print_all(&diags, stderr, false);
@@ -125,9 +128,12 @@ static bool is_proved(const char *body, int columns) {
 
 static void other_lanes_values(void **state) {
     (void)state;
-    static const char own[] = " store v[] <- convert(i32, index(l))\n if l < 16 {\n  let n: index = convert(index, v[])\n  store y[r, l] <- x[r, n]\n }",
-                      other[] = " store v[] <- shuffle_xor(convert(i32, index(l)), 16:i32)\n if l < 16 {\n  let n: index = convert(index, v[])\n  store y[r, l] <- x[r, n]\n }",
-                      again[] = " store v[] <- convert(i32, index(l))\n store v[] <- max(v[], shuffle_xor(v[], 16:i32))\n if l < 16 {\n  let n: index = convert(index, v[])\n"
+    static const char own[] = " store v[] <- convert(i32, index(l))\n if l < 16 {\n  let n: index = convert(index, v[])\n  store "
+                              "y[r, l] <- x[r, n]\n }",
+                      other[] = " store v[] <- shuffle_xor(convert(i32, index(l)), 16:i32)\n if l < 16 {\n  let n: index = "
+                                "convert(index, v[])\n  store y[r, l] <- x[r, n]\n }",
+                      again[] = " store v[] <- convert(i32, index(l))\n store v[] <- max(v[], shuffle_xor(v[], 16:i32))\n if l < "
+                                "16 {\n  let n: index = convert(index, v[])\n"
                                 "  store y[r, l] <- x[r, n]\n }";
     assert_true(is_proved(own, 32));
     assert_true(is_proved(other, 32));
@@ -150,8 +156,10 @@ static const struct conversion {
     {ELEMENT_F32, ELEMENT_BF16, false, "from_bf16", "float from_bf16(unsigned x) { return f32_from_bf16((unsigned short)x); }"},
     {ELEMENT_E4M3, ELEMENT_F32, false, "to_e4m3", "unsigned to_e4m3(float x) { return e4m3_from_f32(x); }"},
     {ELEMENT_E5M2, ELEMENT_F32, false, "to_e5m2", "unsigned to_e5m2(float x) { return e5m2_from_f32(x); }"},
-    {ELEMENT_E4M3, ELEMENT_F32, true, "to_e4m3_saturate", "unsigned to_e4m3_saturate(float x) { return e4m3_from_f32_saturate(x); }"},
-    {ELEMENT_E5M2, ELEMENT_F32, true, "to_e5m2_saturate", "unsigned to_e5m2_saturate(float x) { return e5m2_from_f32_saturate(x); }"},
+    {ELEMENT_E4M3, ELEMENT_F32, true, "to_e4m3_saturate",
+     "unsigned to_e4m3_saturate(float x) { return e4m3_from_f32_saturate(x); }"},
+    {ELEMENT_E5M2, ELEMENT_F32, true, "to_e5m2_saturate",
+     "unsigned to_e5m2_saturate(float x) { return e5m2_from_f32_saturate(x); }"},
     {ELEMENT_BF16, ELEMENT_F32, false, "to_bf16", "unsigned to_bf16(float x) { return bf16_from_f32(x); }"}};
 enum { CONVERSIONS = sizeof conversions / sizeof *conversions };
 
@@ -167,10 +175,14 @@ static float float_of(uint32_t b) {
 }
 
 static float expected_float(element_type from, uint32_t x) {
-    return from == ELEMENT_E4M3 ? e4m3_to_f32((uint8_t)x) : from == ELEMENT_E5M2 ? e5m2_to_f32((uint8_t)x) : bf16_to_f32((uint16_t)x);
+    return from == ELEMENT_E4M3   ? e4m3_to_f32((uint8_t)x)
+           : from == ELEMENT_E5M2 ? e5m2_to_f32((uint8_t)x)
+                                  : bf16_to_f32((uint16_t)x);
 }
 static unsigned expected_bits(const struct conversion *c, float x) {
-    return c->to == ELEMENT_E4M3 ? f32_to_e4m3(x, c->saturates) : c->to == ELEMENT_E5M2 ? f32_to_e5m2(x, c->saturates) : f32_to_bf16(x);
+    return c->to == ELEMENT_E4M3   ? f32_to_e4m3(x, c->saturates)
+           : c->to == ELEMENT_E5M2 ? f32_to_e5m2(x, c->saturates)
+                                   : f32_to_bf16(x);
 }
 
 static void conversions_bit_for_bit(void **state) {
@@ -181,10 +193,12 @@ static void conversions_bit_for_bit(void **state) {
     cfamily p = {.arena = a, .dialect = cuda_gpu.values, .diags = &diags};
     text_buffer text = {0};
     for (int i = 0; i < CONVERSIONS; i++)
-        cuda_helper(&p, conversions[i].saturates ? HELPER_CONVERT_SATURATE : HELPER_CONVERT, conversions[i].to, conversions[i].from, 1);
-    text_add(&text, "#define __device__\n#define __host__\n"
-                    "static float __uint_as_float(unsigned x) { union { unsigned u; float f; } b = {x}; return b.f; }\n"
-                    "static unsigned __float_as_uint(float x) { union { float f; unsigned u; } b = {x}; return b.u; }\n%s",
+        cuda_helper(&p, conversions[i].saturates ? HELPER_CONVERT_SATURATE : HELPER_CONVERT, conversions[i].to,
+                    conversions[i].from, 1);
+    text_add(&text,
+             "#define __device__\n#define __host__\n"
+             "static float __uint_as_float(unsigned x) { union { unsigned u; float f; } b = {x}; return b.f; }\n"
+             "static unsigned __float_as_uint(float x) { union { float f; unsigned u; } b = {x}; return b.u; }\n%s",
              text_get(&p.prelude));
     for (int i = 0; i < CONVERSIONS; i++)
         text_add(&text, "__attribute__((visibility(\"default\"))) %s\n", conversions[i].declared);
@@ -229,8 +243,8 @@ static void conversions_bit_for_bit(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(warps_are_used), cmocka_unit_test(aligned_entries), cmocka_unit_test(other_subgroups_are_refused),
-                                       cmocka_unit_test(other_lanes_values),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(warps_are_used), cmocka_unit_test(aligned_entries),
+                                       cmocka_unit_test(other_subgroups_are_refused), cmocka_unit_test(other_lanes_values),
                                        cmocka_unit_test(conversions_bit_for_bit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,15 @@ static double now_seconds(void) {
 }
 
 static const int64_t sizes[] = {0, 1, 2, 3, 31, 33, 64, 65, 127, 208, 1000}, small_sizes[] = {1, 2, 3, 5, 9, 16, 17, 33, 48};
-enum { SIZE_COUNT = sizeof sizes / sizeof *sizes, SMALL_COUNT = sizeof small_sizes / sizeof *small_sizes, SHAPES = 5, SMALL_SHAPES = 2, TEXT_LIMIT = 60000, SMALL_TEXT_LIMIT = 250000, UNPROVED_LIMIT = 3 };
+enum {
+    SIZE_COUNT = sizeof sizes / sizeof *sizes,
+    SMALL_COUNT = sizeof small_sizes / sizeof *small_sizes,
+    SHAPES = 5,
+    SMALL_SHAPES = 2,
+    TEXT_LIMIT = 60000,
+    SMALL_TEXT_LIMIT = 250000,
+    UNPROVED_LIMIT = 3
+};
 
 typedef struct suite {
     const runtime *runtime;
@@ -59,8 +67,10 @@ static bool launch(suite *s, device_kernel *k, const launch_plan *plan, const tr
 }
 
 static bool try_case(suite *s, device_kernel *k, const compiled_kernel *ck, trial_case *c, text_buffer *why, diag_list *diags) {
-    oracle_options options = {
-        .model = arithmetic_model_find(s->name), .trees = ck->lowered.trees.at, .tree_count = ck->lowered.trees.count, .last_task = -1};
+    oracle_options options = {.model = arithmetic_model_find(s->name),
+                              .trees = ck->lowered.trees.at,
+                              .tree_count = ck->lowered.trees.count,
+                              .last_task = -1};
     oracle_arguments arguments = {(const void *const *)c->data, c->scalars, c->symbols};
     oracle_result expected = {0};
     trial_memory m;
@@ -90,7 +100,8 @@ static bool try_case(suite *s, device_kernel *k, const compiled_kernel *ck, tria
     return good;
 }
 
-static bool compile(suite *s, arena *a, const tile_module *m, const tile_kernel *k, random_state *r, compiled_kernel *ck, diag_list *diags) {
+static bool compile(suite *s, arena *a, const tile_module *m, const tile_kernel *k, random_state *r, compiled_kernel *ck,
+                    diag_list *diags) {
     static const int64_t candidates[] = {4, 8, 16, 2, 1};
     tile_binding statics[64];
     bool compiled = false;
@@ -127,7 +138,8 @@ static void try_kernel(suite *s, const tile_module *m, const tile_kernel *k) {
         text_buffer emitted = {0};
         compiled = target_find(s->name)->emit(ck.plan, &emitted, &diags);
         if (compiled && emitted.length > (s->small ? SMALL_TEXT_LIMIT : TEXT_LIMIT) && !s->all) {
-            printf("skip %s %s (its text has %zu bytes, over which the driver takes long: --all)\n", s->name, k->name, emitted.length);
+            printf("skip %s %s (its text has %zu bytes, over which the driver takes long: --all)\n", s->name, k->name,
+                   emitted.length);
             text_free(&emitted);
             arena_free(a);
             return;
@@ -166,13 +178,13 @@ static void try_kernel(suite *s, const tile_module *m, const tile_kernel *k) {
         s->runtime->unload(s->device, loaded);
     if (why.length) {
         s->failed++;
-        printf("FAIL %s %s  %s%s%s (reproduce: --seed %llu --kernel %s)\n", s->name, k->name, text_get(&shape_text), shape_text.length ? ": " : "",
-               text_get(&why), (unsigned long long)s->seed, k->name);
+        printf("FAIL %s %s  %s%s%s (reproduce: --seed %llu --kernel %s)\n", s->name, k->name, text_get(&shape_text),
+               shape_text.length ? ": " : "", text_get(&why), (unsigned long long)s->seed, k->name);
     } else {
         s->passed++;
         s->shapes += shapes;
-        printf("ok %s %s  %d shapes, worst error / bound %.3f; %.1f s proof, %.1f s build, %.1f s run\n", s->name, k->name, shapes, s->worst, proved - start,
-               built - proved, now_seconds() - built);
+        printf("ok %s %s  %d shapes, worst error / bound %.3f; %.1f s proof, %.1f s build, %.1f s run\n", s->name, k->name,
+               shapes, s->worst, proved - start, built - proved, now_seconds() - built);
     }
     fflush(stdout);
     s->worst = s->worst > worst ? s->worst : worst;
@@ -262,7 +274,8 @@ int trial_device_main(const char *name, int argc, char **argv) {
         return 1;
     }
     for (int i = 1; i < argc; i++)
-        if (!strcmp(argv[i], "--seed") || !strcmp(argv[i], "--kernel") || !strcmp(argv[i], "--random") || !strcmp(argv[i], "--from"))
+        if (!strcmp(argv[i], "--seed") || !strcmp(argv[i], "--kernel") || !strcmp(argv[i], "--random") ||
+            !strcmp(argv[i], "--from"))
             i++;
         else if (argv[i][0] != '-' && ++files)
             try_file(&s, argv[i], only);
@@ -274,7 +287,8 @@ int trial_device_main(const char *name, int argc, char **argv) {
     }
     s.runtime->close(s.device);
     arena_free(a);
-    printf("%d shapes, %lld elements compared, %lld of them against a bound that says nothing, worst error / bound %.3f; seed %llu\n", s.shapes,
-           (long long)s.compared, (long long)s.vacuous, s.worst, (unsigned long long)s.seed);
+    printf("%d shapes, %lld elements compared, %lld of them against a bound that says nothing, worst error / bound %.3f; seed "
+           "%llu\n",
+           s.shapes, (long long)s.compared, (long long)s.vacuous, s.worst, (unsigned long long)s.seed);
     return s.failed || !s.passed;
 }
