@@ -1,4 +1,5 @@
 #include "judge.h"
+#include "foreign.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -278,7 +279,7 @@ static void keep(const char *folder, const mutation_base *b, int site, const mut
     fclose(f);
 }
 
-void mutation_judge(const mutation_base *b, int site, const char *folder, mutant_result *out) {
+void mutation_judge(const mutation_base *b, int site, const char *folder, bool ask_foreign, mutant_result *out) {
     enum { SEEDS = 3 };
     arena *a = arena_new();
     mutation m = {0};
@@ -295,13 +296,21 @@ void mutation_judge(const mutation_base *b, int site, const char *folder, mutant
     }
     out->affine = is_affine(k);
     double start = now_ms();
-    for (int i = 0; i < b->launch_count && !out->harmful; i++)
+    int at = 0; /* the launch that harms, else the longest */
+    for (int i = 0; i < b->launch_count && !out->harmful; at = i++)
         for (int seed = 0; seed < SEEDS && !out->harmful; seed++) {
             arena *run = arena_new();
             out->harmful = misbehaves(run, k, b->launches[i], (uint64_t)seed, b->steps * 4 + 20000, out);
             arena_free(run);
         }
     out->sim_ms = now_ms() - start;
+    if (ask_foreign && b->launch_count) {
+        char ignored[120];
+        out->harmful_there = out->harmful;
+        out->foreign = foreign_judge(b->name, text, b->launches[at], out->foreign_said, sizeof out->foreign_said);
+        if (out->foreign == FOREIGN_HARM)
+            out->foreign_base = foreign_judge(b->name, b->text, b->launches[at], ignored, sizeof ignored);
+    }
     proof p;
     prove_kernel(a, k, &mutation_limits, &p, &diags);
     out->prove_ms = p.milliseconds;

@@ -26,9 +26,12 @@ typedef struct mutant_result {
     bool endless;            /* it only ran longer than its limit of steps */
     int verdict;
     int refuted, confirmed, not_run, unconfirmed; /* refuted properties; what became of their witnesses */
+    int foreign, foreign_base;                    /* foreign_verdict at a launch: of the mutant, of its base */
+    bool harmful_there;      /* and what the simulator says at that launch */
     double prove_ms, sim_ms;
     char what[160];
     char harm[120];          /* what misbehaved and where */
+    char foreign_said[120];
     char reason[120];        /* refuted without a misbehaving witness: which; not proved: why */
 } mutant_result;
 enum { MUTANT_WAITING, MUTANT_RUNNING, MUTANT_REFUSED, MUTANT_JUDGED, MUTANT_CRASHED };
@@ -38,9 +41,9 @@ extern const target_limits mutation_limits;
 /* Launches at which the kernel behaves, found by chance with a fixed seed; small ones first. `given` are tried first ("M = 1; M = 2",
  * NULL: none). False with a message in `why` when it misbehaves, or when none was found. */
 bool mutation_choose_launches(arena *a, mutation_base *b, const char *given, uint64_t seed, const char **why);
-/* Makes the mutant and judges it. Its text is kept in `folder` (NULL: nowhere) when the verdict is
+/* Makes the mutant and judges it; `ask_foreign`: by oclgrind, too. Its text is kept in `folder` (NULL: nowhere) when the verdict is
  * wrong. */
-void mutation_judge(const mutation_base *b, int site, const char *folder, mutant_result *out);
+void mutation_judge(const mutation_base *b, int site, const char *folder, bool ask_foreign, mutant_result *out);
 /* Runs the witness of each refuted property and counts them in `out`. */
 void mutation_run_witnesses(const kernel_ir *k, const proof *p, mutant_result *out);
 /* Whether a verdict contradicts the simulator: proved though harmful, or refuted at a witness that behaves. */

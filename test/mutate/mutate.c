@@ -1,8 +1,9 @@
 /* Mutation: broken versions of every proved kernel, judged by the simulator and by the prover, who must agree.
- *   mutate [--count N] [--seed N] [--kernel PART] [--one-in N] [--operator PART] [--keep FOLDER] [--seconds N] [--workers N] [--list] [--unproved]
+ *   mutate [--count N] [--seed N] [--kernel PART] [--one-in N] [--foreign-one-in N] [--operator PART] [--keep FOLDER] [--seconds N] [--workers N] [--list] [--unproved]
  * Without --count every mutant is judged; with it so many, spread over the operators. Prints `ok NAME` and `FAIL NAME why` lines. */
 #define _DEFAULT_SOURCE
 #include "bases.h"
+#include "foreign.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 enum { SECONDS_EACH = 100, MOST_WORKERS = 64 }; /* of processor time */
 
 typedef struct settings {
-    int count, seconds, workers, one_in;
+    int count, seconds, workers, one_in, foreign_one_in;
     uint64_t seed;
     const char *kernel, *operators, *keep;
     bool list, unproved;
@@ -101,7 +102,8 @@ static void work(mutation_run *r) {
         m->op = r->jobs.at[i].op;
         m->state = MUTANT_RUNNING;
         setitimer(ITIMER_PROF, &limit, NULL); /* whoever hangs is ended by the signal, and that is a result */
-        mutation_judge(&r->bases.items.at[r->jobs.at[i].base], r->jobs.at[i].site, r->s.keep, m);
+        mutation_judge(&r->bases.items.at[r->jobs.at[i].base], r->jobs.at[i].site, r->s.keep,
+                       r->s.foreign_one_in && i % r->s.foreign_one_in == 0, m);
     }
     limit.it_value.tv_sec = 0;
     setitimer(ITIMER_PROF, &limit, NULL);
@@ -216,6 +218,33 @@ static void print_least_confirmed(const mutation_run *r) {
         printf("each kernel with ten mutants or more has at least %d whose witness misbehaves (%s)\n", of_least, r->bases.items.at[least].name);
 }
 
+/* The second judge: what it objects to in a mutant whose base it finds fault with neither, the prover must not have proved. */
+static bool report_foreign(const mutation_run *r) {
+    int asked = 0, both = 0, neither = 0, simulator_alone = 0, foreign_alone = 0, proved = 0, base = 0;
+    if (!r->s.foreign_one_in || !foreign_available()) {
+        printf("one judge of harm only: oclgrind is not %s\n\n", foreign_available() ? "asked" : "installed");
+        return true;
+    }
+    for (int i = 0; i < r->jobs.count; i++) {
+        const mutant_result *m = &r->results[i];
+        bool harm = m->foreign == FOREIGN_HARM;
+        if (m->state != MUTANT_JUDGED || m->foreign == FOREIGN_NONE)
+            continue;
+        asked++;
+        both += harm && m->harmful_there;
+        neither += !harm && !m->harmful_there;
+        simulator_alone += !harm && m->harmful_there;
+        foreign_alone += harm && !m->harmful_there;
+        proved += harm && m->verdict == VERDICT_PROVED;
+        base += harm && m->foreign_base == FOREIGN_HARM;
+        if (harm && (!m->harmful_there || m->verdict == VERDICT_PROVED || m->foreign_base == FOREIGN_HARM))
+            print_mutant(r, i, m->foreign_said);
+    }
+    printf("oclgrind, a second judge, of %d mutants: both see harm in %d, neither in %d, the simulator alone in %d, oclgrind alone in %d\n\n", asked, both,
+           neither, simulator_alone, foreign_alone);
+    return say(!proved && !foreign_alone && !base, "nothing that oclgrind objects to is proved or harmless in the simulator", "see above");
+}
+
 static bool report_all(const mutation_run *r) {
     tally all = {0}, of[MUTATE_COUNT] = {0};
     int shown = 0;
@@ -237,7 +266,7 @@ static bool report_all(const mutation_run *r) {
     print_least_confirmed(r);
     if (all.all < r->jobs.count)
         printf("%d of those chosen were not reached in the time given\n", r->jobs.count - all.all);
-    printf("one judge of harm only: oclgrind awaits an OpenCL printer\n\n");
+    bool foreign_agrees = report_foreign(r);
     for (int i = 0; i < r->jobs.count; i++) {
         const mutant_result *m = &r->results[i];
         bool unknown = m->state == MUTANT_JUDGED && m->verdict == VERDICT_UNKNOWN && m->affine;
@@ -252,7 +281,7 @@ static bool report_all(const mutation_run *r) {
         else if (r->s.list && m->state == MUTANT_JUDGED)
             print_mutant(r, i, m->harmful ? "harmful" : "harmless");
     }
-    bool good = say(!all.crashed, "every mutant is judged", "some crashed or hung");
+    bool good = say(!all.crashed, "every mutant is judged", "some crashed or hung") && foreign_agrees;
     good = say(!all.harmful_proved, "no harmful mutant is proved", "see above") && good;
     good = say(!all.unconfirmed, "every witness that can be run misbehaves", "see above") && good;
     good = say(all.affine_refuted * 10 >= all.affine_harmful * 9, "at least 90% of the affine harmful ones are refuted", "too many are not") && good;
@@ -263,7 +292,7 @@ static bool report_all(const mutation_run *r) {
 }
 
 static bool read_settings(settings *s, int argc, char **argv) {
-    *s = (settings){.seed = 1, .workers = (int)sysconf(_SC_NPROCESSORS_ONLN)};
+    *s = (settings){.seed = 1, .foreign_one_in = 1, .workers = (int)sysconf(_SC_NPROCESSORS_ONLN)};
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (!strcmp(name, "--list")) {
@@ -285,6 +314,8 @@ static bool read_settings(settings *s, int argc, char **argv) {
             s->seconds = atoi(value);
         else if (!strcmp(name, "--one-in"))
             s->one_in = atoi(value);
+        else if (!strcmp(name, "--foreign-one-in"))
+            s->foreign_one_in = atoi(value);
         else if (!strcmp(name, "--workers"))
             s->workers = atoi(value);
         else if (!strcmp(name, "--kernel"))
@@ -303,7 +334,7 @@ static bool read_settings(settings *s, int argc, char **argv) {
 int main(int argc, char **argv) {
     mutation_run r = {.start = time(NULL)};
     if (!read_settings(&r.s, argc, argv)) {
-        fprintf(stderr, "usage: mutate [--count N] [--seed N] [--kernel PART] [--one-in N] [--operator PART] [--keep FOLDER] [--seconds N] [--workers N] [--list] [--unproved]\n");
+        fprintf(stderr, "usage: mutate [--count N] [--seed N] [--kernel PART] [--one-in N] [--foreign-one-in N] [--operator PART] [--keep FOLDER] [--seconds N] [--workers N] [--list] [--unproved]\n");
         return 2;
     }
     r.bases.arena = arena_new();
