@@ -23,6 +23,10 @@ bool ceiling_measure(ceiling_probe *p, session *s, ceilings *out, diag_list *dia
  * repeated, so that what fits a cache comes from it. */
 bool ceiling_bandwidth(ceiling_probe *p, int64_t bytes, double *read, double *copy, diag_list *diags);
 
+/* The same for a device with queues ("cuda"), by copying and reading so many bytes there; nothing is known of its arithmetic. `host`: where the data is
+ * made. False with a diagnostic. */
+bool ceiling_measure_device(session *host, const char *device, int64_t bytes, ceilings *out, diag_list *diags);
+
 /* Which ceiling binds a piece of work, and how much of it a time reaches. */
 typedef struct ceiling_share {
     const char *name; /* "read", "copy", "fma", "launch"; NULL: the amount of work is not known */

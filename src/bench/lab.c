@@ -21,6 +21,11 @@ typedef struct lab_threads {
     bool has_ceilings;
 } lab_threads;
 
+typedef struct device_ceilings {
+    const char *device;
+    ceilings ceilings; /* at its memory_bytes */
+} device_ceilings;
+
 struct lab {
     arena *arena;
     lab_options options;
@@ -29,6 +34,7 @@ struct lab {
     char *run;
     json_t *provenance; /* of every row */
     VEC(lab_threads *) threads;
+    VEC(device_ceilings) devices;
 };
 
 void lab_time_text(char *out, size_t size) {
@@ -261,7 +267,38 @@ static int64_t tasks_of(bench_arm *arm) {
     return most;
 }
 
+/* Bytes that no device's cache holds. */
+enum { DEVICE_MEMORY_BYTES = 512 << 20 };
+
+/* Arms that are timed by a device's clock stand beside that device's ceilings, at the work's own size or, cold, at that of memory. */
+static bool add_device_ceilings(measuring *m, const char *device, const pair_table *table, const int *at, int count) {
+    const work_amount *w = &m->work->amount;
+    bool sized = !m->cell->cold && w->bytes_read >= 0;
+    int64_t bytes = sized ? (int64_t)(w->bytes_read + w->bytes_written) : DEVICE_MEMORY_BYTES;
+    device_ceilings *d = NULL;
+    for (int i = 0; i < m->lab->devices.count && !d; i++)
+        if (!strcmp(m->lab->devices.at[i].device, device) && m->lab->devices.at[i].ceilings.memory_bytes == bytes)
+            d = &m->lab->devices.at[i];
+    if (!d) {
+        device_ceilings one = {.device = arena_strdup(m->lab->arena, device)};
+        if (!ceiling_measure_device(m->threads->session, device, bytes, &one.ceilings, m->diags))
+            return false;
+        VEC_PUSH(m->lab->arena, m->lab->devices, one);
+        d = &m->lab->devices.at[m->lab->devices.count - 1];
+    }
+    const ceilings *c = &d->ceilings;
+    for (int i = 0; i < count; i++) {
+        ceiling_share share = ceiling_judge(c, w->bytes_read, w->bytes_written, w->operations, c->read_memory, c->copy_memory,
+                                            c->launch_ns, table->arms[i].median);
+        row_add_ceiling(m->rows[at[i]], w, &share, c->launch_ns, c->read_memory, c->copy_memory, 0);
+    }
+    return true;
+}
+
 static bool add_ceilings(measuring *m, const pair_table *table, const int *at, int count) {
+    const char *device = strchr(m->arms[0]->name, '@');
+    if (device && !strcmp(m->arms[0]->clock, CLOCK_DEVICE_NAME))
+        return add_device_ceilings(m, arena_strndup(m->work->arena, device + 1, strcspn(device + 1, ":")), table, at, count);
     const ceilings *c = lab_ceilings(m->lab, m->cell->threads, m->diags);
     if (!c)
         return false;

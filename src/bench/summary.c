@@ -21,6 +21,12 @@ static void add_ratio(text_buffer *out, const view_entry *e) {
         text_add(out, " | **%.2f** [%.2f, %.2f]", e->ratio, e->low, e->high);
 }
 
+/* Ours, as what the others are compared with. */
+static bool is_reference(const view *v, const view_entry *e) {
+    const char *name = view_arm_name(v, e);
+    return !e->has_ratio && !strncmp(name, "ours", 4) && (!name[4] || name[4] == '@');
+}
+
 static void add_line(text_buffer *out, const view *v, const view_entry *first, const char *const *columns, int count) {
     const view_entry *ratios[MOST_COLUMNS] = {NULL}, *ours = first;
     for (int i = 0; i < v->entries.count; i++) {
@@ -28,7 +34,7 @@ static void add_line(text_buffer *out, const view *v, const view_entry *first, c
         if (*e->lever || !same_work(e, first))
             continue;
         const char *name = view_arm_name(v, e);
-        if (!strcmp(name, "ours"))
+        if (is_reference(v, e))
             ours = e;
         for (int c = 0; c < count; c++)
             if (!strcmp(columns[c], name))
@@ -50,12 +56,29 @@ static void add_line(text_buffer *out, const view *v, const view_entry *first, c
              ours->launch_bound ? "launch-bound" : "");
 }
 
-void report_summary(text_buffer *out, const view *v) {
+/* What the table of an environment is of: the processor, or the device that ours ran on. */
+static void add_title(text_buffer *out, const view *v, const char *environment) {
+    const json_t *machine = json_object_get(v->machines, environment);
+    const char *device = "";
+    for (int i = 0; i < v->entries.count && !*device; i++) {
+        const view_entry *e = &v->entries.at[i];
+        if (!strcmp(e->environment, environment) && is_reference(v, e) && strchr(e->arm, '@'))
+            device = strchr(e->arm, '@') + 1;
+    }
+    const char *gpu = json_string_value(json_array_get(json_object_get(machine, "gpus"), 0)); /* "NAME, driver .." */
+    if (*device)
+        text_add(out, "On %.*s (`--device %s`):\n\n", gpu ? (int)strcspn(gpu, ",") : (int)strlen(device), gpu ? gpu : device, device);
+    else
+        text_add(out, "On %s:\n\n", row_text(machine, "processor"));
+}
+
+static void add_table(text_buffer *out, const view *v, const char *environment) {
     const char *columns[MOST_COLUMNS];
     int count = 0;
     for (int i = 0; i < v->entries.count; i++) {
-        const char *name = view_arm_name(v, &v->entries.at[i]);
-        bool known = *v->entries.at[i].lever || !strcmp(name, "ours") || count == MOST_COLUMNS;
+        const view_entry *e = &v->entries.at[i];
+        const char *name = view_arm_name(v, e);
+        bool known = strcmp(e->environment, environment) || *e->lever || is_reference(v, e) || count == MOST_COLUMNS;
         for (int c = 0; c < count; c++)
             known = known || !strcmp(columns[c], name);
         if (!known)
@@ -69,10 +92,24 @@ void report_summary(text_buffer *out, const view *v) {
         text_add(out, "---|");
     text_add(out, "---|\n");
     for (int i = 0; i < v->entries.count; i++) {
-        bool first = !*v->entries.at[i].lever;
+        bool first = !strcmp(v->entries.at[i].environment, environment) && !*v->entries.at[i].lever;
         for (int j = 0; first && j < i; j++)
             first = *v->entries.at[j].lever || !same_work(&v->entries.at[j], &v->entries.at[i]);
         if (first)
             add_line(out, v, &v->entries.at[i], columns, count);
+    }
+}
+
+void report_summary(text_buffer *out, const view *v) {
+    for (int i = 0; i < v->entries.count; i++) {
+        bool first = true;
+        for (int j = 0; j < i; j++)
+            first = first && strcmp(v->entries.at[j].environment, v->entries.at[i].environment);
+        if (!first)
+            continue;
+        text_add(out, "%s", i ? "\n" : "");
+        if (json_object_size(v->machines) > 1)
+            add_title(out, v, v->entries.at[i].environment);
+        add_table(out, v, v->entries.at[i].environment);
     }
 }
