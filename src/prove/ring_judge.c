@@ -269,6 +269,8 @@ void judge_rings(prover *p) {
     }
     if (fine)
         prover_proved(p, first->name, first->span);
-    else
+    else {
         m->rings_why = "the order that mbarriers make";
+        m->rings->known = false; /* what it orders need not be asked any more */
+    }
 }
