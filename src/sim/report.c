@@ -88,7 +88,7 @@ static bool is_new(sim_machine *m, sim_kind kind, int instruction, int other, co
 }
 
 static source_span span_of(const sim_machine *m, int instruction, const char *array) {
-    if (instruction >= 0)
+    if (instruction >= 0 && m->program->code.at[instruction].stmt) /* the end of a loop belongs to no statement */
         return m->program->code.at[instruction].stmt->span;
     for (int i = 0; array && i < m->kernel->arrays.count; i++)
         if (!strcmp(m->kernel->arrays.at[i]->name, array))
