@@ -1,6 +1,6 @@
 /* Order: where threads must meet, all of them do. A barrier is reached by each of its participants or by none, and by nobody else; the lanes of a
  * subgroup reach its exchanges and its fragments together. */
-#include "prove/model.h"
+#include "prove/interval.h"
 #include <string.h>
 
 typedef struct gathering {
@@ -137,6 +137,34 @@ static bool judge_one(gathering *g) {
     return false;
 }
 
+/* A broadcast's or shuffle's lane, an exclusive or's mask are lanes of the subgroup; a distance downwards is not negative. */
+static bool names_a_lane(model *m, const exchange *e) {
+    const kernel_value *v = e->value;
+    sets *z = m->sets;
+    int64_t lanes = 1;
+    int dims = e->scope->depth;
+    if (v->operand_count < 2)
+        return true;
+    for (int d = m->instance_dims[LEVEL_SUBGROUP]; d < m->thread_dims; d++)
+        lanes *= m->thread_extents[d];
+    bool down = v->op == KERNEL_SHUFFLE_DOWN;
+    if (v->op == KERNEL_SHUFFLE_XOR && (lanes & (lanes - 1)))
+        return false; /* what it gives may be none, though the mask is one */
+    interval x = interval_of_value(m, v->operands[1], NULL);
+    if (x.lo >= 0 && (down || x.hi < lanes))
+        return true;
+    precision precision = PRECISE;
+    sets_question(z);
+    int_set *points = value_points(m, e->scope, v->operands[1], &precision);
+    points = sets_intersect(z, points, sets_insert(z, domain_of(m, e->scope), dims, 1));
+    affine *own = affine_dim(m, dims + 1, dims), *past = affine_add(m, own, affine_constant(m, dims + 1, -lanes)),
+           *under = affine_subtract(m, affine_constant(m, dims + 1, -1), own);
+    int_set *bad = affine_nonnegative(m, under);
+    if (!down)
+        bad = sets_union(z, bad, affine_nonnegative(m, past));
+    return sets_is_empty(z, sets_intersect(z, points, bad)) == TRI_YES;
+}
+
 void judge_order(prover *p) {
     model *m = p->m;
     prover_start(p);
@@ -165,6 +193,10 @@ void judge_order(prover *p) {
         const exchange *e = &m->exchanges.at[i];
         gathering g = {p,    m,        model_text(m, "`%s`", kernel_op_table[e->value->op].name), LEVEL_SUBGROUP,
                        NULL, e->scope, e->value->span.line ? e->value->span : e->stmt->span,      e->stmt};
+        if (!names_a_lane(m, e)) {
+            prover_unknown(p, g.what, g.span, NULL, "that the lane it names is one of the subgroup");
+            fine = false;
+        }
         if (e->value->op == KERNEL_SUBGROUP_BROADCAST && !uniform_value(m, e->value->operands[1], LEVEL_SUBGROUP)) {
             prover_unknown(p, g.what, g.span, NULL, "that all lanes name the same lane");
             fine = false;

@@ -236,6 +236,10 @@ static void test_uncertain_barriers(void **state)
         {"kernel k { symbol N task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[1] register v: f32[]\n"
          "store v[] <- x[l] for m in 0 .. 3 unroll { store v[] <- add(v[], shuffle_xor(v[], shl(1:index, index(m)))) }\n"
          "if l == 0 { store y[0] <- v[] } }", true},
+        /* lane xor 32 is none of the subgroup */
+        {"kernel k { task (t < 1) lane (l < 32) global in x: f32[32] global out y: f32[1] register v: f32[]\n"
+         "store v[] <- x[l] for m in 0 .. 6 unroll { store v[] <- add(v[], shuffle_xor(v[], shl(1:index, index(m)))) }\n"
+         "if l == 0 { store y[0] <- v[] } }", false},
         /* task 1, whose barriers would order the two, may be another block's */
         {"kernel k { symbol blocks task (i0 < 3) subgroup (g < 2) lane (l < 2) grid blocks global out y: f32[3, 2, 2] shared s: f32[1]\n"
          "assume 1 <= blocks if g == 1 and l == 0 { store s[0] <- 0:f32 } barrier block orders shared\n"
