@@ -50,7 +50,7 @@ static void guard_position(point *p, tile_range *r, index_expr *lo, index_expr *
     }
 }
 
-void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *context, source_span span) {
+void lanes_share(point *p, tile_range *r, share_guard guarding, nest_body body, void *context, source_span span) {
     lower *l = p->l;
     arena *a = l->arena;
     if (range_open(p, r)) {
@@ -58,14 +58,18 @@ void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *co
         return;
     }
     const spread *x = &l->spreads[r->id];
+    bool guarded = guarding != SHARE_UNGUARDED;
     index_expr *lo = ix_const(a, 0), *hi = l->place[r->id].count;
     cond *guard = NULL;
     if (guarded)
         loop_bounds(p, r, false, &lo, &hi, &guard);
-    int64_t slots = spread_slots(l, r), step = (int64_t)x->subgroups * x->lanes * x->vector;
+    int64_t slots = spread_slots(l, r), step = (int64_t)x->subgroups * x->lanes * x->vector, first, last;
     point inner = point_copy(p);
     index_expr *position;
-    if (slots < 0) { /* nothing is held over it: a plain strided loop */
+    /* A loop whose trips all exist is left to the compiler, which overlaps their loads; with a guard around each slot it would not. */
+    bool strided = guarding == SHARE_STRIDED && slots > 1 && !guard && ix_is_const(lo, &first) && !first &&
+                   !(ix_is_const(hi, &last) && last >= slots * step);
+    if (slots < 0 || strided) { /* nothing is held over it: a plain strided loop */
         kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), ix_add(a, lo, share_position(l, x, ix_const(a, 0))),
                                     hi, step, span);
         inner.block = &s->body;
@@ -147,7 +151,7 @@ static void nest_level(point *p, void *context) {
     }
     emit_hoisted(p, n.value);
     tile_range *r = n.axes[n.depth++];
-    lanes_share(p, r, true, nest_level, &n, n.span);
+    lanes_share(p, r, SHARE_GUARDED, nest_level, &n, n.span);
 }
 
 void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span) {

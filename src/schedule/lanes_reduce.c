@@ -72,6 +72,26 @@ typedef struct over {
     void (*body)(point *p, reduction *c);
 } over;
 
+/* Whether something that v reads is kept in registers by the slots of r. */
+static bool held_over(const lower *l, const tile_value *v, const tile_range *r) {
+    bool kept = l->held[v->id] || v->op == TILE_GET || v->op == TILE_FIELD || v->op == TILE_PARAM;
+    if (kept && tile_has_axis(v, r))
+        return true;
+    for (int i = 0; !l->held[v->id] && i < v->operand_count; i++)
+        if (held_over(l, v->operands[i], r))
+            return true;
+    return v->op == TILE_LOAD && value_index_varies(v, r);
+}
+
+static bool may_stride(const reduction *c, const tile_range *r) {
+    bool reduced = false;
+    for (int i = 0; i < c->reduced_count; i++)
+        reduced = reduced || c->reduced[i] == r;
+    for (int i = 0; reduced && i < c->heavy->operand_count; i++)
+        reduced = !held_over(c->l, c->heavy->operands[i], r);
+    return reduced;
+}
+
 static void over_level(point *p, void *context) {
     over o = *(over *)context;
     while (o.depth < o.count && range_open(p, o.ranges[o.depth]))
@@ -81,7 +101,8 @@ static void over_level(point *p, void *context) {
         return;
     }
     tile_range *r = o.ranges[o.depth++];
-    lanes_share(p, r, o.guarded, over_level, &o, o.c->span);
+    share_guard guarding = !o.guarded ? SHARE_UNGUARDED : may_stride(o.c, r) ? SHARE_STRIDED : SHARE_GUARDED;
+    lanes_share(p, r, guarding, over_level, &o, o.c->span);
 }
 
 static void over_ranges(point *p, reduction *c, tile_range **ranges, int count, bool guarded,

@@ -155,6 +155,7 @@ void count_uses(lower *l);
 bool atom_mentions(const atom *a, const tile_range *r);
 bool atom_settled(const point *p, const atom *a); /* every range that it mentions is open */
 bool value_reads_updated(const tile_value *v);    /* reads an array that the kernel updates */
+bool value_index_varies(const tile_value *load, const tile_range *r); /* some index is data that varies along r */
 bool value_mentions_state(const tile_value *v);   /* reads a variable, or an array that the kernel updates */
 
 /* ---- lower_nest.c ---- */
@@ -222,7 +223,13 @@ machine_model block_machine(arena *a, const tile_kernel *k, const machine_model 
 bool choose_spreads(lower *l);
 int64_t spread_slots(const lower *l, const tile_range *r); /* elements (vectors) of r that one thread holds; -1: not constant */
 void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span);
-void lanes_share(point *p, tile_range *r, bool guarded, nest_body body, void *context, source_span span);
+/* Opens r for what this thread has of it. */
+typedef enum share_guard {
+    SHARE_UNGUARDED, /* every slot, whether its element exists or not */
+    SHARE_GUARDED,   /* those that exist */
+    SHARE_STRIDED    /* the same, and no register array is indexed by the slot */
+} share_guard;
+void lanes_share(point *p, tile_range *r, share_guard guarding, nest_body body, void *context, source_span span);
 /* Opens r at a position that lanes_share gave without a guard: statements that follow at p stand where it exists. */
 void lanes_enter(point *p, tile_range *r, index_expr *position, index_expr *slot, source_span span);
 /* A reduction in steps: start gives every thread's parts their start, share adds what the current tiles have, end joins the parts and stores

@@ -111,6 +111,13 @@ static bool owner_varies(index_expr *x, const tile_range *r) {
     return owner_varies(x->a, r) || owner_varies(x->b, r);
 }
 
+bool value_index_varies(const tile_value *load, const tile_range *r) {
+    for (int d = 0; d < load->array->rank; d++)
+        if (owner_varies(load->indices[d], r))
+            return true;
+    return false;
+}
+
 /* An access with these indices along r: +1 unit stride, -2 strided, 0 when it does not vary, INT_MIN when lanes cannot do it. */
 static int access_score(lower *l, index_expr **indices, int rank, const tile_range *r) {
     int along = -1;
