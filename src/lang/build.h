@@ -65,13 +65,19 @@ typedef struct taint_list {
     VEC(taint) items;
 } taint_list;
 
+typedef struct range_list {
+    VEC(tile_range *) items;
+} range_list;
+
 /* What is known of a value beside the Tile IR; by value id. */
 typedef struct value_info {
     taint_list taints;
-    int depth, size; /* as an unbound tree */
+    range_list reduced; /* ranges that it, or what it is made of, reduces */
+    int depth, size;    /* as an unbound tree */
 } value_info;
 typedef struct variable_info {
-    taint_list taints; /* with respect to loops around its declaration */
+    taint_list taints;  /* with respect to loops around its declaration */
+    range_list reduced; /* by the values it has taken so far */
     int loop_depth;
     bool touched;
     tile_op update; /* of all its updates so far, when touched */
@@ -213,6 +219,12 @@ void taint_check_update(builder *b, tile_variable *x, tile_op op, const tile_val
 void taint_check_join(builder *b, tile_variable *x, tile_value **values, source_span span);
 void taint_declared(builder *b, tile_variable *x);
 bool lang_statements_update(const stmt_list *list, int from, const char *name);
+
+/* --- missing.c --- */
+void missing_derive(builder *b, tile_value *v);                                        /* what a new value reduces */
+void missing_note_change(builder *b, const tile_variable *x, const tile_value *value); /* the variable takes it */
+/* Whether it is settled which elements a variable's field changes at, under the `where`s of the loops around; reports E0321 otherwise. */
+bool missing_check_change(builder *b, const tile_variable *x, int field, const tile_value *value, source_span span);
 
 /* --- statements.c --- */
 void lang_build_statements(builder *b, const stmt_list *list);

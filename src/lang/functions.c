@@ -1,6 +1,7 @@
 /* Built-in functions, conversions, functions of the source (inlined), and the joins of states. */
 #include "base/suggest.h"
 #include "lang/build.h"
+#include <math.h>
 #include <string.h>
 
 static const struct builtin {
@@ -41,7 +42,16 @@ static bool check_arity(builder *b, const expr *e, int wanted, const char *usage
 static operand call_unary(builder *b, const expr *e, const struct builtin *f) {
     if (!check_arity(b, e, 1, arena_printf(b->arena, "%s(x)", f->name)))
         return operand_error();
+    element_type want = b->want;
+    if (!f->integers)
+        b->want = ELEMENT_F32;
     operand x = lang_evaluate(b, e->args.at[0]);
+    b->want = want;
+    if (x.kind == OPERAND_LITERAL && f->op == TILE_ABS) { /* still a literal: it takes the type of what it meets */
+        x.number = fabs(x.number);
+        x.from = e;
+        return x;
+    }
     if (!lang_as_arithmetic(b, &x, f->integers ? b->want : ELEMENT_F32))
         return operand_error();
     element_type t = x.value->type;

@@ -49,6 +49,7 @@ tile_value *value_done(builder *b, tile_value *v) {
         diag_caret(b->diags, g, kernel ? "split it into several kernels" : "bind a part of it to a name first");
     }
     taint_derive(b, v);
+    missing_derive(b, v);
     return b->sharing ? shared_value(b, v) : v;
 }
 

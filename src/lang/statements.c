@@ -154,6 +154,7 @@ static void declare_value(builder *b, const stmt *s, const stmt_list *list, int 
         return;
     entry->variable = x;
     taint_declared(b, x);
+    missing_note_change(b, x, v);
     tile_append(b->k, b->block, TILE_STMT_VAR, s->span)->variable = x;
 }
 
@@ -221,7 +222,11 @@ static void build_update(builder *b, const stmt *s) {
     tile_value *v = lang_as_type(b, e, x->types[0], arena_printf(b->arena, "`%s`", s->name), s->value->span);
     if (!v || !lang_check_axes(b, v, x->axes[0], x->axis_counts[0], s->value->span, arena_printf(b->arena, "`%s`", s->name)))
         return;
+    int errors = b->diags->errors;
     taint_check_update(b, x, ops[s->update], v, s);
+    if (b->diags->errors == errors)
+        missing_check_change(b, x, 0, v, s->span);
+    missing_note_change(b, x, v);
     tile_stmt *out = tile_append(b->k, b->block, TILE_STMT_UPDATE, s->span);
     out->variable = x;
     out->update = ops[s->update];
@@ -257,7 +262,12 @@ static void build_join(builder *b, const stmt *s) {
     }
     if (!ok)
         return;
+    int errors = b->diags->errors;
     taint_check_join(b, x, values, s->span);
+    for (int f = 0; f < x->field_count && b->diags->errors == errors; f++)
+        missing_check_change(b, x, f, values[f], s->value->kind == EXPR_TUPLE ? s->value->args.at[f]->span : s->span);
+    for (int f = 0; f < x->field_count; f++)
+        missing_note_change(b, x, values[f]);
     tile_stmt *out = tile_append(b->k, b->block, TILE_STMT_JOIN, s->span);
     out->variable = x;
     out->values = values;

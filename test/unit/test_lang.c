@@ -63,6 +63,44 @@ static void test_matmul(void **state) {
     arena_free(a);
 }
 
+/* What a name is bound to by this expression. */
+static const tile_value *bound_to(arena *a, const char *value) {
+    const char *text = arena_printf(a,
+                                    "kernel f(x: f32[N], n: i32[N]) -> (y: f32[N]) {\n"
+                                    "  for tile y[i: B] { t = %s  y[i] = f32(t) + x[i] + f32(n[i]) }\n}\n",
+                                    value);
+    return statement(&first(load(a, text))->body, 0)->value;
+}
+
+/* Literals stay literals beneath abs, -, max and min: they take the type of what they meet. */
+static void test_literals(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    static const struct {
+        const char *value;
+        element_type type;
+        double argument; /* of the operation's last operand, a constant */
+    } cases[] = {
+        {"sqrt(abs(-1))", ELEMENT_F32, 1},           {"exp(-abs(-3))", ELEMENT_F32, -3},
+        {"sqrt(max(1, 2))", ELEMENT_F32, 2},         {"sqrt(min(abs(-4), 7))", ELEMENT_F32, 4},
+        {"x[i] * abs(-2)", ELEMENT_F32, 2},          {"max(x[i], abs(-5))", ELEMENT_F32, 5},
+        {"x[i] + -max(1, 2, 3)", ELEMENT_F32, -3},   {"n[i] * abs(-2)", ELEMENT_I32, 2},
+        {"max(n[i], -abs(6 - 8))", ELEMENT_I32, -2}, {"x[i] - abs(0.5 - 1)", ELEMENT_F32, 0.5},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const tile_value *v = bound_to(a, cases[c].value);
+        assert_int_equal(v->type, cases[c].type);
+        const tile_value *constant = v->operands[v->operand_count - 1];
+        assert_int_equal(constant->op, TILE_CONST);
+        assert_int_equal(constant->type, cases[c].type);
+        assert_true(constant->number == cases[c].argument);
+    }
+    /* A count within a function of f32 counts in f32; alone an integer literal is i32 still. */
+    assert_int_equal(bound_to(a, "sqrt(select(x[i] < 0, 1, 4))")->operands[0]->type, ELEMENT_F32);
+    assert_int_equal(bound_to(a, "select(x[i] < abs(-1), 1, 4)")->type, ELEMENT_I32);
+    arena_free(a);
+}
+
 static void test_types(void **state) {
     (void)state;
     arena *a = arena_new();
@@ -436,6 +474,7 @@ static void test_prefixes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_literals),
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_narrow_accumulator),
         cmocka_unit_test(test_predicate_axes),
