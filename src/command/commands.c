@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Rows and texts laid out by hand, as they are printed. */
+/* clang-format off */
 #define DUMP_ROW {"--dump", "LETTERS", "print the IR after these passes: p parse, s specialise, l lower, z simplify, v prove, e emit"}
 #define SHAPE_ROW {"--shape", "NAME=N", "the value of a symbol or a static; several, or separated by commas"}
 #define SET_ROW {"--set", "NAME=N", "the value of a tile size that the schedule would choose"}
@@ -77,6 +79,7 @@ const command commands[] = {
     {"bench", "--kernel K [ARM...] | --suite FILE | --report FORM", "measure kernels against other arms, and report", bench_help, bench_option_rows,
      command_bench, false},
 };
+/* clang-format on */
 const int command_count = sizeof commands / sizeof *commands;
 
 static const option_row common_options[] = {

@@ -82,7 +82,8 @@ typedef struct kernel_access {
     int lanes;
     int vector_dim;          /* -1: the array's cells are themselves vectors of `lanes` (REGISTER arrays) */
     index_expr *active;
-    bool aligned;            /* a vector whose first lane's address is a multiple of its size, or of 16 bytes if it is larger: proved, not assumed */
+    /* a vector whose first lane's address is a multiple of its size, or of 16 bytes if it is larger: proved, not assumed */
+    bool aligned;
 } kernel_access;
 /* Lanes of an `aligned` access whose first stands at such a multiple. */
 int kernel_aligned_lanes(const kernel_access *access);

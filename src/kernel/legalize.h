@@ -7,7 +7,8 @@
 /* What a target has. */
 typedef struct legal_table {
     const char *target;
-    bool subgroups;      /* reductions and shuffles among the lanes of a subgroup; otherwise: through shared memory, behind block barriers */
+    /* reductions and shuffles among the lanes of a subgroup; otherwise: through shared memory, behind block barriers */
+    bool subgroups;
     bool f16_arithmetic; /* otherwise f16 is stored, and computed with as f32 */
     int vector_lanes;    /* most lanes of a value; wider ones are refused */
 } legal_table;

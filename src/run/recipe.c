@@ -25,10 +25,12 @@ static double unit_interval(uint64_t *state) {
 
 /* The awkward values of f32, which narrower types round to awkward values of their own. */
 static double awkward(uint64_t *state, bool finite) {
+    /* clang-format off */
     static const double values[] = {0x1.fffffep127,  -0x1.fffffep127, 1e30,      -1e30,     1e-30,   -1e-30, 0x1p-126, 0x1p-149,
                                     -0x1.8p-130,     0.0,             -0.0,      65504.0,   -65504., 6e-8,   448.0,    57344.0,
                                     0x1.000002p0,    -0x1.fffffep-1,  16777217., 2049.0,    88.7,    -103.9, 1e5,      NAN,
                                     (double)INFINITY, -(double)INFINITY};
+    /* clang-format on */
     int count = sizeof values / sizeof *values - (finite ? 3 : 0);
     return values[recipe_next(state) % (uint64_t)count];
 }

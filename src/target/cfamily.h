@@ -79,7 +79,8 @@ typedef struct cfamily_dialect {
     const char *nan, *infinity, *least_i32;                /* literals */
     bool bare_vectors;                      /* a written-out vector is T{..} or T(..), else (T){..} or (T)(..) */
     const char *(*lane_zero)(cfamily *p, element_type t); /* a lane of one, zero; NULL: "0" */
-    const char *vector_open, *vector_close; /* around the lanes of a written-out vector, behind its type in parentheses: "{", "}" */
+    /* around the lanes of a written-out vector, behind its type in parentheses: "{", "}" */
+    const char *vector_open, *vector_close;
     const char *function_head;              /* in front of a function of the prelude: "INLINE " */
     bool cast_keeps_bits;                   /* a cast between vector types of one size keeps the bits */
     /* The rest may be NULL. */
@@ -171,7 +172,8 @@ text_expr cfamily_cond(cfamily *p, const cond *c);
 const char *cfamily_index_text(cfamily *p, index_expr *x);
 int64_t cfamily_multiple(cfamily *p, const index_expr *x);                     /* a divisor of x; 0 when x is 0 */
 const char *cfamily_offset(cfamily *p, const kernel_access *access, int lane); /* element offset of that lane, as text */
-int64_t cfamily_offset_multiple(cfamily *p, const kernel_access *access);      /* a divisor of lane 0's offset, before a swizzle; 0 when it is 0 */
+/* a divisor of lane 0's offset, before a swizzle; 0 when it is 0 */
+int64_t cfamily_offset_multiple(cfamily *p, const kernel_access *access);
 /* How the lanes of an access lie in memory: 1 contiguous, another constant or a text stride, or 0 when neither. */
 bool cfamily_contiguous(cfamily *p, const kernel_access *access);
 const char *cfamily_stride(cfamily *p, const kernel_access *access);    /* NULL when lanes do not lie at equal distances */
@@ -193,7 +195,8 @@ text_expr cfamily_operation(cfamily *p, const kernel_value *v); /* the usual `va
 text_expr cfamily_constant(cfamily *p, element_type t, double number); /* the usual `constant` */
 
 /* ---- cfamily_math.c ---- */
-const char *cfamily_math(cfamily *p, kernel_op op, int lanes); /* exp, log, ...: printed from kernel/math.c; the function's name */
+/* exp, log, ...: printed from kernel/math.c; the function's name */
+const char *cfamily_math(cfamily *p, kernel_op op, int lanes);
 
 /* ---- c_helpers.c ---- */
 const char *c_register_type(cfamily *p, element_type t, int lanes);

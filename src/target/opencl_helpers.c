@@ -79,7 +79,8 @@ const char *opencl_memory_helper(cfamily *p, const kernel_access *access, bool i
     if (names_have(&p->helpers, name))
         return name;
     names_add(p, &p->helpers, name);
-    writer writer_of = {.p = p, .t = t, .lanes = access->lanes, .width = arena_printf(p->arena, "%d", access->lanes), .name = name}, *w = &writer_of;
+    const char *lanes = arena_printf(p->arena, "%d", access->lanes);
+    writer writer_of = {.p = p, .t = t, .lanes = access->lanes, .width = lanes, .name = name}, *w = &writer_of;
     w->v = type_of(p, t, w->lanes);
     const char *pointer = form(w, "__%s %s%s *a%s%s%s", space, constant ? "const " : "", p->dialect->storage_type(t),
                                is_store ? form(w, ", %s v", w->v) : "", stride ? ", long stride" : "", active ? ", long count" : "");
@@ -161,7 +162,8 @@ static void fp8_to(writer *w, bool saturate) {
     const char *u = sized(w, "uint");
     bool e4m3 = w->t == ELEMENT_E4M3;
     int shift = e4m3 ? 20 : 21;
-    unsigned half = e4m3 ? 0x7ffff : 0xfffff, rebias = e4m3 ? 120u << 23 : 112u << 23, least_normal = e4m3 ? 0x3c800000 : 0x38800000;
+    unsigned half = e4m3 ? 0x7ffff : 0xfffff, rebias = e4m3 ? 120u << 23 : 112u << 23;
+    unsigned least_normal = e4m3 ? 0x3c800000 : 0x38800000;
     unsigned lift_bits = e4m3 ? 0x46800000 : 0x43000000, over = e4m3 ? 0x43e80000 : 0x47700000;
     unsigned beyond = saturate ? (e4m3 ? 0x7e : 0x7b) : e4m3 ? 0x7f : 0x7c, nan = e4m3 ? 0x7f : 0x7e;
     begin(w, w->v, form(w, "%s x", w->x));
@@ -205,7 +207,9 @@ static void convert(writer *w, bool saturate) {
 
 static void lanes_reduce(writer *w, cfamily_helper h) {
     bool real = w->t == ELEMENT_F32, sum = h == HELPER_LANES_SUM;
-    const char *scalar = opencl_scalar_type(w->t, true), *call = sum ? NULL : h == HELPER_LANES_MAX ? (real ? "fmax" : "max") : real ? "fmin" : "min";
+    const char *scalar = opencl_scalar_type(w->t, true), *call = NULL;
+    if (!sum)
+        call = h == HELPER_LANES_MAX ? (real ? "fmax" : "max") : real ? "fmin" : "min";
     const char *as_u = sum && w->t == ELEMENT_I32 ? "as_uint" : NULL; /* integers wrap */
     begin(w, scalar, form(w, "%s v%d", w->v, w->lanes));
     for (int n = w->lanes / 2; n >= 1; n /= 2) {
@@ -303,12 +307,14 @@ static const char *builtin(cfamily *p, cfamily_helper h, element_type t, int lan
 }
 
 const char *opencl_helper(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes) {
+    /* clang-format off */
     static const char *const names[] = {[HELPER_SPLAT] = "splat",       [HELPER_IOTA] = "iota",           [HELPER_BLOCK_LOAD] = "at",
                                         [HELPER_NEG] = "neg",           [HELPER_ABS] = "abs",             [HELPER_WRAP_ADD] = "add",
                                         [HELPER_WRAP_SUB] = "sub",      [HELPER_WRAP_MUL] = "mul",        [HELPER_SELECT] = "select",
                                         [HELPER_PREFIX_SELECT] = "prefix_select",                         [HELPER_SHL] = "shl",
                                         [HELPER_SHR] = "shr",           [HELPER_LANES_SUM] = "lanes_sum", [HELPER_LANES_MAX] = "lanes_max",
                                         [HELPER_LANES_MIN] = "lanes_min"};
+    /* clang-format on */
     const char *known = index_helper(p, h);
     if (!known)
         known = builtin(p, h, t, lanes);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define __CUDACC_RTC__ 1 /* what NVRTC defines: nothing is for the host */
 #define __global__
 #define __device__
 #define __host__
@@ -24,8 +25,10 @@ void fake_meet(int warp); /* waits for the block's threads, or for the warp's */
 #define threadIdx fake_thread
 #define blockIdx fake_block
 
+// clang-format off
 static inline void __syncthreads() { fake_meet(0); }
 static inline void __syncwarp() { fake_meet(1); }
+// clang-format on
 
 template <class To, class From> static inline To fake_bits(From x)
 {
@@ -33,6 +36,7 @@ template <class To, class From> static inline To fake_bits(From x)
     memcpy(&y, &x, sizeof y);
     return y;
 }
+// clang-format off
 static inline float __int_as_float(int x) { return fake_bits<float>(x); }
 static inline float __uint_as_float(unsigned x) { return fake_bits<float>(x); }
 static inline int __float_as_int(float x) { return fake_bits<int>(x); }
@@ -43,6 +47,7 @@ static inline int min(int a, int b) { return a < b ? a : b; }
 static inline int max(int a, int b) { return a > b ? a : b; }
 static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 static inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
+// clang-format on
 
 template <class T> static T fake_exchange(T x, unsigned from)
 {

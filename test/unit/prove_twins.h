@@ -1,4 +1,5 @@
 /* Rows of test_prove_order.c: text, what is replaced by what; the property refuted, its subject, the witness. */
+/* clang-format off */
     {"activations.kir", "x[t, p, 1]",
      "x[t, p, 2]",
      "bounds", "x", "T = 1, P = 1, t = 0, p = 0"},
@@ -266,3 +267,4 @@
     {"pointer_style.kir", "for j in 32 * s + l ..",
      "for j in s + l ..",
      "race", "dst", "n_src = 2, n_dst = 2, ne00 = 2, ne01 = 1, ld = 2, row = 0, s = 0, l = 1, s' = 1, l' = 0"},
+/* clang-format on */
