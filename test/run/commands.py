@@ -257,7 +257,7 @@ for n, m in (("2147483648", "0"), ("-2147483649", "0"), ("0", "-1"), ("0", "4294
 LAUNCH_CHECKS = {
     "argmax_part": ["where S == floor((N + 4095) / 4096)"],
     "attn_gqa": ["0 <= len <= T"],
-    "attn_part": ["where S == floor((T + 255) / 256)", "0 <= len <= T"],
+    "attn_part": ["where S == floor((T + 63) / 64)", "0 <= len <= T"],
     "attn_full_f32": ["0 <= len <= T"],
     "kv_append": ["0 <= pos <= T - 1"],
     "kv_scatter": ["every element of slot is in 0 .. N - 1", "no two elements of slot are equal"],

@@ -185,7 +185,7 @@ static void matmul_values_and_bounds(void **unused) {
             x.symbols[0] = m;
             x.symbols[1] = k;
             x.symbols[2] = n;
-            x.trees[0] = (reduction_tree){3, shapes[s].chunk, shapes[s].parallel};
+            x.trees[0] = (reduction_tree){3, shapes[s].chunk, shapes[s].parallel, false};
             x.tree_count = 1;
             run(&x);
             const oracle_output *o = &x.r.outputs[2];
@@ -253,7 +253,7 @@ static void projection(void **unused) {
         b.data[2] = bias;
         b.symbols[0] = K;
         b.symbols[1] = N;
-        b.trees[0] = (reduction_tree){3, 512, 32};
+        b.trees[0] = (reduction_tree){3, 512, 32, false};
         b.tree_count = 1;
         run(&b);
         for (fault f = FAULT_NONE; f < FAULT_COUNT; f++) {
@@ -302,7 +302,7 @@ static void softmax(void **unused) {
         b.data[0] = x;
         b.symbols[0] = R;
         b.symbols[1] = C;
-        b.trees[0] = (reduction_tree){8, 64, 16};
+        b.trees[0] = (reduction_tree){8, 64, 16, false};
         b.tree_count = 1;
         run(&b);
         for (int r = 0; r < R; r++) {
@@ -431,9 +431,9 @@ static void attention(void **unused) {
         b.scalars[1] = 0.08838834764831845;
         b.symbols[0] = KV;
         b.symbols[3] = T;
-        b.trees[0] = (reduction_tree){29, D, 16};
-        b.trees[1] = (reduction_tree){34, bt, 8};
-        b.trees[2] = (reduction_tree){37, bt, 8};
+        b.trees[0] = (reduction_tree){29, D, 16, false};
+        b.trees[1] = (reduction_tree){34, bt, 8, false};
+        b.trees[2] = (reduction_tree){37, bt, 8, false};
         b.tree_count = 3;
         clock_t start = clock();
         run(&b);
@@ -541,9 +541,9 @@ static void states(void **unused) {
         b.scalars[0] = len;
         b.scalars[1] = (double)scale;
         b.symbols[0] = T;
-        b.trees[0] = (reduction_tree){29, E, 4};
-        b.trees[1] = (reduction_tree){34, bt, 4};
-        b.trees[2] = (reduction_tree){37, bt, 4};
+        b.trees[0] = (reduction_tree){29, E, 4, false};
+        b.trees[1] = (reduction_tree){34, bt, 4, false};
+        b.trees[2] = (reduction_tree){37, bt, 4, false};
         b.tree_count = 3;
         run(&b);
         float m = -INFINITY, l = 0, o[E] = {0}, y[E];
