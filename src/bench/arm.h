@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 typedef struct bench_arm bench_arm;
+struct manifest;
 typedef struct bench_arm_kind {
     const char *name; /* "kernel", "file", "library", "python" */
     /* Runs the work `count` times in one submission, on buffer sets first_set, first_set + 1, .. (modulo the work's), and gives
@@ -39,6 +40,7 @@ void arm_close(bench_arm *arm);
 /* One file each. */
 bool arm_open_kernel(bench_arm *arm, bench_work *w, const char *device, const char *words, diag_list *diags);
 bool arm_open_file(bench_arm *arm, bench_work *w, const char *path, diag_list *diags);
+bool arm_open_file_device(bench_arm *arm, bench_work *w, const struct manifest *m, diag_list *diags); /* a manifest with a device */
 bool arm_open_library(bench_arm *arm, bench_work *w, bool *unsupported, diag_list *diags);
 bool arm_open_python(bench_arm *arm, bench_work *w, const char *words, bool *unsupported, diag_list *diags);
 

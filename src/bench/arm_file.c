@@ -1,5 +1,5 @@
 /* A drop-in kernel: somebody's C file beside a manifest, compiled by the same compiler with the same options as ours and run by
- * the same pool. */
+ * the same pool. Files for other devices are arm_file_device.c's. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "bench/arm.h"
@@ -193,6 +193,9 @@ bool arm_open_file(bench_arm *arm, bench_work *w, const char *path, diag_list *d
         diag_error(diags, "E1021", (source_span){.file = path}, "this manifest is for %s, and the work is %s", m.kernel, w->name);
         return false;
     }
+    arm->foreign = true;
+    if (m.device)
+        return arm_open_file_device(arm, w, &m, diags);
     file_arm *f = calloc(1, sizeof *f);
     if (!f) {
         diag_error(diags, "E0648", (source_span){0}, "no memory for an arm");
@@ -201,6 +204,5 @@ bool arm_open_file(bench_arm *arm, bench_work *w, const char *path, diag_list *d
     f->work = w;
     arm->kind = &file_kind;
     arm->state = f;
-    arm->foreign = true;
     return prepare(arm, f, &m, diags);
 }

@@ -2,6 +2,7 @@
 #include "base/hash.h"
 #include "bench/arm.h"
 #include "bench/clock.h"
+#include "bench/recording.h"
 #include "run/run.h"
 #include <elf.h>
 #include <stdlib.h>
@@ -10,14 +11,9 @@
 typedef struct kernel_arm {
     bench_work *work;
     run_call *call;
-    session *other; /* of a device that is not the work's; NULL: the work's own */
-    /* Of a device with queues: every array of every set in its memory, and the last recorded launches. */
-    void **there; /* [array][set] */
-    void *graph;
-    int64_t graph_first, graph_count;
+    session *other;      /* of a device that is not the work's; NULL: the work's own */
+    recording recording; /* of a device with queues */
 } kernel_arm;
-
-enum { GRAPH_LAUNCHES = 512 };
 
 void arm_point_at(bench_arm *arm, int64_t set) {
     kernel_arm *k = arm->state;
@@ -29,13 +25,9 @@ void arm_point_at(bench_arm *arm, int64_t set) {
     }
 }
 
-static void **place_there(kernel_arm *k, int array, int64_t set) {
-    return &k->there[array * k->work->sets + set];
-}
-
-static void point_there(kernel_arm *k, int64_t set) {
+static void point_there(kernel_arm *k, void *const *there) {
     for (int n = 0; n < k->work->arrays.count; n++) {
-        k->call->arrays.at[n].device = *place_there(k, n, set);
+        k->call->arrays.at[n].device = there[n];
         k->call->arrays.at[n].on_device = true;
     }
 }
@@ -48,75 +40,17 @@ static void point_here(kernel_arm *k, void *const *own) {
     }
 }
 
-static bool bring_there(kernel_arm *k, diag_list *diags) {
-    const runtime *r = session_runtime(k->other);
-    device *d = session_device(k->other);
-    bench_work *w = k->work;
-    if (k->there)
-        return true; /* the arrays that are timed; what is checked goes through the host's */
-    if (!(k->there = calloc((size_t)(w->arrays.count * w->sets) + 1, sizeof *k->there))) {
-        diag_error(diags, "E0648", (source_span){0}, "no memory for an arm");
-        return false;
-    }
-    for (int n = 0; n < w->arrays.count; n++)
-        for (int64_t s = 0; s < w->sets; s++) {
-            int64_t bytes = k->call->arrays.at[n].host.bytes;
-            void **there = place_there(k, n, s);
-            if ((!*there && !(*there = r->allocate(d, bytes, diags))) || !r->streams->copy_in(d, NULL, *there, work_at(w, n, s), bytes, diags))
-                return false;
-        }
-    return r->streams->wait(d, NULL, diags);
-}
-
-/* Launches of the sets in turn, recorded once and replayed: nothing but the device is timed, by its own clock. */
-static bool replay(kernel_arm *k, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags) {
-    const runtime_streams *q = session_runtime(k->other)->streams;
-    device *d = session_device(k->other);
-    int64_t sets = k->work->sets, turn = sets < GRAPH_LAUNCHES ? GRAPH_LAUNCHES / sets * sets : sets, length = count < turn ? count : turn;
-    first_set %= sets;
-    if (k->graph && (k->graph_first != first_set || k->graph_count != length)) {
-        q->forget(d, k->graph);
-        k->graph = NULL;
-    }
-    if (!k->graph) {
-        for (int64_t s = 0; s < sets; s++) { /* with the plan's checks, and what else happens once */
-            point_there(k, s);
-            if (!call_run_on(k->call, NULL, diags))
-                return false;
-        }
-        if (!q->record(d, diags))
-            return false;
-        bool good = true;
-        for (int64_t i = 0; good && i < length; i++) {
-            point_there(k, (first_set + i) % sets);
-            good = call_enqueue_again(k->call, diags);
-        }
-        k->graph = q->recorded(d, diags);
-        if (!good || !k->graph)
-            return false;
-        k->graph_first = first_set;
-        k->graph_count = length;
-    }
-    double milliseconds = 0;
-    int64_t times = (count + length - 1) / length;
-    if (!q->replay(d, k->graph, diags) || !q->wait(d, NULL, diags)) /* the first launch of a graph brings it to the device */
-        return false;
-    void *begin = q->mark(d, NULL, diags), *end = NULL;
-    bool good = begin != NULL;
-    for (int64_t i = 0; good && i < times; i++)
-        good = q->replay(d, k->graph, diags);
-    good = good && (end = q->mark(d, NULL, diags)) && q->between(d, begin, end, &milliseconds, diags);
-    q->unmark(d, begin);
-    q->unmark(d, end);
-    *nanoseconds = milliseconds * 1e6 * (double)count / (double)(times * length);
-    return good;
+static bool enqueue(void *context, void *const *there, bool first, diag_list *diags) {
+    kernel_arm *k = context;
+    point_there(k, there);
+    return first ? call_run_on(k->call, NULL, diags) : call_enqueue_again(k->call, diags); /* first: with the plan's checks */
 }
 
 static bool run_there(kernel_arm *k, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags) {
     void **own = NEW_ARRAY(k->call->arena, void *, k->work->arrays.count + 1);
     for (int n = 0; n < k->work->arrays.count; n++)
         own[n] = k->call->arrays.at[n].device;
-    bool good = bring_there(k, diags) && replay(k, first_set, count, nanoseconds, diags);
+    bool good = recording_run(&k->recording, first_set, count, nanoseconds, diags);
     point_here(k, own);
     return good;
 }
@@ -142,12 +76,7 @@ static bool run_kernel(bench_arm *arm, int64_t first_set, int64_t count, double 
 
 static void close_kernel(bench_arm *arm) {
     kernel_arm *k = arm->state;
-    const runtime *r = k->other ? session_runtime(k->other) : NULL;
-    if (k->graph)
-        r->streams->forget(session_device(k->other), k->graph);
-    for (int64_t i = 0; k->there && i < k->work->arrays.count * k->work->sets; i++)
-        r->release(session_device(k->other), k->there[i]);
-    free(k->there);
+    recording_close(&k->recording);
     call_free(k->call);
     session_close(k->other);
     free(k);
@@ -224,7 +153,8 @@ static void describe(bench_arm *arm, const kernel_arm *k, double prepare_ns, int
             most.local_bytes = one.local_bytes > most.local_bytes ? one.local_bytes : most.local_bytes;
             most.shared_bytes = one.shared_bytes > most.shared_bytes ? one.shared_bytes : most.shared_bytes;
         }
-        if (session_target(k->call->session)->emit(s->compiled->plan, &text, &ignored) && r->host_memory) /* C, for the system's compiler */
+        if (session_target(k->call->session)->emit(s->compiled->plan, &text, &ignored) &&
+            r->host_memory) /* C, for the system's compiler */
             path = cache_compile(text_get(&text), "", &hit, &ignored);
         bytes += path ? code_bytes(path) : 0;
         text_add(&code, "%s", text_get(&text));
@@ -273,6 +203,12 @@ bool arm_open_kernel(bench_arm *arm, bench_work *w, const char *device, const ch
     if (own && session_runtime(k->other)->streams)
         arm->clock = CLOCK_DEVICE_NAME;
     k->work = w;
+    if (own)
+        k->recording = (recording){.runtime = session_runtime(k->other),
+                                   .device = session_device(k->other),
+                                   .work = w,
+                                   .enqueue = enqueue,
+                                   .context = k};
     arm->kind = &kernel_kind;
     arm->state = k;
     bool good = set_tiles(k->call, words, diags);

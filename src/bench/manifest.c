@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Function names go into C text: nothing but a name may stand there. */
-static bool is_c_name(const char *text) {
+bool manifest_is_name(const char *text) {
     if (!text || !(isalpha((unsigned char)*text) || *text == '_'))
         return false;
     for (; *text; text++)
@@ -18,7 +18,7 @@ static bool is_c_name(const char *text) {
     return true;
 }
 
-static bool wrong(const manifest *m, diag_list *diags, const char *what) {
+bool manifest_wrong(const manifest *m, diag_list *diags, const char *what) {
     diag *g = diag_error(diags, "E1021", (source_span){.file = m->path}, "%s", what);
     diag_note(
         diags, g,
@@ -31,8 +31,8 @@ static bool read_name(arena *a, manifest *m, const json_t *object, const char *k
     *out = NULL;
     if (!value)
         return true;
-    if (!is_c_name(json_string_value(value)))
-        return wrong(m, diags, arena_printf(a, "\"%s\" is not the name of a function", key));
+    if (!manifest_is_name(json_string_value(value)))
+        return manifest_wrong(m, diags, arena_printf(a, "\"%s\" is not the name of a function", key));
     *out = arena_strdup(a, json_string_value(value));
     return true;
 }
@@ -44,11 +44,11 @@ static bool read_names(arena *a, manifest *m, const json_t *list, const char *ke
     size_t i;
     json_t *item;
     if (list && !json_is_array(list))
-        return wrong(m, diags, arena_printf(a, "\"%s\" is not a list of names", key));
+        return manifest_wrong(m, diags, arena_printf(a, "\"%s\" is not a list of names", key));
     json_array_foreach(list, i, item) {
         const char *name = json_is_object(item) ? json_string_value(json_object_get(item, "name")) : json_string_value(item);
         if (!name)
-            return wrong(m, diags, arena_printf(a, "\"%s\" is not a list of names", key));
+            return manifest_wrong(m, diags, arena_printf(a, "\"%s\" is not a list of names", key));
         const char *copy = arena_strdup(a, name);
         VEC_PUSH(a, *out, copy);
     }
@@ -94,12 +94,13 @@ bool manifest_read(arena *a, const char *path, manifest *m, diag_list *diags) {
     const json_t *tasks = json_object_get(o, "tasks"), *code = json_object_get(o, "returns");
     name_list arguments = {0}, counted = {0};
     const char *source = json_string_value(json_object_get(o, "source"));
-    bool good = json_is_object(o) || wrong(m, diags, "a manifest is an object");
-    good = good && (source || wrong(m, diags, "it does not say \"source\""));
+    bool good = json_is_object(o) || manifest_wrong(m, diags, "a manifest is an object");
+    good = good && (source || manifest_wrong(m, diags, "it does not say \"source\""));
     const char *ending = source ? strrchr(source, '.') : NULL;
-    if (good && (!ending || strcmp(ending, ".c")))
-        good =
-            wrong(m, diags, arena_printf(a, "%s: drop-in kernels are C files; arms for other targets are not built yet", source));
+    m->device = !ending ? NULL : !strcmp(ending, ".cl") ? "opencl" : !strcmp(ending, ".cu") ? "cuda" : NULL;
+    if (good && !m->device && (!ending || strcmp(ending, ".c")))
+        good = manifest_wrong(
+            m, diags, arena_printf(a, "%s: drop-in kernels are files of C (.c), OpenCL C (.cl) or CUDA C++ (.cu)", source));
     if (good) {
         m->source = source[0] == '/' ? arena_strdup(a, source) : arena_printf(a, "%s%s", folder, source);
         m->kernel = json_string_value(json_object_get(o, "kernel"))
@@ -109,16 +110,20 @@ bool manifest_read(arena *a, const char *path, manifest *m, diag_list *diags) {
                           ? arena_strdup(a, json_string_value(json_object_get(o, "schedule")))
                           : NULL;
         m->returns_code = json_string_value(code) && !strcmp(json_string_value(code), "code");
-        m->has_tasks = json_is_object(tasks);
+        m->has_tasks = json_is_object(tasks) && !m->device;
     }
-    good = good && read_name(a, m, o, "entry", &m->entry, diags) &&
-           read_names(a, m, json_object_get(o, "arguments"), "arguments", &arguments, diags);
+    if (good && m->device)
+        good = manifest_read_launches(a, m, o, diags);
+    else
+        good = good && read_name(a, m, o, "entry", &m->entry, diags) &&
+               read_names(a, m, json_object_get(o, "arguments"), "arguments", &arguments, diags);
     if (good && m->has_tasks)
         good = read_name(a, m, tasks, "check", &m->check, diags) && read_name(a, m, tasks, "count", &m->task_count, diags) &&
                read_name(a, m, tasks, "run", &m->task_run, diags) && read_name(a, m, tasks, "scratch", &m->task_scratch, diags) &&
                read_names(a, m, json_object_get(tasks, "count_arguments"), "count_arguments", &counted, diags) &&
-               ((m->task_count && m->task_run) || wrong(m, diags, "\"tasks\" needs \"count\" and \"run\""));
-    good = good && (m->entry || m->has_tasks || wrong(m, diags, "it does not say \"entry\", the function to call"));
+               ((m->task_count && m->task_run) || manifest_wrong(m, diags, "\"tasks\" needs \"count\" and \"run\""));
+    good = good &&
+           (m->device || m->entry || m->has_tasks || manifest_wrong(m, diags, "it does not say \"entry\", the function to call"));
     m->arguments.at = arguments.at;
     m->arguments.count = arguments.count;
     m->count_arguments.at = counted.at;
@@ -167,19 +172,34 @@ bool manifest_write(const launch_plan *plan, const char *target, const char *fol
         if (s->var)
             json_array_append_new(counted, json_string(s->name));
     }
-    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o}", "form", "tilec kernel 1", "kernel", plan->name,
-                          "target", target, "schedule", k->schedule ? k->schedule : "", "source", json_sprintf("%s.c", name),
-                          "entry", name, "returns", "code", "comment",
-                          "see doc/bench.md; `entry` does everything, `tasks` are for threads", "arguments", arguments, "tasks",
-                          json_pack("{s:o, s:o, s:o, s:o, s:o}", "check", json_sprintf("%s_check", name), "count",
-                                    json_sprintf("%s_task_count", name), "count_arguments", counted, "run",
-                                    json_sprintf("%s_tasks", name), "scratch", json_sprintf("%s_scratch_bytes", name)));
-    json_object_set_new(o, "files", json_pack("[o]", json_sprintf("%s.h", name)));
+    bool in_blocks = !strcmp(target, "opencl") || !strcmp(target, "cuda");
+    json_t *launches = in_blocks ? manifest_launches(plan, target, diags) : NULL;
+    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "form", "tilec kernel 1", "kernel", plan->name, "target", target,
+                          "schedule", k->schedule ? k->schedule : "", "source",
+                          json_sprintf("%s%s", name,
+                                       !in_blocks       ? ".c"
+                                       : *target == 'o' ? ".cl"
+                                                        : ".cu"),
+                          "arguments", arguments);
+    if (in_blocks) {
+        json_object_set_new(o, "comment", json_string("see doc/bench.md; the first launch whose `when` holds is the one"));
+        json_object_set_new(o, "launches", launches);
+        json_decref(counted);
+    } else {
+        json_object_set_new(o, "entry", json_string(name));
+        json_object_set_new(o, "returns", json_string("code"));
+        json_object_set_new(o, "comment", json_string("see doc/bench.md; `entry` does everything, `tasks` are for threads"));
+        json_object_set_new(o, "tasks",
+                            json_pack("{s:o, s:o, s:o, s:o, s:o}", "check", json_sprintf("%s_check", name), "count",
+                                      json_sprintf("%s_task_count", name), "count_arguments", counted, "run",
+                                      json_sprintf("%s_tasks", name), "scratch", json_sprintf("%s_scratch_bytes", name)));
+        json_object_set_new(o, "files", json_pack("[o]", json_sprintf("%s.h", name)));
+    }
     char *text = json_dumps(o, JSON_INDENT(2));
     text_buffer path = {0}, body = {0};
     text_add(&path, "%s/%s.json", folder, name);
     text_add(&body, "%s\n", text ? text : "");
-    bool good = text && file_write(text_get(&path), text_get(&body), body.length, diags);
+    bool good = text && (!in_blocks || launches) && file_write(text_get(&path), text_get(&body), body.length, diags);
     text_free(&path);
     text_free(&body);
     free(text);

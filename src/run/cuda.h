@@ -44,7 +44,15 @@ device_kernel *cuda_load_plan(device *d, const launch_plan *plan, diag_list *dia
 /* The variant's function for these arguments, and the entry that tells its parameters. NULL with a diagnostic. */
 cu_handle cuda_function(device *d, device_kernel *k, int variant, void *const *arrays, const int64_t *integers,
                         const gpu_entry **entry, diag_list *diags);
-/* Machine code (or PTX) for "sm_90" ("compute_90"). Heap memory. False with E0854 or E0856; no device is needed. */
+/* A text, who wrote it, and the code of the diagnostic when the compiler refuses it. */
+typedef struct cuda_source {
+    const char *name, *text, *kind, *code;
+} cuda_source;
+/* Machine code (or PTX) for "sm_90" ("compute_90"). Heap memory. False with E0854 or the source's code; no device is needed. */
+bool cuda_compile_source(const cuda_source *s, const char *architecture, unsigned char **bytes, size_t *length, diag_list *diags);
+/* The same for emitted code: E0856. */
 bool cuda_compile(const char *name, const char *text, const char *architecture, unsigned char **bytes, size_t *length,
                   diag_list *diags);
+/* Compiles (or takes from the cache, which `description` is for) and loads, in the device's context. False with diagnostics. */
+bool cuda_build_module(device *d, const cuda_source *s, const char *description, cu_handle *module, diag_list *diags);
 #endif

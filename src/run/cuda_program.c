@@ -26,8 +26,9 @@ static void note_log(const nvrtc_api *api, void *program, diag_list *diags, diag
     free(log);
 }
 
-bool cuda_compile(const char *name, const char *text, const char *architecture, unsigned char **bytes, size_t *length,
-                  diag_list *diags) {
+bool cuda_compile_source(const cuda_source *s, const char *architecture, unsigned char **bytes, size_t *length,
+                         diag_list *diags) {
+    const char *name = s->name;
     const nvrtc_system *c = nvrtc_open_system();
     char option[64], file[128];
     /* Nothing is contracted or relaxed; no header is read. */
@@ -40,12 +41,12 @@ bool cuda_compile(const char *name, const char *text, const char *architecture, 
     }
     snprintf(option, sizeof option, "--gpu-architecture=%.32s", architecture);
     snprintf(file, sizeof file, "%.100s.cu", name);
-    int status = c->api.CreateProgram(&program, text, file, 0, NULL, NULL);
+    int status = c->api.CreateProgram(&program, s->text, file, 0, NULL, NULL);
     if (!status)
         status = c->api.CompileProgram(program, sizeof options / sizeof *options, options);
     if (status) {
-        diag *g = diag_error(diags, "E0856", (source_span){0}, "%s: NVRTC %d.%d refused the emitted code for %s (status %d)",
-                             name, c->major, c->minor, architecture, status);
+        diag *g = diag_error(diags, s->code, (source_span){0}, "%s: NVRTC %d.%d refused the %s for %s (status %d)", name,
+                             c->major, c->minor, s->kind, architecture, status);
         if (program)
             note_log(&c->api, program, diags, g);
     }
@@ -57,7 +58,7 @@ bool cuda_compile(const char *name, const char *text, const char *architecture, 
         *bytes = ok ? calloc(*length + 1, 1) : NULL;
         ok = *bytes && !(ptx ? c->api.GetPTX(program, (char *)*bytes) : c->api.GetCUBIN(program, (char *)*bytes));
         if (!ok)
-            diag_error(diags, "E0856", (source_span){0}, "%s: NVRTC gives no code for %s", name, architecture);
+            diag_error(diags, s->code, (source_span){0}, "%s: NVRTC gives no code for %s", name, architecture);
     }
     if (program)
         c->api.DestroyProgram(&program);
@@ -66,6 +67,11 @@ bool cuda_compile(const char *name, const char *text, const char *architecture, 
         *bytes = NULL;
     }
     return ok;
+}
+
+bool cuda_compile(const char *name, const char *text, const char *architecture, unsigned char **bytes, size_t *length,
+                  diag_list *diags) {
+    return cuda_compile_source(&(cuda_source){name, text, "emitted code", "E0856"}, architecture, bytes, length, diags);
 }
 
 /* ---- modules ---- */
@@ -96,35 +102,38 @@ static bool load_bytes(device *d, const unsigned char *bytes, cu_handle *module,
     return *status == 0;
 }
 
-static bool build(device *d, device_kernel *k, int which, diag_list *diags) {
-    const char *text = module_text(k, which), *name = k->plan->name;
-    cu_handle *module = &k->modules[which].module;
+bool cuda_build_module(device *d, const cuda_source *s, const char *description, cu_handle *module, diag_list *diags) {
     size_t length;
     cu_status status = 0;
-    unsigned char *bytes = cache_find_binary(d->identity, text, &length);
+    unsigned char *bytes = cache_find_binary(d->identity, s->text, &length);
     bool loaded = bytes && load_bytes(d, bytes, module, &status);
     if (!loaded) { /* not there, or of another driver whatever the key says */
         free(bytes);
-        if (!cuda_compile(name, text, d->architecture, &bytes, &length, diags))
+        if (!cuda_compile_source(s, d->architecture, &bytes, &length, diags))
             return false;
         loaded = load_bytes(d, bytes, module, &status);
-        if (loaded) {
-            const char *schedule = k->plan->variants.count ? k->plan->variants.at[0].kernel->schedule : NULL;
-            text_buffer description = {0};
-            text_add(&description, "%s, CUDA %s\nvariant 0: %s", name, d->architecture, schedule ? schedule : "");
-            cache_keep_binary(d->identity, text, text_get(&description), bytes, length, diags);
-            text_free(&description);
-        }
+        if (loaded)
+            cache_keep_binary(d->identity, s->text, description, bytes, length, diags);
     }
     free(bytes);
     if (!loaded) {
-        cuda_fail(d, name, status, diags);
+        cuda_fail(d, s->name, status, diags);
         if (nvrtc_open_system()->newer && diags->items.count)
             diag_note(diags, diags->items.at[diags->items.count - 1],
                       "NVRTC %d.%d is newer than the driver, which is for CUDA %d.%d: TILEC_NVRTC names another",
                       nvrtc_open_system()->major, nvrtc_open_system()->minor, d->system->driver / 1000,
                       d->system->driver % 1000 / 10);
     }
+    return loaded;
+}
+
+static bool build(device *d, device_kernel *k, int which, diag_list *diags) {
+    const char *schedule = k->plan->variants.count ? k->plan->variants.at[0].kernel->schedule : NULL;
+    cuda_source s = {k->plan->name, module_text(k, which), "emitted code", "E0856"};
+    text_buffer description = {0};
+    text_add(&description, "%s, CUDA %s\nvariant 0: %s", s.name, d->architecture, schedule ? schedule : "");
+    bool loaded = cuda_build_module(d, &s, text_get(&description), &k->modules[which].module, diags);
+    text_free(&description);
     return loaded;
 }
 

@@ -80,7 +80,8 @@ const char *opencl_status_name(cl_status s) {
                  {-5, "CL_OUT_OF_RESOURCES"},       {-6, "CL_OUT_OF_HOST_MEMORY"},     {-11, "CL_BUILD_PROGRAM_FAILURE"},
                  {-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},                {-30, "CL_INVALID_VALUE"},
                  {-36, "CL_INVALID_COMMAND_QUEUE"}, {-38, "CL_INVALID_MEM_OBJECT"},    {-42, "CL_INVALID_BINARY"},
-                 {-46, "CL_INVALID_KERNEL_NAME"},   {-52, "CL_INVALID_KERNEL_ARGS"},   {-54, "CL_INVALID_WORK_GROUP_SIZE"},
+                 {-46, "CL_INVALID_KERNEL_NAME"},   {-49, "CL_INVALID_ARG_INDEX"},      {-50, "CL_INVALID_ARG_VALUE"},    {-51, "CL_INVALID_ARG_SIZE"},
+                 {-52, "CL_INVALID_KERNEL_ARGS"},   {-54, "CL_INVALID_WORK_GROUP_SIZE"},
                  {-55, "CL_INVALID_WORK_ITEM_SIZE"}, {-61, "CL_INVALID_BUFFER_SIZE"},  {-63, "CL_INVALID_GLOBAL_WORK_SIZE"},
                  {-1001, "CL_PLATFORM_NOT_FOUND_KHR"}};
     static _Thread_local char other[32];

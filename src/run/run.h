@@ -36,6 +36,27 @@ typedef struct runtime_streams {
     bool (*resources)(const device *d, const device_kernel *k, kernel_resources *out);
 } runtime_streams;
 
+/* A kernel that comes as text rather than from a proved plan: nothing is known of it, and nothing is checked. */
+typedef struct text_kernel text_kernel;
+typedef struct text_argument {
+    void *array;  /* the device's memory; NULL: the value below */
+    int bytes;    /* 4 or 8 */
+    union { int64_t i64; int32_t i32; float f32; } value;
+} text_argument;
+typedef struct text_launch {
+    int64_t blocks[3], threads[3]; /* threads: of a block */
+    const text_argument *arguments; /* in the function's order */
+    int count;
+} text_launch;
+typedef struct runtime_text {
+    /* Compiled (or taken from the cache) as our own text is. NULL with E1022, the compiler's log in the notes. */
+    text_kernel *(*load)(device *d, const char *name, const char *text, const char *entry, diag_list *diags);
+    void (*unload)(device *d, text_kernel *k);
+    /* On the device's own queue, without waiting; devices without queues run it to its end. */
+    bool (*launch)(device *d, text_kernel *k, const text_launch *l, diag_list *diags);
+    bool (*resources)(const device *d, const text_kernel *k, kernel_resources *out); /* false where the driver does not tell */
+} runtime_text;
+
 /* One row per runtime in run/runtimes.def */
 typedef struct runtime {
     const char *name;                  /* "cpu" */
@@ -57,6 +78,7 @@ typedef struct runtime {
      * predicate holds. arrays/integers/floats as target.h says. */
     bool (*launch)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags);
     const runtime_streams *streams;    /* NULL: it has none */
+    const runtime_text *text;          /* NULL: it takes only our own plans */
 } runtime;
 extern const runtime runtime_table[];
 extern const int runtime_count;

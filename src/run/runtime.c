@@ -5,7 +5,7 @@
 #include <string.h>
 
 const runtime runtime_table[] = {
-#define RUNTIME(name, target, host_memory, simulated, streams, prefix)                                                                  \
+#define RUNTIME(name, target, host_memory, simulated, streams, text, prefix)                                                                  \
     {name,                                                                                                                       \
      target,                                                                                                                     \
      host_memory,                                                                                                                \
@@ -21,7 +21,8 @@ const runtime runtime_table[] = {
      prefix##_load,                                                                                                              \
      prefix##_unload,                                                                                                            \
      prefix##_launch,                                                                                                            \
-     streams},
+     streams,                                                                                                                    \
+     text},
 #include "run/runtimes.def"
 #undef RUNTIME
 };

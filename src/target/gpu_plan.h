@@ -1,4 +1,5 @@
-/* A launch plan as kernels for blocks of threads: what OpenCL, CUDA and Metal share. Private to target/ and to their runtimes. */
+/* A launch plan as kernels for blocks of threads: what OpenCL, CUDA and Metal share. Private to target/, to their runtimes, and to what writes how a
+ * text is launched (bench/manifest_launches.c). */
 #ifndef TILEC_TARGET_GPU_PLAN_H
 #define TILEC_TARGET_GPU_PLAN_H
 #include "kernel/legalize.h"
