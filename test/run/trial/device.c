@@ -19,9 +19,9 @@ static const int64_t sizes[] = {0, 1, 2, 3, 31, 33, 64, 65, 127, 208, 1000}, sma
 enum {
     SIZE_COUNT = sizeof sizes / sizeof *sizes,
     SMALL_COUNT = sizeof small_sizes / sizeof *small_sizes,
-    SHAPES = 5,
+    SHAPES = 3,
     SMALL_SHAPES = 2,
-    TEXT_LIMIT = 60000,
+    TEXT_LIMIT = 40000,
     SMALL_TEXT_LIMIT = 250000,
     UNPROVED_LIMIT = 3
 };
