@@ -132,9 +132,10 @@ typedef struct tilec_array {
     const int64_t *shape;   /* elements */
     const int64_t *strides; /* elements; NULL: row-major. Others than row-major ones are refused (E0660): copy first */
     void *data;
-    int64_t bytes;       /* what `data` has room for: a larger shape is refused; 0: not told */
-    tilec_memory memory; /* TILEC_DEVICE: `data` is memory of the context's own device, used where it is; refused (E0665) where there is none such */
-    void *device;        /* NULL: the device that the context opened (CUDA: its primary context) */
+    int64_t bytes; /* what `data` has room for: a larger shape is refused; 0: not told */
+    tilec_memory
+        memory; /* TILEC_DEVICE: `data` is memory of the context's own device, used where it is; refused (E0665) where there is none such */
+    void *device; /* NULL: the device that the context opened (CUDA: its primary context) */
 } tilec_array;
 TILEC_API bool tilec_bind(tilec_call *c, const char *name, const tilec_array *array);
 
