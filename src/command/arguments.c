@@ -79,8 +79,8 @@ static bool convert_file(argument_list *list, const char *name, npy_array *a, el
         double v = file_element(a, i);
         element_store(store, data, i, v);
         if (whole && element_load(store, data, i) != v) {
-            diag_error(list->diags, "E0865", (source_span){0}, "`%s`: element %" PRId64 " is %.0f, which %s cannot hold", name, i, v,
-                       element_table[to].name);
+            diag_error(list->diags, "E0865", (source_span){0}, "`%s`: element %" PRId64 " is %.0f, which %s cannot hold", name, i,
+                       v, element_table[to].name);
             free(data);
             return false;
         }
@@ -108,8 +108,8 @@ static bool add_file(argument_list *list, const char *name, const char *what, el
     npy_array *a = &source.file;
     bool good = convert_file(list, name, a, declared, convert);
     if (good && a->wide) {
-        diag *g = diag_error(list->diags, "E0647", (source_span){0}, "argument `%s` is %s, but it is declared %s", name, file_type_name(a),
-                             element_table[declared].name);
+        diag *g = diag_error(list->diags, "E0647", (source_span){0}, "argument `%s` is %s, but it is declared %s", name,
+                             file_type_name(a), element_table[declared].name);
         diag_note(list->diags, g, "--arg %s=%s:convert rounds each element to %s", name, path, element_table[declared].name);
         good = false;
     }
@@ -155,15 +155,17 @@ bool arguments_add(argument_list *list, const char *text) {
         VEC_PUSH(list->arena, list->items, source);
         return true;
     }
-    if (ends_with(what, ".npy") || strstr(what, ".safetensors") || strchr(what, '/') || file_exists(what) || ends_with(what, ":convert"))
+    if (ends_with(what, ".npy") || strstr(what, ".safetensors") || strchr(what, '/') || file_exists(what) ||
+        ends_with(what, ":convert"))
         return add_file(list, name, what, list->call->arrays.at[at].declared->type);
     diag *g = diag_error(list->diags, "E0864", (source_span){0}, "--arg %s=%s: neither a file nor a recipe", name, what);
     const char *near = suggest_nearest(word, recipe_names, RECIPE_COUNT);
     if (near)
         diag_note(list->diags, g, "did you mean %s?", near);
     else
-        diag_note(list->diags, g, "FILE.npy, FILE.safetensors:TENSOR, zeros, iota, random:SEED, positive:SEED, normal:SEED, integers:SEED, "
-                                  "adversarial:SEED");
+        diag_note(list->diags, g,
+                  "FILE.npy, FILE.safetensors:TENSOR, zeros, iota, random:SEED, positive:SEED, normal:SEED, integers:SEED, "
+                  "adversarial:SEED");
     return false;
 }
 
@@ -179,7 +181,8 @@ bool arguments_fill(argument_list *list) {
         if (x->declared->index_bound && !binding_evaluate(&c->binding, x->declared->index_bound, &bound))
             bound = 0;
         if (x->declared->type == ELEMENT_INDEX && bound <= 0 && x->host.cells > 0) {
-            diag_error(list->diags, "E0866", x->declared->span, "`%s` cannot be made by a recipe: no index is in bounds", s->name);
+            diag_error(list->diags, "E0866", x->declared->span, "`%s` cannot be made by a recipe: no index is in bounds",
+                       s->name);
             return false;
         }
         if (!call_allocate(c, at, list->diags))
@@ -212,7 +215,8 @@ bool arguments_write(run_call *c, const char *name, const char *path, diag_list 
             names[count++] = c->arrays.at[i].name;
     }
     if (at < 0) {
-        diag *g = diag_error(diags, "E0867", c->binding.signature.span, "--out: %s has no result `%s`", c->binding.signature.name, name);
+        diag *g = diag_error(diags, "E0867", c->binding.signature.span, "--out: %s has no result `%s`", c->binding.signature.name,
+                             name);
         for (int i = 0; i < count; i++)
             diag_note(diags, g, "it has `%s`", names[i]);
         return false;

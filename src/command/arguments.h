@@ -12,14 +12,14 @@ typedef struct argument_source {
     bool is_recipe;
     recipe_kind recipe;
     uint64_t seed;
-    npy_array file;     /* data NULL when it is none */
+    npy_array file; /* data NULL when it is none */
 } argument_source;
 
 typedef struct argument_list {
     arena *arena;
     run_call *call;
     VEC(argument_source) items;
-    bool has_awkward;   /* adversarial data: many bounds say nothing, rightly */
+    bool has_awkward; /* adversarial data: many bounds say nothing, rightly */
     diag_list *diags;
 } argument_list;
 

@@ -40,7 +40,8 @@ static bool list_entries(report *r, const cache_entry *entries, int count, const
             json_array_append_new(list, entry_json(&entries[i]));
         else
             printf("%.12s  %8.1f KB  %s  %.*s\n", entries[i].key, (double)entries[i].bytes / 1024,
-                   time_text(entries[i].used_at, when, sizeof when), entries[i].description ? first_line(entries[i].description) : 0,
+                   time_text(entries[i].used_at, when, sizeof when),
+                   entries[i].description ? first_line(entries[i].description) : 0,
                    entries[i].description ? entries[i].description : "");
     }
     if (r->json)
@@ -59,7 +60,8 @@ static bool explain_entry(report *r, const cache_entry *entries, int count, cons
             matches++;
         }
     if (matches != 1) {
-        diag *g = diag_error(&r->diags, "E0871", (source_span){0}, "%s with `%s`", matches ? "several entries begin" : "no entry begins", key);
+        diag *g = diag_error(&r->diags, "E0871", (source_span){0}, "%s with `%s`",
+                             matches ? "several entries begin" : "no entry begins", key);
         diag_note(&r->diags, g, "`tilec cache list` shows the keys");
         return false;
     }
@@ -68,7 +70,8 @@ static bool explain_entry(report *r, const cache_entry *entries, int count, cons
         json_object_set_new(r->json, "entry", entry_json(&entries[found]));
     else
         printf("%s\n%" PRId64 " bytes, last used %s\n%s\n", entries[found].key, entries[found].bytes,
-               time_text(entries[found].used_at, when, sizeof when), entries[found].description ? entries[found].description : "");
+               time_text(entries[found].used_at, when, sizeof when),
+               entries[found].description ? entries[found].description : "");
     return true;
 }
 
@@ -87,7 +90,8 @@ int command_cache(const command_line *line) {
     char *folder = cache_directory();
     bool held = folder != NULL;
     if (!folder)
-        diag_error(&r.diags, "E0872", (source_span){0}, "there is no usable cache folder: set TILEC_CACHE to one that can be written");
+        diag_error(&r.diags, "E0872", (source_span){0},
+                   "there is no usable cache folder: set TILEC_CACHE to one that can be written");
     if (held && is_prune) {
         int64_t megabytes = 0;
         held = !option_given(line, "--keep") || option_integer("--keep", option_value(line, "--keep"), &megabytes, &r.diags);

@@ -29,7 +29,8 @@ static void print_line(const compiled_kernel *c, bool held) {
     printf("\n");
 }
 
-static bool check_kernel(report *r, const command_line *line, const tile_module *m, const tile_kernel *k, compile_options o, json_t *list) {
+static bool check_kernel(report *r, const command_line *line, const tile_module *m, const tile_kernel *k, compile_options o,
+                         json_t *list) {
     bool explain = option_given(line, "--explain"), witness = option_given(line, "--witness");
     int first = r->diags.items.count;
     compiled_kernel c = {.source = k};
@@ -54,14 +55,14 @@ static bool check_kernel(report *r, const command_line *line, const tile_module 
         json_object_set_new(statics, c.statics.at[i].name, json_integer(c.statics.at[i].value));
     for (int i = 0; i < c.proof.items.count; i++) {
         const proof_item *p = &c.proof.items.at[i];
-        json_array_append_new(items, json_pack("{s:s, s:s?, s:s, s:s?, s:s?, s:f}", "property", p->property, "subject", p->subject, "verdict",
-                                               verdict_names[p->verdict], "explanation", p->explanation, "witness", p->witness,
-                                               "milliseconds", p->milliseconds));
+        json_array_append_new(items, json_pack("{s:s, s:s?, s:s, s:s?, s:s?, s:f}", "property", p->property, "subject",
+                                               p->subject, "verdict", verdict_names[p->verdict], "explanation", p->explanation,
+                                               "witness", p->witness, "milliseconds", p->milliseconds));
     }
-    json_t *entry =
-        json_pack("{s:s, s:b, s:o, s:b, s:s?, s:f, s:f, s:o, s:o, s:o}", "kernel", k->name, "held", held, "statics", statics, "statics_sampled",
-                  c.statics_sampled, "schedule", c.schedule.text, "proof_ms", c.proof.milliseconds, "total_ms", c.milliseconds, "properties",
-                  items, "launch_checks", checks_json(c.lowered.plan), "diagnostics", report_diagnostics(r, first));
+    json_t *entry = json_pack("{s:s, s:b, s:o, s:b, s:s?, s:f, s:f, s:o, s:o, s:o}", "kernel", k->name, "held", held, "statics",
+                              statics, "statics_sampled", c.statics_sampled, "schedule", c.schedule.text, "proof_ms",
+                              c.proof.milliseconds, "total_ms", c.milliseconds, "properties", items, "launch_checks",
+                              checks_json(c.lowered.plan), "diagnostics", report_diagnostics(r, first));
     if (witnesses)
         json_object_set_new(entry, "witnesses", witnesses);
     json_array_append_new(list, entry);

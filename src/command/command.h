@@ -19,9 +19,9 @@ typedef struct option_row {
 struct command_line;
 typedef struct command {
     const char *name;
-    const char *usage;    /* behind the name */
-    const char *summary;  /* one line, for `tilec help` */
-    const char *help;     /* what it does, for `tilec NAME --help` */
+    const char *usage;         /* behind the name */
+    const char *summary;       /* one line, for `tilec help` */
+    const char *help;          /* what it does, for `tilec NAME --help` */
     const option_row *options; /* ends with a NULL name; --json and --help are everybody's */
     int (*run)(const struct command_line *line);
     bool hidden;
@@ -31,8 +31,13 @@ extern const int command_count;
 
 typedef struct command_line {
     const command *command;
-    const char **positional; int positional_count;
-    struct given_option { const option_row *row; const char *value; } *options; int option_count;
+    const char **positional;
+    int positional_count;
+    struct given_option {
+        const option_row *row;
+        const char *value;
+    } * options;
+    int option_count;
 } command_line;
 
 /* Runs one command of the table. Returns the exit status. */
@@ -51,9 +56,9 @@ bool option_integer(const char *option, const char *text, int64_t *value, diag_l
 typedef struct report {
     arena *arena;
     diag_list diags;
-    json_t *json;    /* NULL unless --json */
-    bool colour;     /* stderr is a terminal */
-    int printed;     /* diagnostics printed so far */
+    json_t *json; /* NULL unless --json */
+    bool colour;  /* stderr is a terminal */
+    int printed;  /* diagnostics printed so far */
 } report;
 void report_begin(report *r, const command_line *line);
 /* Prints the diagnostics not printed yet (people only). */
@@ -65,7 +70,12 @@ json_t *report_diagnostics(const report *r, int first); /* JSON array of those f
 /* The target named by --target or the first one; NULL with E0862. */
 const target *command_target(const command_line *line, diag_list *diags);
 /* Symbols and tiles of --shape and --set. */
-typedef struct name_values { arena *arena; VEC(tile_binding) items; diag_list *diags; const char *option; } name_values;
+typedef struct name_values {
+    arena *arena;
+    VEC(tile_binding) items;
+    diag_list *diags;
+    const char *option;
+} name_values;
 bool command_name_values(const command_line *line, const char *option, arena *a, name_values *out, diag_list *diags);
 /* --dump letters checked; false with E0861. *letters is NULL when not given. */
 bool command_dump(const command_line *line, const char **letters, diag_list *diags);

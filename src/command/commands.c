@@ -104,12 +104,14 @@ static void print_command_help(FILE *out, const command *c) {
 
 static void print_help(FILE *out) {
     fputs("tilec compiles safe tile kernels: checked, proved, lowered, run, and compared with what they mean.\n\n"
-          "usage: tilec COMMAND ...\n\n", out);
+          "usage: tilec COMMAND ...\n\n",
+          out);
     for (int i = 0; i < command_count; i++)
         if (!commands[i].hidden)
             fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
     fputs("\n`tilec COMMAND --help` tells more. Exit status: 0 when everything asked for held, 1 when something did not,\n"
-          "2 when the command line was not understood.\n", out);
+          "2 when the command line was not understood.\n",
+          out);
 }
 
 static const command *find_command(const char *name) {

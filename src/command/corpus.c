@@ -16,7 +16,7 @@ static const double oracle_budget_ms = 500, timing_budget_ms = 150;
 typedef struct corpus {
     report *report;
     kernel_library library;
-    bool progress;           /* stderr is a terminal */
+    bool progress; /* stderr is a terminal */
     uint64_t seed;
     int rows, held, checks;
     double longest_proof_ms, proof_ms;
@@ -41,8 +41,8 @@ static bool set_symbol(void *context, const char *word) {
     argument_list *list = context;
     const char *name, *value;
     int64_t n;
-    return option_split(list->arena, "--shape", word, &name, &value, list->diags) && option_integer("--shape", value, &n, list->diags) &&
-           call_set_symbol(list->call, name, n, list->diags);
+    return option_split(list->arena, "--shape", word, &name, &value, list->diags) &&
+           option_integer("--shape", value, &n, list->diags) && call_set_symbol(list->call, name, n, list->diags);
 }
 
 static bool set_argument(void *context, const char *word) {
@@ -77,14 +77,15 @@ static void note_checks(corpus *c, const run_call *call) {
     }
 }
 
-static void print_row(corpus *c, const corpus_row *row, const session *s, double proof_ms, const judgement *j, double ms, bool held) {
+static void print_row(corpus *c, const corpus_row *row, const session *s, double proof_ms, const judgement *j, double ms,
+                      bool held) {
     double share = j->complete ? 100 : j->cells ? 100.0 * (double)j->compared / (double)j->cells : 100;
     double vacuous = j->compared ? 100.0 * (double)j->vacuous / (double)j->compared : 0;
     if (c->report->json) {
-        json_array_append_new(c->list, json_pack("{s:s, s:s, s:s, s:b, s:f, s:f, s:f, s:f, s:f}", "kernel", row->kernel, "shape", row->shape,
-                                                 "device", session_device_name(s), "held", held, "proof_ms", proof_ms, "worst_ratio",
-                                                 isfinite(j->worst_ratio) ? j->worst_ratio : -1.0, "vacuous_percent", vacuous,
-                                                 "compared_percent", share, "milliseconds", ms));
+        json_array_append_new(c->list, json_pack("{s:s, s:s, s:s, s:b, s:f, s:f, s:f, s:f, s:f}", "kernel", row->kernel, "shape",
+                                                 row->shape, "device", session_device_name(s), "held", held, "proof_ms", proof_ms,
+                                                 "worst_ratio", isfinite(j->worst_ratio) ? j->worst_ratio : -1.0,
+                                                 "vacuous_percent", vacuous, "compared_percent", share, "milliseconds", ms));
         return;
     }
     if (c->progress)
@@ -94,7 +95,8 @@ static void print_row(corpus *c, const corpus_row *row, const session *s, double
     snprintf(shape, sizeof shape, "%s%s%.*s", row->shape, len ? " " : "", len ? (int)strcspn(len, " ") : 0, len ? len : "");
     printf("%-18s %-33s %-6s", row->kernel, shape, session_device_name(s));
     if (j->compared || held)
-        printf(" %8.0f  %11.3f  %6.2f%%  %7.1f%%  %9.1f  %s\n", proof_ms, j->worst_ratio, vacuous, share, ms * 1e3, held ? "ok" : "FAILED");
+        printf(" %8.0f  %11.3f  %6.2f%%  %7.1f%%  %9.1f  %s\n", proof_ms, j->worst_ratio, vacuous, share, ms * 1e3,
+               held ? "ok" : "FAILED");
     else
         printf(" %8.0f  %11s  %7s  %8s  %9s  FAILED\n", proof_ms, "-", "-", "-", "-");
     fflush(stdout);
@@ -116,8 +118,8 @@ static bool run_row(corpus *c, const corpus_row *row, session *s) {
     if (m && (call = list.call = call_new(s, m, row->kernel, &r->diags))) {
         judge_options o = {.budget_ms = oracle_budget_ms, .vacuous_share = 0.01, .seed = c->seed};
         held = each_word(r->arena, row->shape, set_symbol, &list) && each_word(r->arena, row->arguments, set_argument, &list) &&
-               add_random(c, &list) && call_solve(call, &r->diags) && arguments_fill(&list) && judge_call(call, &o, &j, &r->diags) &&
-               j.passed;
+               add_random(c, &list) && call_solve(call, &r->diags) && arguments_fill(&list) &&
+               judge_call(call, &o, &j, &r->diags) && j.passed;
         for (int i = 0; i < call->steps.count; i++)
             if (call->steps.at[i].compiled) {
                 double one = call->steps.at[i].compiled->proof.milliseconds;
@@ -170,7 +172,8 @@ int command_corpus(const command_line *line) {
     report_flush(&r);
     double load_ms = command_now_ms() - start;
     if (ready && !r.json)
-        printf("%-18s %-33s %-6s %8s  %11s  %7s  %8s  %9s\n", "kernel", "shape", "device", "proof ms", "error/bound", "vacuous", "compared", "run us");
+        printf("%-18s %-33s %-6s %8s  %11s  %7s  %8s  %9s\n", "kernel", "shape", "device", "proof ms", "error/bound", "vacuous",
+               "compared", "run us");
     const char *device = option_value(line, "--device");
     bool held = ready;
     for (int i = 0; ready && !device && i < runtime_count; i++)
@@ -190,9 +193,10 @@ int command_corpus(const command_line *line) {
     } else if (c.rows) {
         if (c.progress)
             fprintf(stderr, "\r\033[K");
-        printf("\n%d of %d rows held; longest proof %.0f ms; start-up %.1f ms, kernels loaded in %.1f ms; %.1f s in all\n", c.held, c.rows,
-               c.longest_proof_ms, begin, load_ms, seconds);
-        printf("checked at each launch (all else of the kernels that ran is proved):\n%s", c.checks ? text_get(&c.checks_seen) : "  nothing\n");
+        printf("\n%d of %d rows held; longest proof %.0f ms; start-up %.1f ms, kernels loaded in %.1f ms; %.1f s in all\n",
+               c.held, c.rows, c.longest_proof_ms, begin, load_ms, seconds);
+        printf("checked at each launch (all else of the kernels that ran is proved):\n%s",
+               c.checks ? text_get(&c.checks_seen) : "  nothing\n");
     }
     json_decref(c.list);
     text_free(&c.checks_seen);

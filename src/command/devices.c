@@ -16,8 +16,8 @@ int command_devices(const command_line *line) {
             char name[64];
             snprintf(name, sizeof name, d ? "%s:%d" : "%s", t->name, d);
             if (r.json)
-                json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:s}", "name", name, "found", count > 0, "target", t->target,
-                                                      "description", text));
+                json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:s}", "name", name, "found", count > 0, "target",
+                                                      t->target, "description", text));
             else
                 printf("%-8s %s%s\n", name, count ? "" : "missing: ", text);
         }

@@ -6,8 +6,13 @@
 #include <string.h>
 
 /* What a text is proved against when no target is named: a machine with lanes and as much shared memory as any has. */
-static const target_limits any_machine = {.target = "any", .private_bytes = 1 << 20, .shared_bytes = 232448, .threads_per_block = 1024,
-                                          .index_bits = 64, .largest_extent = INT32_MAX, .has_lanes = true};
+static const target_limits any_machine = {.target = "any",
+                                          .private_bytes = 1 << 20,
+                                          .shared_bytes = 232448,
+                                          .threads_per_block = 1024,
+                                          .index_bits = 64,
+                                          .largest_extent = INT32_MAX,
+                                          .has_lanes = true};
 
 bool kernel_text_named(const char *path) {
     size_t n = strlen(path);
@@ -37,9 +42,9 @@ static json_t *items_json(const proof *p) {
     json_t *items = json_array();
     for (int i = 0; i < p->items.count; i++) {
         const proof_item *x = &p->items.at[i];
-        json_array_append_new(items, json_pack("{s:s, s:s?, s:s, s:s?, s:s?, s:f}", "property", x->property, "subject", x->subject, "verdict",
-                                               verdict_names[x->verdict], "explanation", x->explanation, "witness", x->witness,
-                                               "milliseconds", x->milliseconds));
+        json_array_append_new(items, json_pack("{s:s, s:s?, s:s, s:s?, s:s?, s:f}", "property", x->property, "subject",
+                                               x->subject, "verdict", verdict_names[x->verdict], "explanation", x->explanation,
+                                               "witness", x->witness, "milliseconds", x->milliseconds));
     }
     return items;
 }
@@ -60,8 +65,8 @@ bool kernel_text_check(report *r, const command_line *line, const char *path, js
     plan_variant only = {.kernel = k};
     VEC_PUSH(r->arena, plan.variants, only);
     if (!r->json) {
-        printf("%-16s %s  %d of %d properties proved in %.0f ms\n", k->name, held ? "ok     " : "refused", verdicts.proved, verdicts.items.count,
-               verdicts.milliseconds);
+        printf("%-16s %s  %d of %d properties proved in %.0f ms\n", k->name, held ? "ok     " : "refused", verdicts.proved,
+               verdicts.items.count, verdicts.milliseconds);
         if (option_given(line, "--explain"))
             print_items(&verdicts);
     }
@@ -82,7 +87,7 @@ bool kernel_text_check(report *r, const command_line *line, const char *path, js
 typedef struct launch_text {
     report *report;
     const kernel_ir *kernel;
-    text_buffer text;        /* "M = 3, s = 0.5" */
+    text_buffer text; /* "M = 3, s = 0.5" */
 } launch_text;
 
 static bool add_value(launch_text *l, const char *option, const char *text, bool scalars) {
@@ -141,7 +146,8 @@ bool kernel_text_run(report *r, const command_line *line, const char *path) {
     }
     for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
         if (option_given(line, unused[i])) {
-            diag_error(&r->diags, "E0873", (source_span){.file = path}, "%s says nothing about a Kernel IR text: its arrays are made up", unused[i]);
+            diag_error(&r->diags, "E0873", (source_span){.file = path},
+                       "%s says nothing about a Kernel IR text: its arrays are made up", unused[i]);
             return false;
         }
     kernel_ir *k = kernel_text_read(r, path);
@@ -153,13 +159,16 @@ bool kernel_text_run(report *r, const command_line *line, const char *path) {
         held = sim_witness(r->arena, k, text_get(&l.text), &options, &seen, &r->diags);
     }
     if (r->json)
-        json_object_set_new(r->json, "run", json_pack("{s:s?, s:s, s:s, s:i, s:I, s:I, s:I}", "name", k ? k->name : NULL, "device", "sim", "launch",
-                                                      text_get(&l.text), "findings", seen.findings.count, "tasks", (json_int_t)seen.tasks,
-                                                      "threads", (json_int_t)seen.threads, "steps", (json_int_t)seen.steps));
+        json_object_set_new(r->json, "run",
+                            json_pack("{s:s?, s:s, s:s, s:i, s:I, s:I, s:I}", "name", k ? k->name : NULL, "device", "sim",
+                                      "launch", text_get(&l.text), "findings", seen.findings.count, "tasks",
+                                      (json_int_t)seen.tasks, "threads", (json_int_t)seen.threads, "steps",
+                                      (json_int_t)seen.steps));
     else if (k && (held || seen.findings.count))
-        printf("%s%s%s, on sim: %s; %lld tasks, %lld threads, %lld steps%s\n", k->name, l.text.length ? ": " : "", text_get(&l.text),
-               held ? "nothing misbehaved in 4 interleavings" : "it misbehaves", (long long)seen.tasks, (long long)seen.threads,
-               (long long)seen.steps, seen.unknown_values ? "; values that an intrinsic wrote are taken as zero" : "");
+        printf("%s%s%s, on sim: %s; %lld tasks, %lld threads, %lld steps%s\n", k->name, l.text.length ? ": " : "",
+               text_get(&l.text), held ? "nothing misbehaved in 4 interleavings" : "it misbehaves", (long long)seen.tasks,
+               (long long)seen.threads, (long long)seen.steps,
+               seen.unknown_values ? "; values that an intrinsic wrote are taken as zero" : "");
     text_free(&l.text);
     report_flush(r);
     return held;

@@ -33,7 +33,10 @@ bool option_split(arena *a, const char *option, const char *text, const char **n
     if (!equals || equals == text) {
         diag *g = diag_error(diags, "E0860", (source_span){0}, "%s %s: NAME=VALUE is wanted", option, text);
         diag_note(diags, g, "as in %s %s", option,
-                  strcmp(option, "--arg") == 0 ? "a=a.npy" : strcmp(option, "--out") == 0 ? "c=c.npy" : strcmp(option, "--set") == 0 ? "BM=32" : "M=64");
+                  strcmp(option, "--arg") == 0   ? "a=a.npy"
+                  : strcmp(option, "--out") == 0 ? "c=c.npy"
+                  : strcmp(option, "--set") == 0 ? "BM=32"
+                                                 : "M=64");
         return false;
     }
     *name = arena_strndup(a, text, (size_t)(equals - text));
@@ -127,9 +130,9 @@ json_t *report_diagnostics(const report *r, int first) {
         json_t *notes = json_array();
         for (int n = 0; n < g->notes.count; n++)
             json_array_append_new(notes, json_string(g->notes.at[n]));
-        json_t *item = json_pack("{s:s, s:s, s:s?, s:i, s:i, s:s, s:s?, s:o}", "code", g->code, "severity", severities[g->severity], "file",
-                                 g->span.file, "line", g->span.line, "column", g->span.column, "message", g->message, "caret", g->caret,
-                                 "notes", notes);
+        json_t *item = json_pack("{s:s, s:s, s:s?, s:i, s:i, s:s, s:s?, s:o}", "code", g->code, "severity",
+                                 severities[g->severity], "file", g->span.file, "line", g->span.line, "column", g->span.column,
+                                 "message", g->message, "caret", g->caret, "notes", notes);
         json_array_append_new(list, item ? item : json_pack("{s:s, s:s}", "code", g->code, "message", "(not valid UTF-8)"));
     }
     return list;

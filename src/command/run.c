@@ -37,8 +37,8 @@ static void print_result(run_call *c, const judgement *j, bool judged, double me
     for (int i = 0; i < c->steps.count; i++) {
         const call_step *s = &c->steps.at[i];
         const launch_plan *plan = proved_plan_get(s->compiled->plan);
-        printf("  proved    %s%s%d properties in %.0f ms", c->steps.count > 1 ? s->kernel->name : "", c->steps.count > 1 ? ": " : "",
-               s->compiled->proof.proved, s->compiled->proof.milliseconds);
+        printf("  proved    %s%s%d properties in %.0f ms", c->steps.count > 1 ? s->kernel->name : "",
+               c->steps.count > 1 ? ": " : "", s->compiled->proof.proved, s->compiled->proof.milliseconds);
         for (int n = 0; n < plan->checks.count; n++)
             printf("%s%s", n ? ", " : "; checked at launch: ", plan->checks.at[n].text);
         printf("\n");
@@ -78,8 +78,8 @@ static json_t *result_json(run_call *c, const judgement *j, bool judged, double 
         for (int n = 0; n < plan->checks.count; n++)
             json_array_append_new(checks, json_string(plan->checks.at[n].text));
         json_array_append_new(steps, json_pack("{s:s, s:s?, s:i, s:f, s:o}", "kernel", s->kernel->name, "schedule",
-                                               s->compiled->schedule.text, "properties_proved", s->compiled->proof.proved, "proof_ms",
-                                               s->compiled->proof.milliseconds, "launch_checks", checks));
+                                               s->compiled->schedule.text, "properties_proved", s->compiled->proof.proved,
+                                               "proof_ms", s->compiled->proof.milliseconds, "launch_checks", checks));
     }
     for (int i = 0; i < c->arrays.count; i++) {
         if (!c->arrays.at[i].is_output)
@@ -90,14 +90,15 @@ static json_t *result_json(run_call *c, const judgement *j, bool judged, double 
         json_array_append_new(outputs, json_pack("{s:s, s:s, s:o}", "name", c->arrays.at[i].name, "type",
                                                  element_table[c->arrays.at[i].host.type].name, "shape", dims));
     }
-    json_t *result = json_pack("{s:s, s:s, s:o, s:o, s:f, s:o}", "name", c->binding.signature.name, "device",
-                               session_device_name(c->session), "symbols", symbols, "steps", steps, "milliseconds", median, "outputs",
-                               outputs);
+    json_t *result =
+        json_pack("{s:s, s:s, s:o, s:o, s:f, s:o}", "name", c->binding.signature.name, "device", session_device_name(c->session),
+                  "symbols", symbols, "steps", steps, "milliseconds", median, "outputs", outputs);
     if (judged)
         json_object_set_new(result, "check",
-                            json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:f}", "passed", j->passed, "complete", j->complete, "elements",
-                                      (json_int_t)j->cells, "compared", (json_int_t)j->compared, "vacuous", (json_int_t)j->vacuous, "failed",
-                                      (json_int_t)j->failed, "worst_ratio", isfinite(j->worst_ratio) ? j->worst_ratio : -1.0));
+                            json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:f}", "passed", j->passed, "complete", j->complete,
+                                      "elements", (json_int_t)j->cells, "compared", (json_int_t)j->compared, "vacuous",
+                                      (json_int_t)j->vacuous, "failed", (json_int_t)j->failed, "worst_ratio",
+                                      isfinite(j->worst_ratio) ? j->worst_ratio : -1.0));
     return result;
 }
 
@@ -167,8 +168,9 @@ static bool run_on(report *r, const command_line *line, session *s, const tile_m
             const runtime_streams *q = session_runtime(c->session)->streams;
             kernel_resources most;
             if (prepared && q && q->resources(session_device(c->session), c->steps.at[i].loaded, &most))
-                printf("device    %d registers a thread, %lld bytes of memory of its own (spills), %lld bytes of shared memory a block\n", most.registers,
-                       (long long)most.local_bytes, (long long)most.shared_bytes);
+                printf("device    %d registers a thread, %lld bytes of memory of its own (spills), %lld bytes of shared memory a "
+                       "block\n",
+                       most.registers, (long long)most.local_bytes, (long long)most.shared_bytes);
         }
     if (option_given(line, "--explain") && prepared && !r->json && session_runtime(c->session)->host_memory)
         explain_compiler();
@@ -177,7 +179,8 @@ static bool run_on(report *r, const command_line *line, session *s, const tile_m
     double median = 0;
     if (held && !option_given(line, "--no-check")) {
         judge_options o = {.budget_ms = option_given(line, "--check") ? -1 : default_budget_ms,
-                           .vacuous_share = arguments.has_awkward ? 1 : 0.01, .seed = 1};
+                           .vacuous_share = arguments.has_awkward ? 1 : 0.01,
+                           .seed = 1};
         judged = judge_call(c, &o, &j, &r->diags);
         held = judged && j.passed;
         median = j.run_ms;

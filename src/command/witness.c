@@ -30,7 +30,8 @@ static trial try_witness(arena *a, const launch_plan *plan, const proof_item *it
             const sim_finding *x = &seen.findings.at[f];
             bool same = !strcmp(sim_kinds[x->kind].property, item->property);
             if (t.outcome != OUTCOME_CONFIRMED || same)
-                t = (trial){OUTCOME_CONFIRMED, x->message, sim_kinds[x->kind].code, x->thread, x->other_thread, x->span.line, x->other.line};
+                t = (trial){OUTCOME_CONFIRMED, x->message,   sim_kinds[x->kind].code, x->thread, x->other_thread,
+                            x->span.line,      x->other.line};
             if (same)
                 return t;
         }
@@ -65,9 +66,10 @@ json_t *witness_run(report *r, const launch_plan *plan, const proof *verdicts) {
         arena *a = arena_new();
         trial t = try_witness(a, plan, item);
         if (list)
-            json_array_append_new(list, json_pack("{s:s, s:s?, s:s?, s:s, s:s?, s:s?, s:s?, s:s?}", "property", item->property, "subject",
-                                                  item->subject, "witness", item->witness, "simulator", outcome_names[t.outcome], "finding",
-                                                  t.what, "code", t.code, "thread", t.thread, "other_thread", t.other_thread));
+            json_array_append_new(list, json_pack("{s:s, s:s?, s:s?, s:s, s:s?, s:s?, s:s?, s:s?}", "property", item->property,
+                                                  "subject", item->subject, "witness", item->witness, "simulator",
+                                                  outcome_names[t.outcome], "finding", t.what, "code", t.code, "thread", t.thread,
+                                                  "other_thread", t.other_thread));
         else
             print_trial(item, &t);
         if (t.outcome == OUTCOME_UNSEEN) {
