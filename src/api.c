@@ -374,7 +374,8 @@ bool tilec_launch_checked(tilec_call *c, double *worst) {
     bool here = true;
     for (int i = 0; here && i < c->call->arrays.count; i++)
         if (c->call->arrays.at[i].on_device) {
-            diag *g = diag_error(&e.diags, "E0665", c->call->arrays.at[i].declared->span, "argument `%s` is memory of the device, and a checked launch compares in the host's",
+            diag *g = diag_error(&e.diags, "E0665", c->call->arrays.at[i].declared->span,
+                                 "argument `%s` is memory of the device, and a checked launch compares in the host's",
                                  c->call->arrays.at[i].name);
             diag_note(&e.diags, g, "bind host memory: it is copied to the device and back");
             here = false;

@@ -79,7 +79,8 @@ bool compile_bind_statics(arena *a, const tile_kernel *k, const compile_options 
         return true;
     if (!o->sample_statics) {
         diag *g = diag_error(diags, "E0510", k->span, "%s needs a value for `static %s`", k->name, first);
-        diag_note(diags, g, "no argument's shape gives it: pass --shape %s=.., or write a default, `static %s = ..`", first, first);
+        diag_note(diags, g, "no argument's shape gives it: pass --shape %s=.., or write a default, `static %s = ..`", first,
+                  first);
         return false;
     }
     /* Each static tries the samples in turn, the first one fastest; the first choice the `where`s allow is taken. */
@@ -116,7 +117,8 @@ void compile_print_proof(const compiled_kernel *c, text_buffer *out) {
         const proof_item *p = &c->proof.items.at[i];
         text_add(out, "  %-14s %-24s %s", p->property, p->subject ? p->subject : "", verdict_names[p->verdict]);
         if (p->verdict != VERDICT_PROVED)
-            text_add(out, ": %s%s%s", p->explanation ? p->explanation : "", p->witness ? ", when " : "", p->witness ? p->witness : "");
+            text_add(out, ": %s%s%s", p->explanation ? p->explanation : "", p->witness ? ", when " : "",
+                     p->witness ? p->witness : "");
         text_add(out, "  (%.1f ms)\n", p->milliseconds);
     }
     text_add(out, "  %d proved, %d refuted, %d not proved, %.0f ms\n", c->proof.proved, c->proof.refuted, c->proof.unknown,

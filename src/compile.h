@@ -9,31 +9,34 @@
 
 typedef struct compile_options {
     const target *target;
-    const tile_binding *statics; int static_count;     /* --shape for statics, or inferred from arguments by the caller */
-    const tile_binding *tiles; int tile_count;         /* --set */
-    const char *dump;                                  /* letters of pipeline.c */
-    FILE *dump_file;                                   /* where dumps go; NULL: stdout */
+    const tile_binding *statics;
+    int static_count; /* --shape for statics, or inferred from arguments by the caller */
+    const tile_binding *tiles;
+    int tile_count;   /* --set */
+    const char *dump; /* letters of pipeline.c */
+    FILE *dump_file;  /* where dumps go; NULL: stdout */
     bool no_proof_limit;
-    bool sample_statics;    /* `check` without arguments: a static nobody gave a value takes a sample one (see statics_sampled) */
+    bool sample_statics; /* `check` without arguments: a static nobody gave a value takes a sample one (see statics_sampled) */
 } compile_options;
 
 typedef struct compiled_kernel {
     const tile_module *module;
-    const tile_kernel *source;      /* as written: TILE names free */
-    const tile_kernel *tiles;       /* specialised: what the oracle runs */
-    VEC(tile_binding) statics;      /* the values the statics took */
-    bool statics_sampled;           /* some of them were nobody's wish: the proof is for these values */
+    const tile_kernel *source; /* as written: TILE names free */
+    const tile_kernel *tiles;  /* specialised: what the oracle runs */
+    VEC(tile_binding) statics; /* the values the statics took */
+    bool statics_sampled;      /* some of them were nobody's wish: the proof is for these values */
     schedule_choice schedule;
     lowering lowered;
     proof proof;
-    const proved_plan *plan;        /* NULL when it was refused */
-    double milliseconds;            /* of all passes */
+    const proved_plan *plan; /* NULL when it was refused */
+    double milliseconds;     /* of all passes */
 } compiled_kernel;
 
 /* Loads a file (parse, resolve, type-check) into Tile IR. `text` NULL: reads the file. NULL with diagnostics. */
 tile_module *compile_load(arena *a, const char *path, const char *text, diag_list *diags);
 /* Schedules, lowers, proves. False with diagnostics. */
-bool compile_kernel(arena *a, const tile_module *m, const tile_kernel *k, const compile_options *o, compiled_kernel *out, diag_list *diags);
+bool compile_kernel(arena *a, const tile_module *m, const tile_kernel *k, const compile_options *o, compiled_kernel *out,
+                    diag_list *diags);
 
 /* The statics' values: the options', else the declared defaults, else samples when those are allowed; false with E0510. */
 bool compile_bind_statics(arena *a, const tile_kernel *k, const compile_options *o, compiled_kernel *out, diag_list *diags);

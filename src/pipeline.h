@@ -10,14 +10,14 @@ typedef struct pipeline_state {
     const compile_options *options;
     compiled_kernel *out;
     diag_list *diags;
-    text_buffer emitted;    /* the target's text, once the last pass ran */
-    bool wants_text;        /* the last pass runs only for a dump: runtimes ask the target themselves */
+    text_buffer emitted; /* the target's text, once the last pass ran */
+    bool wants_text;     /* the last pass runs only for a dump: runtimes ask the target themselves */
 } pipeline_state;
 
 typedef struct pass {
-    char letter;             /* for --dump=LETTERS */
+    char letter; /* for --dump=LETTERS */
     const char *name;
-    const char *what;        /* one line for people */
+    const char *what; /* one line for people */
     bool (*run)(pipeline_state *s);
     bool (*check)(pipeline_state *s);                         /* the checker that runs after it; NULL for none */
     void (*print)(const pipeline_state *s, text_buffer *out); /* the IR after it */
