@@ -32,12 +32,15 @@ static void check_aligned(checker *c, const kernel_access *a) {
     const kernel_array *array = a->array, *root = array;
     const kernel_layout *l = &array->layout;
     int64_t stride = 0, offset = array->view_of ? array->view_offset : 0;
-    if (a->lanes < 2 || (a->lanes & (a->lanes - 1)) || a->vector_dim != array->rank - 1 || element_table[array->element].block_elements > 1) {
-        check_fail(c, "E0939", here, "an aligned access to `%s` must be a vector of 2, 4, 8, .. lanes along its last dimension", array->name);
+    if (a->lanes < 2 || (a->lanes & (a->lanes - 1)) || a->vector_dim != array->rank - 1 ||
+        element_table[array->element].block_elements > 1) {
+        check_fail(c, "E0939", here, "an aligned access to `%s` must be a vector of 2, 4, 8, .. lanes along its last dimension",
+                   array->name);
         return;
     }
-    bool side_by_side = l->kind == LAYOUT_ROW || l->kind == LAYOUT_PAD ||
-                        (l->kind == LAYOUT_STRIDES && l->strides && ix_is_const(l->strides[array->rank - 1], &stride) && stride == 1);
+    bool side_by_side =
+        l->kind == LAYOUT_ROW || l->kind == LAYOUT_PAD ||
+        (l->kind == LAYOUT_STRIDES && l->strides && ix_is_const(l->strides[array->rank - 1], &stride) && stride == 1);
     if (!side_by_side)
         check_fail(c, "E0939", here, "an aligned access to `%s`, whose layout may part the lanes", array->name);
     while (root->view_of)
@@ -45,7 +48,8 @@ static void check_aligned(checker *c, const kernel_access *a) {
     int bytes = kernel_aligned_lanes(a) * element_table[array->element].block_bytes;
     int known = root->alignment ? root->alignment : element_table[root->element].block_bytes;
     if (known % bytes || offset % bytes)
-        check_fail(c, "E0939", here, "an aligned access to `%s` takes %d bytes, of which its base is not known to be a multiple (`align %d`)",
+        check_fail(c, "E0939", here,
+                   "an aligned access to `%s` takes %d bytes, of which its base is not known to be a multiple (`align %d`)",
                    array->name, bytes, bytes);
 }
 

@@ -17,8 +17,8 @@ extern const char *const level_names[];
 typedef struct kernel_level {
     level_kind kind;
     int rank;
-    index_var **ids;       /* INDEX_ID, 0 <= id < extent */
-    index_expr **extents;  /* task: over launch symbols; below the task: constants */
+    index_var **ids;      /* INDEX_ID, 0 <= id < extent */
+    index_expr **extents; /* task: over launch symbols; below the task: constants */
 } kernel_level;
 
 /* ---- memory ---- */
@@ -53,20 +53,20 @@ typedef enum array_use { USE_IN, USE_OUT, USE_UPDATE, USE_WORKSPACE, USE_LOCAL }
 struct kernel_array {
     const char *name;
     memory_space space;
-    array_use use;           /* GLOBAL: IN, OUT, UPDATE or WORKSPACE; others LOCAL */
+    array_use use; /* GLOBAL: IN, OUT, UPDATE or WORKSPACE; others LOCAL */
     element_type element;
-    int lanes;               /* REGISTER arrays may hold vectors of this many elements; 1 elsewhere */
-    int rank;                /* 0: a single cell */
-    index_expr **dims;       /* GLOBAL: over launch symbols; others: constants (GHOST: anything) */
+    int lanes;         /* REGISTER arrays may hold vectors of this many elements; 1 elsewhere */
+    int rank;          /* 0: a single cell */
+    index_expr **dims; /* GLOBAL: over launch symbols; others: constants (GHOST: anything) */
     kernel_layout layout;
-    int alignment;           /* bytes the base is known to be aligned to; 0: the element's own */
+    int alignment;             /* bytes the base is known to be aligned to; 0: the element's own */
     index_expr *element_bound; /* integer arrays whose every element is in 0..bound-1, checked at launch; NULL: unknown */
     bool element_injective;
     /* OUT and UPDATE: what the launch must write, each cell exactly once; GHOST: what must be consumed exactly once.
      * Over cell_vars[rank] (INDEX_LOOP kind); NULL: every cell of an OUT or GHOST, no promise for an UPDATE. */
     index_var **cell_vars;
     cond *cells;
-    int source_array;        /* id of the Tile IR argument, -1 for others */
+    int source_array; /* id of the Tile IR argument, -1 for others */
     /* A second typed view of another array's bytes, beginning `view_offset` bytes into it; NULL: an object of its own. */
     struct kernel_array *view_of;
     int64_t view_offset;
@@ -80,7 +80,7 @@ typedef struct kernel_access {
     kernel_array *array;
     index_expr **indices;
     int lanes;
-    int vector_dim;          /* -1: the array's cells are themselves vectors of `lanes` (REGISTER arrays) */
+    int vector_dim; /* -1: the array's cells are themselves vectors of `lanes` (REGISTER arrays) */
     index_expr *active;
     /* a vector whose first lane's address is a multiple of its size, or of 16 bytes if it is larger: proved, not assumed */
     bool aligned;
@@ -96,42 +96,56 @@ typedef enum kernel_op {
 #undef KERNEL_OP
     KERNEL_OP_COUNT
 } kernel_op;
-typedef struct kernel_op_info { const char *name; int operands; const char *kind; } kernel_op_info;
+typedef struct kernel_op_info {
+    const char *name;
+    int operands;
+    const char *kind;
+} kernel_op_info;
 extern const kernel_op_info kernel_op_table[KERNEL_OP_COUNT];
 
 struct kernel_value {
     kernel_op op;
-    element_type type;        /* F32, F16, I32, U32, BOOL, INDEX (64-bit) or a storage type */
-    int lanes;                /* 1: scalar */
+    element_type type; /* F32, F16, I32, U32, BOOL, INDEX (64-bit) or a storage type */
+    int lanes;         /* 1: scalar */
     int operand_count;
     kernel_value **operands;
-    double number;            /* CONST */
-    index_expr *index;        /* INDEX: the integer expression as a value; PREFIX_SELECT: how many lanes take operand 0 */
-    const char *scalar;       /* SCALAR: the name of a launch scalar that is not an integer */
-    kernel_stmt *let;         /* REF: the LET it refers to */
-    kernel_access access;     /* LOAD */
-    bool saturate;            /* CONVERT to fp8 */
-    level_kind scope;         /* SUBGROUP_*: always subgroup; ATOMIC and BARRIER scopes stand on statements */
+    double number;                    /* CONST */
+    index_expr *index;                /* INDEX: the integer expression as a value; PREFIX_SELECT: how many lanes take operand 0 */
+    const char *scalar;               /* SCALAR: the name of a launch scalar that is not an integer */
+    kernel_stmt *let;                 /* REF: the LET it refers to */
+    kernel_access access;             /* LOAD */
+    bool saturate;                    /* CONVERT to fp8 */
+    level_kind scope;                 /* SUBGROUP_*: always subgroup; ATOMIC and BARRIER scopes stand on statements */
     struct kernel_fragment *fragment; /* FRAGMENT_ELEMENT, in a map: the element of that fragment at this place; LANE_VIEW */
-    index_expr *fragment_index; /* which of an array of fragments; NULL when its count is 1. LANE_VIEW: `index` is the lane's element */
+    index_expr
+        *fragment_index; /* which of an array of fragments; NULL when its count is 1. LANE_VIEW: `index` is the lane's element */
     source_span span;
 };
 
 /* ---- fragments: opaque matrices held by a subgroup (or a warpgroup) ---- */
 /* A row vector (rows x 1) holds one element per row of an accumulator, a column vector (1 x columns) one per column. */
-typedef enum fragment_role { FRAGMENT_A, FRAGMENT_B, FRAGMENT_ACCUMULATOR, FRAGMENT_ROW_VECTOR, FRAGMENT_COLUMN_VECTOR } fragment_role;
+typedef enum fragment_role {
+    FRAGMENT_A,
+    FRAGMENT_B,
+    FRAGMENT_ACCUMULATOR,
+    FRAGMENT_ROW_VECTOR,
+    FRAGMENT_COLUMN_VECTOR
+} fragment_role;
 extern const char *const role_names[];
 typedef struct kernel_fragment {
     const char *name;
     fragment_role role;
     element_type element;
     int rows, columns;
-    int count;                /* an array of `count` fragments indexed by a constant-trip loop; 1: a single one */
-    level_kind holder;        /* SUBGROUP or WARPGROUP */
+    int count;         /* an array of `count` fragments indexed by a constant-trip loop; 1: a single one */
+    level_kind holder; /* SUBGROUP or WARPGROUP */
     source_span span;
     int id;
 } kernel_fragment;
-typedef struct fragment_ref { kernel_fragment *fragment; index_expr *index; /* NULL when count is 1 */ } fragment_ref;
+typedef struct fragment_ref {
+    kernel_fragment *fragment;
+    index_expr *index; /* NULL when count is 1 */
+} fragment_ref;
 
 /* ---- statements: KERNEL_STMT(enum, text) in kernel_stmts.def ---- */
 typedef enum kernel_stmt_kind {
@@ -142,16 +156,18 @@ typedef enum kernel_stmt_kind {
 } kernel_stmt_kind;
 extern const char *const kernel_stmt_names[KSTMT_COUNT];
 
-typedef struct kernel_block { VEC(kernel_stmt *) items; } kernel_block;
+typedef struct kernel_block {
+    VEC(kernel_stmt *) items;
+} kernel_block;
 
 /* What an intrinsic does with each operand, so that it can be proved like everything else. */
 typedef enum contract_effect { CONTRACT_VALUE, CONTRACT_READS, CONTRACT_WRITES, CONTRACT_UPDATES } contract_effect;
 typedef struct contract_operand {
     contract_effect effect;
-    kernel_value *value;         /* VALUE */
-    kernel_access access;        /* others: the first cell touched */
-    index_expr **extents;        /* others: the box of cells from there, per dimension */
-    bool asynchronous;           /* over the whole interval issue..wait rather than at once */
+    kernel_value *value;  /* VALUE */
+    kernel_access access; /* others: the first cell touched */
+    index_expr **extents; /* others: the box of cells from there, per dimension */
+    bool asynchronous;    /* over the whole interval issue..wait rather than at once */
 } contract_operand;
 
 struct kernel_stmt {
@@ -160,37 +176,37 @@ struct kernel_stmt {
     /* LET; INTRINSIC; ROLE; COMMENT text; mbarrier (MBARRIER_*; COPY: the one that its completion signals, NULL: its commit group);
      * ATOMIC: the name of the old value (NULL: not wanted), which KERNEL_REF may refer to like a LET */
     const char *name;
-    kernel_value *value;         /* LET, STORE, IF_VALUE (condition), ATOMIC, FRAGMENT_FILL, FRAGMENT_MAP */
-    index_var *var;              /* LET of an integer used in index expressions (INDEX_VALUE, owner this); FOR; TASKS: the trip */
-    index_var *row, *column;     /* FRAGMENT_MAP: the logical position (INDEX_LOOP) that its value may mention */
-    kernel_access access;        /* STORE, CONSUME (a ghost array), ATOMIC, FRAGMENT_LOAD/STORE (first element), COPY destination */
-    kernel_access source;        /* COPY */
+    kernel_value *value;     /* LET, STORE, IF_VALUE (condition), ATOMIC, FRAGMENT_FILL, FRAGMENT_MAP */
+    index_var *var;          /* LET of an integer used in index expressions (INDEX_VALUE, owner this); FOR; TASKS: the trip */
+    index_var *row, *column; /* FRAGMENT_MAP: the logical position (INDEX_LOOP) that its value may mention */
+    kernel_access access;    /* STORE, CONSUME (a ghost array), ATOMIC, FRAGMENT_LOAD/STORE (first element), COPY destination */
+    kernel_access source;    /* COPY */
     /* COPY: box of elements copied, per dimension of the destination. FRAGMENT_LOAD/STORE: NULL, or [rows, columns] that exist:
      * loads give zero past them, stores skip */
     index_expr **extents;
-    index_expr *lo, *hi, *step;  /* FOR: var = lo, lo + step, ... < hi; step a positive constant (or an id-stride: see doc) */
-    bool unroll;                 /* FOR with a constant trip count, to be unrolled */
-    bool opaque;                 /* LOOP: trip count unknown, ended by BREAK */
-    cond *condition;             /* IF, ROLE (which threads), BREAK_IF: an integer condition */
+    index_expr *lo, *hi, *step; /* FOR: var = lo, lo + step, ... < hi; step a positive constant (or an id-stride: see doc) */
+    bool unroll;                /* FOR with a constant trip count, to be unrolled */
+    bool opaque;                /* LOOP: trip count unknown, ended by BREAK */
+    cond *condition;            /* IF, ROLE (which threads), BREAK_IF: an integer condition */
     kernel_block body, otherwise;
-    level_kind scope;            /* BARRIER, ATOMIC, GRID_REDUCE */
-    unsigned spaces;             /* BARRIER, FENCE: 1u << memory_space of what it orders */
-    cond *participants;          /* BARRIER, ARRIVE: which threads of the scope take part; NULL: all */
-    index_expr *slot, *phase;    /* MBARRIER_*: index in an array of barriers and the parity or iteration waited for */
-    int64_t count;               /* WAIT_ASYNC: groups that may still be in flight */
-    bool asynchronous;           /* FRAGMENT_MMA: until the WAIT_ASYNC (matrix) that covers its group */
-    bool by_reference;           /* FRAGMENT_LOAD: the matrix unit reads the memory itself, at each use */
-    bool matrix;                 /* COMMIT, WAIT_ASYNC: groups of matrix operations rather than of copies */
-    bool clip;                   /* COPY: places outside the source array are not read, zero is written for them */
-    kernel_op combine;           /* GRID_REDUCE, FRAGMENT_REDUCE: ADD, MIN, MAX; ATOMIC also BIT_AND, BIT_OR, BIT_XOR */
-    index_expr *element;         /* FRAGMENT_SET: which of the lane's elements */
-    fragment_ref fragments[4];   /* FRAGMENT_*: d, a, b, c in that order; unused ones have fragment NULL */
-    int row_dim, column_dim;     /* FRAGMENT_LOAD/STORE: which dimensions of the array rows and columns run along */
-    int axis;                    /* FRAGMENT_REDUCE */
-    bool proxy;                  /* FENCE: makes ordinary writes visible to asynchronous units */
+    level_kind scope;          /* BARRIER, ATOMIC, GRID_REDUCE */
+    unsigned spaces;           /* BARRIER, FENCE: 1u << memory_space of what it orders */
+    cond *participants;        /* BARRIER, ARRIVE: which threads of the scope take part; NULL: all */
+    index_expr *slot, *phase;  /* MBARRIER_*: index in an array of barriers and the parity or iteration waited for */
+    int64_t count;             /* WAIT_ASYNC: groups that may still be in flight */
+    bool asynchronous;         /* FRAGMENT_MMA: until the WAIT_ASYNC (matrix) that covers its group */
+    bool by_reference;         /* FRAGMENT_LOAD: the matrix unit reads the memory itself, at each use */
+    bool matrix;               /* COMMIT, WAIT_ASYNC: groups of matrix operations rather than of copies */
+    bool clip;                 /* COPY: places outside the source array are not read, zero is written for them */
+    kernel_op combine;         /* GRID_REDUCE, FRAGMENT_REDUCE: ADD, MIN, MAX; ATOMIC also BIT_AND, BIT_OR, BIT_XOR */
+    index_expr *element;       /* FRAGMENT_SET: which of the lane's elements */
+    fragment_ref fragments[4]; /* FRAGMENT_*: d, a, b, c in that order; unused ones have fragment NULL */
+    int row_dim, column_dim;   /* FRAGMENT_LOAD/STORE: which dimensions of the array rows and columns run along */
+    int axis;                  /* FRAGMENT_REDUCE */
+    bool proxy;                /* FENCE: makes ordinary writes visible to asynchronous units */
     int contract_count;
-    contract_operand *contract;  /* INTRINSIC */
-    int uses;                    /* LET, ATOMIC: scratch of kernel_simplify */
+    contract_operand *contract; /* INTRINSIC */
+    int uses;                   /* LET, ATOMIC: scratch of kernel_simplify */
 };
 
 /* An integer or float launch scalar. */
@@ -201,23 +217,28 @@ typedef struct kernel_scalar {
 } kernel_scalar;
 
 /* A barrier object in shared memory with arrive -> wait edges (doc/kernel-ir.md, "Order"). */
-typedef struct kernel_mbarrier { const char *name; int slots; int64_t arrivals; source_span span; } kernel_mbarrier;
+typedef struct kernel_mbarrier {
+    const char *name;
+    int slots;
+    int64_t arrivals;
+    source_span span;
+} kernel_mbarrier;
 
 typedef struct kernel_ir {
     const char *name;
     source_span span;
     arena *arena;
-    VEC(index_var *) symbols;      /* launch extents */
+    VEC(index_var *) symbols; /* launch extents */
     VEC(kernel_scalar) scalars;
     VEC(kernel_array *) arrays;
     VEC(kernel_fragment *) fragments;
     VEC(kernel_mbarrier *) mbarriers;
-    VEC(kernel_level) levels;      /* at least the task level */
-    VEC(cond *) assumptions;       /* hold for every launch: each is checked by the plan before anything runs */
-    index_expr *grid;              /* persistent kernels: how many blocks are launched, each running tasks by TASKS; NULL: one per task */
+    VEC(kernel_level) levels; /* at least the task level */
+    VEC(cond *) assumptions;  /* hold for every launch: each is checked by the plan before anything runs */
+    index_expr *grid; /* persistent kernels: how many blocks are launched, each running tasks by TASKS; NULL: one per task */
     kernel_block body;
-    const char *schedule;          /* one line for people: tile sizes, vector axis, routes */
-    int var_count;                 /* ids given */
+    const char *schedule; /* one line for people: tile sizes, vector axis, routes */
+    int var_count;        /* ids given */
 } kernel_ir;
 
 /* ---- launch plan ---- */
@@ -230,9 +251,10 @@ typedef struct launch_check {
     const char *text;      /* as printed with the plan */
 } launch_check;
 typedef struct plan_variant {
-    cond *predicate;       /* over launch values; NULL: always. Exactly one variant holds for any launch (proved). */
+    cond *predicate; /* over launch values; NULL: always. Exactly one variant holds for any launch (proved). */
     kernel_ir *kernel;
-    VEC(kernel_ir *) before; /* pre-passes (packing, ...) run in this order before `kernel`; workspaces are matched by array name */
+    VEC(kernel_ir *)
+    before; /* pre-passes (packing, ...) run in this order before `kernel`; workspaces are matched by array name */
 } plan_variant;
 typedef struct launch_plan {
     const char *name;
@@ -247,13 +269,15 @@ index_var *kernel_new_var(kernel_ir *k, const char *name, index_var_kind kind);
 kernel_array *kernel_add_array(kernel_ir *k, const char *name, memory_space space, array_use use, element_type e, int rank,
                                index_expr **dims);
 kernel_stmt *kernel_append(kernel_ir *k, kernel_block *b, kernel_stmt_kind kind, source_span span);
-kernel_stmt *kernel_for(kernel_ir *k, kernel_block *b, const char *name, index_expr *lo, index_expr *hi, int64_t step, source_span span);
+kernel_stmt *kernel_for(kernel_ir *k, kernel_block *b, const char *name, index_expr *lo, index_expr *hi, int64_t step,
+                        source_span span);
 kernel_stmt *kernel_let(kernel_ir *k, kernel_block *b, const char *name, kernel_value *v, source_span span);
 kernel_value *kernel_ref(kernel_ir *k, kernel_stmt *let);
 kernel_value *kernel_const(kernel_ir *k, element_type t, int lanes, double number);
-kernel_value *kernel_index(kernel_ir *k, index_expr *x);            /* type INDEX */
+kernel_value *kernel_index(kernel_ir *k, index_expr *x); /* type INDEX */
 kernel_value *kernel_op1(kernel_ir *k, kernel_op op, element_type t, kernel_value *x);
-kernel_value *kernel_op2(kernel_ir *k, kernel_op op, element_type t, kernel_value *x, kernel_value *y); /* broadcasts a scalar operand */
+kernel_value *kernel_op2(kernel_ir *k, kernel_op op, element_type t, kernel_value *x,
+                         kernel_value *y); /* broadcasts a scalar operand */
 kernel_value *kernel_op3(kernel_ir *k, kernel_op op, element_type t, kernel_value *x, kernel_value *y, kernel_value *z);
 kernel_value *kernel_broadcast(kernel_ir *k, kernel_value *x, int lanes); /* x itself when it has the lanes already */
 kernel_value *kernel_load(kernel_ir *k, kernel_access access);
@@ -266,7 +290,7 @@ int64_t kernel_private_bytes(const kernel_ir *k);
 int64_t kernel_shared_bytes(const kernel_ir *k);
 /* Whether an i32 or u32 scalar may have every value of its type: nothing to check, the type says it. */
 bool kernel_scalar_is_whole_type(const kernel_scalar *s);
-index_var *kernel_add_symbol(kernel_ir *k, const char *name);       /* a launch extent, appended to symbols */
+index_var *kernel_add_symbol(kernel_ir *k, const char *name); /* a launch extent, appended to symbols */
 /* Appends a level with ids of these names, 0 <= id < extent; outermost first. */
 void kernel_add_level(kernel_ir *k, level_kind kind, int rank, const char *const *names, index_expr **extents);
 kernel_fragment *kernel_add_fragment(kernel_ir *k, const char *name, fragment_role role, element_type e, int rows, int columns,
@@ -284,9 +308,9 @@ kernel_access kernel_at_vector(kernel_ir *k, kernel_array *array, index_expr **i
  * pointer to. Any may be NULL. Nested blocks are not entered. */
 typedef struct kernel_visitor {
     void *context;
-    void (*index)(void *context, index_expr **x);       /* every index expression, accesses' included */
+    void (*index)(void *context, index_expr **x); /* every index expression, accesses' included */
     void (*condition)(void *context, cond **c);
-    void (*value)(void *context, kernel_value *v);      /* every value node, operands first */
+    void (*value)(void *context, kernel_value *v);                  /* every value node, operands first */
     void (*access)(void *context, kernel_access *a, bool is_write); /* every array access, loads and contract operands included */
 } kernel_visitor;
 void kernel_visit_stmt(kernel_stmt *s, const kernel_visitor *visitor);

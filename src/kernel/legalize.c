@@ -9,8 +9,8 @@ bool legalize_refuse(legalizer *l, source_span span, const char *what, ...) {
     va_start(args, what);
     text_add_va(&b, what, args);
     va_end(args);
-    diag_error(l->diags, "E0552", span.line ? span : l->kernel->span, "%s for target %s (kernel %s)", text_get(&b), l->table->target,
-               l->kernel->name);
+    diag_error(l->diags, "E0552", span.line ? span : l->kernel->span, "%s for target %s (kernel %s)", text_get(&b),
+               l->table->target, l->kernel->name);
     text_free(&b);
     l->failed = true;
     return false;
@@ -90,7 +90,8 @@ static void widen_f16(legalizer *l, kernel_value *v) {
     wide->type = ELEMENT_F32;
     kernel_value **one = NEW_ARRAY(k->arena, kernel_value *, 1);
     one[0] = wide;
-    *v = (kernel_value){.op = KERNEL_CONVERT, .type = ELEMENT_F16, .lanes = v->lanes, .operand_count = 1, .operands = one, .span = v->span};
+    *v = (kernel_value){
+        .op = KERNEL_CONVERT, .type = ELEMENT_F16, .lanes = v->lanes, .operand_count = 1, .operands = one, .span = v->span};
 }
 
 /* Operands first. Exchanges that the target lacks leave their statements behind in `before`. */

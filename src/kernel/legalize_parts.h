@@ -16,14 +16,15 @@ typedef struct legalizer {
     legal_routes *routes;
     diag_list *diags;
     bool failed;
-    bool divergent;                 /* not every thread of the block reaches this place */
-    int shuffles;                   /* emitted so far */
-    int turn;                       /* which cells the next group of shuffles uses: two groups in a row need one barrier each, not two */
-    kernel_stmt *group;             /* the barrier of the last group while another shuffle may still join it */
-    VEC(const index_var *) varying; /* integers that may differ between threads of a block */
-    VEC(const kernel_value *) done; /* values of the current statement */
-    kernel_array *cells[2][ELEMENT_COUNT];            /* [turn]: what shuffles exchange, one cell a lane */
-    kernel_array *parts[ELEMENT_COUNT], *few[ELEMENT_COUNT]; /* of reductions: one cell a lane, and what a few lanes made of them */
+    bool divergent;     /* not every thread of the block reaches this place */
+    int shuffles;       /* emitted so far */
+    int turn;           /* which cells the next group of shuffles uses: two groups in a row need one barrier each, not two */
+    kernel_stmt *group; /* the barrier of the last group while another shuffle may still join it */
+    VEC(const index_var *) varying;        /* integers that may differ between threads of a block */
+    VEC(const kernel_value *) done;        /* values of the current statement */
+    kernel_array *cells[2][ELEMENT_COUNT]; /* [turn]: what shuffles exchange, one cell a lane */
+    kernel_array *parts[ELEMENT_COUNT],
+        *few[ELEMENT_COUNT]; /* of reductions: one cell a lane, and what a few lanes made of them */
     VEC(batch_array) batches;
 } legalizer;
 

@@ -124,7 +124,8 @@ static index_expr *group_start(const kernel_ir *k, int64_t mask) {
             continue;
         for (int64_t bit = stride; bit < stride * extent; bit *= 2)
             if (mask & bit) {
-                index_expr *digit = ix_mod(a, ix_floordiv(a, ix_var(a, lanes->ids[d]), ix_const(a, bit / stride)), ix_const(a, 2));
+                index_expr *digit =
+                    ix_mod(a, ix_floordiv(a, ix_var(a, lanes->ids[d]), ix_const(a, bit / stride)), ix_const(a, 2));
                 id = ix_sub(a, id, ix_mul(a, digit, ix_const(a, bit / stride)));
             }
         flat = ix_add(a, flat, ix_mul(a, id, ix_const(a, stride)));
@@ -148,7 +149,8 @@ static int butterfly_run(const legalizer *l, kernel_stmt *const *at, int count, 
 }
 
 /* What the group's lanes left, combined in the order of the masks, as the shuffles would. */
-static kernel_value *butterfly_total(legalizer *l, kernel_op op, kernel_array *cells, index_expr *trip, const int64_t *masks, int n) {
+static kernel_value *butterfly_total(legalizer *l, kernel_op op, kernel_array *cells, index_expr *trip, const int64_t *masks,
+                                     int n) {
     arena *a = l->kernel->arena;
     int64_t seen = 0;
     for (int i = 0; i < n; i++)
@@ -168,8 +170,9 @@ static kernel_value *butterfly_total(legalizer *l, kernel_op op, kernel_array *c
 }
 
 static void butterfly_route(legalizer *l, int n) {
-    legalize_route(l, "shuffle_xor %d times over: each lane reads %d cells of shared memory (refused: subgroup operations, which %s lacks)", n, 1 << n,
-                   l->table->target);
+    legalize_route(
+        l, "shuffle_xor %d times over: each lane reads %d cells of shared memory (refused: subgroup operations, which %s lacks)",
+        n, 1 << n, l->table->target);
 }
 
 int legalize_butterfly(legalizer *l, kernel_stmt *const *at, int count, kernel_block *before) {
@@ -194,7 +197,8 @@ int legalize_butterfly(legalizer *l, kernel_stmt *const *at, int count, kernel_b
 }
 
 /* cells[lane], cells[lane + step], ... (count of them, a power of two) combined pairwise, halves first. */
-static kernel_value *combined(legalizer *l, kernel_op op, kernel_array *cells, index_expr *trip, index_expr *lane, int64_t step, int64_t count) {
+static kernel_value *combined(legalizer *l, kernel_op op, kernel_array *cells, index_expr *trip, index_expr *lane, int64_t step,
+                              int64_t count) {
     arena *a = l->kernel->arena;
     kernel_value *low[64];
     int n = 0;
@@ -229,7 +233,8 @@ static reduction reduction_new(const legalizer *l, kernel_op op) {
     return r;
 }
 
-static void reduction_leave(legalizer *l, const reduction *r, index_expr *trip, kernel_value *x, kernel_block *b, source_span span) {
+static void reduction_leave(legalizer *l, const reduction *r, index_expr *trip, kernel_value *x, kernel_block *b,
+                            source_span span) {
     kernel_store(l->kernel, b, lane_cell(l, r->parts, trip, flat_lane(l->kernel)), x, span);
 }
 
@@ -262,8 +267,8 @@ static kernel_value *reduce(legalizer *l, kernel_op op, kernel_value *x, kernel_
 }
 
 static void reduction_route(legalizer *l, kernel_op op) {
-    legalize_route(l, "%s: %lld lanes through shared memory, in two steps (refused: subgroup operations, which %s lacks)", kernel_op_table[op].name,
-                   (long long)lane_count(l->kernel), l->table->target);
+    legalize_route(l, "%s: %lld lanes through shared memory, in two steps (refused: subgroup operations, which %s lacks)",
+                   kernel_op_table[op].name, (long long)lane_count(l->kernel), l->table->target);
 }
 
 /* own xor mask, mask a constant: each bit of it turns one bit of the lane's number over. */
@@ -283,11 +288,11 @@ static index_expr *other_lane(legalizer *l, const kernel_value *v) {
     arena *a = l->kernel->arena;
     int64_t lanes = lane_count(l->kernel);
     const kernel_value *which = v->operands[1];
-    index_expr *x = which->op == KERNEL_CONST                    ? ix_const(a, (int64_t)which->number)
-                    : which->op == KERNEL_INDEX                  ? which->index
+    index_expr *x = which->op == KERNEL_CONST                                               ? ix_const(a, (int64_t)which->number)
+                    : which->op == KERNEL_INDEX                                             ? which->index
                     : which->op == KERNEL_CONVERT && which->operands[0]->op == KERNEL_INDEX ? which->operands[0]->index
-                    : which->op == KERNEL_REF && which->let->var ? ix_var(a, which->let->var)
-                                                                 : NULL;
+                    : which->op == KERNEL_REF && which->let->var                            ? ix_var(a, which->let->var)
+                                                                                            : NULL;
     int64_t constant;
     if (!x)
         return NULL;
@@ -363,7 +368,9 @@ void legalize_exchange(legalizer *l, kernel_value *v, kernel_block *before) {
     int64_t lanes = lane_count(l->kernel);
     kernel_value *result;
     if (l->divergent) {
-        legalize_refuse(l, v->span, "`%s` where not every thread of the block comes by: the barrier that replaces it would wait for ever", name);
+        legalize_refuse(l, v->span,
+                        "`%s` where not every thread of the block comes by: the barrier that replaces it would wait for ever",
+                        name);
         return;
     }
     if (v->lanes != 1 || v->type == ELEMENT_BOOL) {
@@ -437,8 +444,9 @@ static bool may_batch(const legalizer *l, const kernel_stmt *loop, int64_t *trip
         for (int d = 0; d < l->kernel->levels.at[i].rank; d++)
             if (l->kernel->levels.at[i].kind != LEVEL_TASK && l->kernel->levels.at[i].kind != LEVEL_LANE)
                 threads *= extent_of(&l->kernel->levels.at[i], d);
-    if (loop->kind != KSTMT_FOR || !loop->unroll || l->divergent || !ix_is_const(loop->lo, &lo) || lo || !ix_is_const(loop->step, &step) ||
-        step != 1 || !ix_is_const(loop->hi, trips) || *trips < 2 || BATCH_BYTES / (threads * 4) < 2 || lanes < 2 || lanes > 1024 || (lanes & (lanes - 1)))
+    if (loop->kind != KSTMT_FOR || !loop->unroll || l->divergent || !ix_is_const(loop->lo, &lo) || lo ||
+        !ix_is_const(loop->step, &step) || step != 1 || !ix_is_const(loop->hi, trips) || *trips < 2 ||
+        BATCH_BYTES / (threads * 4) < 2 || lanes < 2 || lanes > 1024 || (lanes & (lanes - 1)))
         return false;
     for (int i = 0; i < loop->body.items.count; i++) {
         kernel_stmt *s = loop->body.items.at[i];
@@ -537,11 +545,13 @@ static void batch(legalizer *l, kernel_stmt *loop, index_expr *origin, int64_t t
             few[t] = n ? NULL : legalize_batch_array(l, "slot_few_parts", t, trips, shape.few_count);
         }
         if (n) {
-            kernel_store(k, &now->body, lane_cell(l, parts[t], ix_var(a, now->var), flat_lane(k)), kernel_load(k, renamed_access(&s->access, &r)), s->span);
+            kernel_store(k, &now->body, lane_cell(l, parts[t], ix_var(a, now->var), flat_lane(k)),
+                         kernel_load(k, renamed_access(&s->access, &r)), s->span);
             legalize_barrier(l, before, s->span);
             now = next_loop(l, loop, trips, before);
             r.to = ix_add(a, origin, ix_var(a, now->var));
-            kernel_store(k, &now->body, renamed_access(&s->access, &r), butterfly_total(l, s->value->op, parts[t], ix_var(a, now->var), masks, n), s->span);
+            kernel_store(k, &now->body, renamed_access(&s->access, &r),
+                         butterfly_total(l, s->value->op, parts[t], ix_var(a, now->var), masks, n), s->span);
             butterfly_route(l, n);
             i += n - 1;
         } else {
