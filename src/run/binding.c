@@ -234,13 +234,13 @@ static bool compare_shape(binding *b, int array, diag_list *diags) {
         if (!good) {
             int unknown = first_unknown(b, declared);
             const char *name = unknown >= 0 ? b->signature.symbols[unknown]->name : "a symbol";
-            diag *g = diag_error(diags, "E0643", t->span, "dimension %d of `%s` is %" PRId64 " = %s, which does not tell %s", d, t->name,
-                                 given, text_get(&text), name);
+            diag *g = diag_error(diags, "E0643", t->span, "dimension %d of `%s` is %" PRId64 " = %s, which does not tell %s", d,
+                                 t->name, given, text_get(&text), name);
             diag_note(diags, g, "pass --shape %s=..", name);
         } else if (expected != given) {
             good = false;
-            diag *g = diag_error(diags, "E0644", t->span, "dimension %d of `%s` is %" PRId64 ", but %s = %" PRId64, d, t->name, given,
-                                 text_get(&text), expected);
+            diag *g = diag_error(diags, "E0644", t->span, "dimension %d of `%s` is %" PRId64 ", but %s = %" PRId64, d, t->name,
+                                 given, text_get(&text), expected);
             for (int i = 0; i < b->signature.symbol_count; i++)
                 if (b->known[i] && b->origin[i] && ix_mentions(declared, b->signature.symbols[i]))
                     diag_note(diags, g, "%s = %" PRId64 " by %s", b->signature.symbols[i]->name, b->values[i], b->origin[i]);

@@ -8,13 +8,17 @@ enum { BINDING_MAX_RANK = 8 };
 /* What a caller sees of a kernel or of a program. Pointers stay the module's. */
 typedef struct signature {
     const char *name;
-    const char *sort;           /* "kernel" or "program" */
+    const char *sort; /* "kernel" or "program" */
     source_span span;
-    tile_array **arrays; int array_count;
-    tile_scalar **scalars; int scalar_count;
-    index_var **symbols; int symbol_count;
-    index_expr **derived;       /* parallel to symbols; NULL entries, or NULL for a program */
-    cond **where; int where_count;
+    tile_array **arrays;
+    int array_count;
+    tile_scalar **scalars;
+    int scalar_count;
+    index_var **symbols;
+    int symbol_count;
+    index_expr **derived; /* parallel to symbols; NULL entries, or NULL for a program */
+    cond **where;
+    int where_count;
 } signature;
 signature signature_of_kernel(const tile_kernel *k);
 signature signature_of_program(const tile_program *p);
@@ -29,11 +33,11 @@ typedef struct bound_shape {
 typedef struct binding {
     arena *arena;
     signature signature;
-    bound_shape *shapes;    /* by position in signature.arrays */
-    int64_t *values;        /* by position in signature.symbols */
+    bound_shape *shapes; /* by position in signature.arrays */
+    int64_t *values;     /* by position in signature.symbols */
     bool *known;
-    bool *fixed;            /* given by binding_set_symbol rather than solved: binding_solve keeps it */
-    const char **origin;    /* "dimension 0 of `a`": where a symbol's value came from, for messages */
+    bool *fixed;         /* given by binding_set_symbol rather than solved: binding_solve keeps it */
+    const char **origin; /* "dimension 0 of `a`": where a symbol's value came from, for messages */
 } binding;
 
 void binding_init(binding *b, arena *a, signature s);

@@ -161,8 +161,8 @@ static bool publish(const char *directory, const char *final, const char *object
 /* A folder without room costs a warning, nothing else. */
 static void warn_unkept(const char *directory, diag_list *diags) {
     const char *why = !directory ? "no folder" : strerror(errno);
-    diag *g = diag_warning(diags, "E0844", (source_span){0}, "compiled code cannot be kept in the cache%s%s: %s", directory ? " " : "",
-                           directory ? directory : "", why);
+    diag *g = diag_warning(diags, "E0844", (source_span){0}, "compiled code cannot be kept in the cache%s%s: %s",
+                           directory ? " " : "", directory ? directory : "", why);
     diag_note(diags, g, "it will be compiled again next time; set TILEC_CACHE to a folder that can be written");
 }
 
@@ -196,7 +196,8 @@ unsigned char *cache_find_binary(const char *identity, const char *text, size_t 
     return (unsigned char *)bytes;
 }
 
-void cache_keep_binary(const char *identity, const char *text, const char *description, const void *bytes, size_t length, diag_list *diags) {
+void cache_keep_binary(const char *identity, const char *text, const char *description, const void *bytes, size_t length,
+                       diag_list *diags) {
     char *path = binary_path(identity, text), *directory = cache_directory(), *copy = malloc(length + 1);
     text_buffer full = {0};
     text_add(&full, "%s\n%s", description, identity);
@@ -266,7 +267,8 @@ char *cache_compile(const char *text, const char *description, bool *was_hit, di
 }
 
 static bool is_entry_name(const char *name) {
-    return strspn(name, "0123456789abcdef") == HASH_DIGITS && (!strcmp(name + HASH_DIGITS, ".so") || !strcmp(name + HASH_DIGITS, ".bin"));
+    return strspn(name, "0123456789abcdef") == HASH_DIGITS &&
+           (!strcmp(name + HASH_DIGITS, ".so") || !strcmp(name + HASH_DIGITS, ".bin"));
 }
 
 static int by_use(const void *x, const void *y) {

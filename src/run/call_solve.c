@@ -27,8 +27,9 @@ static bool settle_extents(run_call *c, const binding *b, int array, const tile_
     }
     const element_info *info = &element_table[h->type];
     if (info->block_elements > 1 && h->rank && h->dims[h->rank - 1] % info->block_elements) {
-        diag_error(diags, "E0644", declared->span, "the last dimension of `%s` is %" PRId64 ", not a whole number of %s blocks of %d",
-                   c->arrays.at[array].name, h->dims[h->rank - 1], info->name, info->block_elements);
+        diag_error(diags, "E0644", declared->span,
+                   "the last dimension of `%s` is %" PRId64 ", not a whole number of %s blocks of %d", c->arrays.at[array].name,
+                   h->dims[h->rank - 1], info->name, info->block_elements);
         return false;
     }
     return true;
@@ -77,8 +78,8 @@ static bool step_inputs(run_call *c, const tile_call *call, call_step *step, dia
         }
         const call_array *x = &c->arrays.at[from];
         if (!session_type_fits(t->type, x->host.type)) {
-            diag_error(diags, "E0647", call->span, "`%s` is %s, but %s wants %s for `%s`", name, element_table[x->host.type].name, k->name,
-                       element_table[t->type].name, t->name);
+            diag_error(diags, "E0647", call->span, "`%s` is %s, but %s wants %s for `%s`", name, element_table[x->host.type].name,
+                       k->name, element_table[t->type].name, t->name);
             return false;
         }
         step->arrays[to] = from;
@@ -93,7 +94,8 @@ static bool step_symbols(run_call *c, const tile_call *call, call_step *step, di
     for (int i = 0; i < call->bind_names.count; i++) {
         int64_t value;
         if (!binding_evaluate(&c->binding, call->bind_values.at[i], &value)) {
-            diag_error(diags, "E0643", call->span, "the value of %s in the call of %s is not known", call->bind_names.at[i], step->kernel->name);
+            diag_error(diags, "E0643", call->span, "the value of %s in the call of %s is not known", call->bind_names.at[i],
+                       step->kernel->name);
             return false;
         }
         if (!binding_set_symbol(&step->binding, call->bind_names.at[i], value, "the program's call", diags))
@@ -160,8 +162,9 @@ static bool settle_results(run_call *c, const tile_call *call, call_step *step, 
             return false;
         for (int d = 0; known && d < c->arrays.at[at].host.rank; d++)
             if (declared[d] != c->arrays.at[at].host.dims[d]) {
-                diag_error(diags, "E0644", call->span, "dimension %d of `%s` is %" PRId64 " from %s, but program %s declares %" PRId64, d,
-                           c->arrays.at[at].name, c->arrays.at[at].host.dims[d], step->kernel->name, c->program->name, declared[d]);
+                diag_error(
+                    diags, "E0644", call->span, "dimension %d of `%s` is %" PRId64 " from %s, but program %s declares %" PRId64,
+                    d, c->arrays.at[at].name, c->arrays.at[at].host.dims[d], step->kernel->name, c->program->name, declared[d]);
                 return false;
             }
     }
@@ -202,8 +205,9 @@ bool call_solve(run_call *c, diag_list *diags) {
         for (int i = 0; i < c->program->calls.count; i++) {
             const tile_call *call = c->program->calls.at[i];
             call_step *step = new_step(c, call->kernel);
-            if (!step_inputs(c, call, step, diags) || !step_symbols(c, call, step, diags) || !step_outputs(c, call, step, diags) ||
-                !binding_solve(&step->binding, true, diags) || !settle_results(c, call, step, diags))
+            if (!step_inputs(c, call, step, diags) || !step_symbols(c, call, step, diags) ||
+                !step_outputs(c, call, step, diags) || !binding_solve(&step->binding, true, diags) ||
+                !settle_results(c, call, step, diags))
                 return false;
         }
     }

@@ -17,12 +17,12 @@ static double now_ms(void) {
 typedef struct step_judge {
     run_call *call;
     call_step *step;
-    const tile_kernel *kernel;  /* specialised */
+    const tile_kernel *kernel; /* specialised */
     const judge_options *options;
     oracle_arguments arguments;
     oracle_options oracle;
-    void **originals;           /* per array of the kernel: an UPDATE array's content before the launch; NULL for others */
-    unsigned char **seen;       /* per output: 1 where a task evaluated wrote the cell */
+    void **originals;     /* per array of the kernel: an UPDATE array's content before the launch; NULL for others */
+    unsigned char **seen; /* per output: 1 where a task evaluated wrote the cell */
     judgement *out;
     diag_list *diags;
     double started;
@@ -111,10 +111,10 @@ static bool judge_tasks(step_judge *j, int64_t first, int64_t last) {
         if (check.passed)
             continue;
         diag *g = diag_error(j->diags, "E0790", t->span, "%s is %.9g, but the kernel means %.9g, give or take %.3g",
-                             cell_text(j->diags->arena, &x->host, t->name, check.worst_cell), check.worst_device, check.worst_value,
-                             check.worst_bound);
-        diag_note(j->diags, g, "%" PRId64 " of %" PRId64 " compared elements of `%s` are outside their bounds", check.failed, check.compared,
-                  t->name);
+                             cell_text(j->diags->arena, &x->host, t->name, check.worst_cell), check.worst_device,
+                             check.worst_value, check.worst_bound);
+        diag_note(j->diags, g, "%" PRId64 " of %" PRId64 " compared elements of `%s` are outside their bounds", check.failed,
+                  check.compared, t->name);
     }
     oracle_free(&result);
     return true;
@@ -205,7 +205,8 @@ static bool judge_step(run_call *c, int number, const judge_options *options, ju
         if (!lookup_symbol(step, k->symbols.at[i], &symbols[i]))
             symbols[i] = 0;
     j.arguments = (oracle_arguments){data, scalars, symbols};
-    j.oracle = (oracle_options){.model = arithmetic_model_find(session_target(c->session)->name), .trees = step->compiled->lowered.trees.at,
+    j.oracle = (oracle_options){.model = arithmetic_model_find(session_target(c->session)->name),
+                                .trees = step->compiled->lowered.trees.at,
                                 .tree_count = step->compiled->lowered.trees.count};
     good = good && call_run_step(c, number, diags);
     out->run_ms += step->milliseconds;
@@ -251,8 +252,8 @@ bool judge_call(run_call *c, const judge_options *options, judgement *out, diag_
     }
     out->passed = out->failed == 0;
     if (out->passed && (double)out->vacuous > options->vacuous_share * (double)out->compared) {
-        diag *g = diag_error(diags, "E0791", c->binding.signature.span, "%" PRId64 " of %" PRId64 " bounds say nothing", out->vacuous,
-                             out->compared);
+        diag *g = diag_error(diags, "E0791", c->binding.signature.span, "%" PRId64 " of %" PRId64 " bounds say nothing",
+                             out->vacuous, out->compared);
         diag_note(diags, g, "a bound over 1%% of the element's scale cannot tell right from wrong");
         out->passed = false;
     }

@@ -4,17 +4,17 @@
 #include "run/session.h"
 
 typedef struct judge_options {
-    double budget_ms;      /* of oracle time; beyond it a random part of the tasks is compared. Negative: no limit */
-    double vacuous_share;  /* more vacuous bounds than this share of the compared cells fail the check; 1: never */
-    uint64_t seed;         /* chooses the part */
+    double budget_ms;     /* of oracle time; beyond it a random part of the tasks is compared. Negative: no limit */
+    double vacuous_share; /* more vacuous bounds than this share of the compared cells fail the check; 1: never */
+    uint64_t seed;        /* chooses the part */
 } judge_options;
 
 typedef struct judgement {
     bool passed;
-    int64_t cells;         /* that the steps' outputs have */
+    int64_t cells; /* that the steps' outputs have */
     int64_t compared, vacuous, failed;
-    double worst_ratio;    /* worst error as a share of its bound */
-    bool complete;         /* every task was compared */
+    double worst_ratio; /* worst error as a share of its bound */
+    bool complete;      /* every task was compared */
     double oracle_ms, run_ms;
 } judgement;
 

@@ -320,8 +320,8 @@ bool launch_checks(const launch_plan *p, void *const *arrays, const int64_t *int
     return run_checks(p, arrays, arrays, integers, floats, diags);
 }
 
-bool launch_checks_elsewhere(const launch_plan *p, void *const *handles, void *const *data, const int64_t *integers, const float *floats,
-                             diag_list *diags) {
+bool launch_checks_elsewhere(const launch_plan *p, void *const *handles, void *const *data, const int64_t *integers,
+                             const float *floats, diag_list *diags) {
     return run_checks(p, handles, data, integers, floats, diags);
 }
 

@@ -131,7 +131,8 @@ void *opencl_allocate(device *d, int64_t bytes, diag_list *diags) {
     if (m && bytes >= 0)
         m->buffer = d->system->api.CreateBuffer(d->context, CL_MEM_READ_WRITE, bytes ? (size_t)bytes : 1, NULL, &status);
     if (!m || !m->buffer || status) {
-        diag_error(diags, "E0803", (source_span){0}, "no device memory for %" PRId64 " bytes (%s)", bytes, opencl_status_name(status));
+        diag_error(diags, "E0803", (source_span){0}, "no device memory for %" PRId64 " bytes (%s)", bytes,
+                   opencl_status_name(status));
         free(m);
         return NULL;
     }
@@ -145,13 +146,16 @@ void opencl_release(device *d, void *p) {
 }
 
 bool opencl_copy_in(device *d, void *to, const void *from, int64_t bytes, diag_list *diags) {
-    cl_status status = bytes <= 0 ? 0 : d->system->api.EnqueueWriteBuffer(d->queue, ((memory *)to)->buffer, 1, 0, (size_t)bytes, from, 0, NULL, NULL);
+    cl_status status = bytes <= 0 ? 0
+                                  : d->system->api.EnqueueWriteBuffer(d->queue, ((memory *)to)->buffer, 1, 0, (size_t)bytes, from,
+                                                                      0, NULL, NULL);
     return !status || fail(diags, "E0852", "copying to the device", status);
 }
 
 bool opencl_copy_out(device *d, void *to, const void *from, int64_t bytes, diag_list *diags) {
-    cl_status status =
-        bytes <= 0 ? 0 : d->system->api.EnqueueReadBuffer(d->queue, ((const memory *)from)->buffer, 1, 0, (size_t)bytes, to, 0, NULL, NULL);
+    cl_status status = bytes <= 0 ? 0
+                                  : d->system->api.EnqueueReadBuffer(d->queue, ((const memory *)from)->buffer, 1, 0,
+                                                                     (size_t)bytes, to, 0, NULL, NULL);
     return !status || fail(diags, "E0852", "copying from the device", status);
 }
 
@@ -178,8 +182,9 @@ static cl_handle from_cache(device *d, const char *text) {
     size_t length;
     cl_status status = 0, binary = 0;
     unsigned char *bytes = cache_find_binary(d->identity, text, &length);
-    cl_handle program =
-        bytes ? d->system->api.CreateProgramWithBinary(d->context, 1, &d->device, &length, (const unsigned char **)&bytes, &binary, &status) : NULL;
+    cl_handle program = bytes ? d->system->api.CreateProgramWithBinary(d->context, 1, &d->device, &length,
+                                                                       (const unsigned char **)&bytes, &binary, &status)
+                              : NULL;
     free(bytes);
     if (program && (status || binary || d->system->api.BuildProgram(program, 1, &d->device, build_options(d), NULL, NULL))) {
         d->system->api.ReleaseProgram(program); /* of another driver, whatever the key says: built anew */
@@ -260,19 +265,24 @@ static bool fits(const device *d, const device_kernel *k, diag_list *diags) {
         const kernel_ir *ir = k->plan->variants.at[i].kernel;
         const char *name = k->plan->name;
         if ((uint64_t)e->threads > d->work_group_limit) {
-            diag_error(diags, "E0853", ir->span, "%s needs blocks of %" PRId64 " threads, and the device allows %zu", name, e->threads, d->work_group_limit);
+            diag_error(diags, "E0853", ir->span, "%s needs blocks of %" PRId64 " threads, and the device allows %zu", name,
+                       e->threads, d->work_group_limit);
             return false;
         }
         if (e->shared_bytes > 0 && (uint64_t)e->shared_bytes > d->local_bytes) {
-            diag_error(diags, "E0853", ir->span, "%s needs %" PRId64 " bytes of local memory, and the device has %" PRIu64, name, e->shared_bytes,
-                       d->local_bytes);
+            diag_error(diags, "E0853", ir->span, "%s needs %" PRId64 " bytes of local memory, and the device has %" PRIu64, name,
+                       e->shared_bytes, d->local_bytes);
             return false;
         }
         if (!(d->float_config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) && block_divides(&ir->body))
-            diag_warning(diags, "E0853", ir->span, "%s divides, and the device may miss quotients by 2.5 units in the last place and square roots by 3: the stated error bounds take them as rounded correctly", name);
+            diag_warning(diags, "E0853", ir->span,
+                         "%s divides, and the device may miss quotients by 2.5 units in the last place and square roots by 3: "
+                         "the stated error bounds take them as rounded correctly",
+                         name);
     }
     if (!(d->float_config & CL_FP_DENORM))
-        diag_warning(diags, "E0853", (source_span){0}, "%s: the device takes numbers below 2^-126 for 0, which the stated error bounds leave out", k->plan->name);
+        diag_warning(diags, "E0853", (source_span){0},
+                     "%s: the device takes numbers below 2^-126 for 0, which the stated error bounds leave out", k->plan->name);
     return true;
 }
 
@@ -300,10 +310,12 @@ device_kernel *opencl_load_plan(device *d, const launch_plan *plan, diag_list *d
         ok = k->kernels[i] && !status;
         if (!ok) {
             fail(diags, "E0851", e->name, status);
-        } else if (!d->system->api.GetKernelWorkGroupInfo(k->kernels[i], d->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL) && limit &&
-                   limit < (size_t)e->threads) {
+        } else if (!d->system->api.GetKernelWorkGroupInfo(k->kernels[i], d->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit,
+                                                          &limit, NULL) &&
+                   limit && limit < (size_t)e->threads) {
             diag_error(diags, "E0853", plan->variants.at[i].kernel->span,
-                       "%s needs blocks of %" PRId64 " threads, and the device allows %zu for it (registers, local memory)", plan->name, e->threads, limit);
+                       "%s needs blocks of %" PRId64 " threads, and the device allows %zu for it (registers, local memory)",
+                       plan->name, e->threads, limit);
             ok = false;
         }
     }
@@ -334,7 +346,8 @@ void opencl_unload(device *d, device_kernel *k) {
 /* ---- launches ---- */
 
 /* Host copies of the arrays whose data the checks look at. */
-static bool check(device *d, const launch_plan *plan, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags) {
+static bool check(device *d, const launch_plan *plan, void *const *arrays, const int64_t *integers, const float *floats,
+                  diag_list *diags) {
     const kernel_ir *k = plan->variants.at[0].kernel;
     arena *a = arena_new();
     void **copies = NEW_ARRAY(a, void *, k->arrays.count + 1);
@@ -359,8 +372,8 @@ static bool check(device *d, const launch_plan *plan, void *const *arrays, const
     return ok;
 }
 
-static bool set_arguments(device *d, const gpu_entry *e, cl_handle kernel, void *const *arrays, const int64_t *integers, const float *floats,
-                          int64_t first_task, diag_list *diags) {
+static bool set_arguments(device *d, const gpu_entry *e, cl_handle kernel, void *const *arrays, const int64_t *integers,
+                          const float *floats, int64_t first_task, diag_list *diags) {
     for (int i = 0; i < e->parameters.count; i++) {
         const gpu_parameter *q = &e->parameters.at[i];
         cl_handle buffer = NULL;
@@ -392,8 +405,8 @@ static bool set_arguments(device *d, const gpu_entry *e, cl_handle kernel, void 
     return true;
 }
 
-static bool run(device *d, const gpu_entry *e, cl_handle kernel, int64_t tasks, void *const *arrays, const int64_t *integers, const float *floats,
-                diag_list *diags) {
+static bool run(device *d, const gpu_entry *e, cl_handle kernel, int64_t tasks, void *const *arrays, const int64_t *integers,
+                const float *floats, diag_list *diags) {
     int64_t most = ITEMS_PER_LAUNCH / e->threads;
     d->last_milliseconds = 0;
     for (int64_t first = 0; first < tasks; first += most) {
@@ -417,7 +430,8 @@ static bool run(device *d, const gpu_entry *e, cl_handle kernel, int64_t tasks, 
     return true;
 }
 
-bool opencl_launch(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags) {
+bool opencl_launch(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
+                   diag_list *diags) {
     int variant = check(d, k->plan, arrays, integers, floats, diags) ? launch_variant(k->plan, integers, diags) : -1;
     int64_t tasks;
     if (variant < 0 || !launch_task_count(k->plan, variant, integers, &tasks, diags))
@@ -456,7 +470,8 @@ static text_kernel *load_text(device *d, const char *name, const char *text, con
     if (k && k->kernel && !status)
         return k;
     if (k && k->built)
-        diag_error(diags, "E1022", (source_span){0}, "%s: there is no kernel `%s` in it (%s)", name, entry, opencl_status_name(status));
+        diag_error(diags, "E1022", (source_span){0}, "%s: there is no kernel `%s` in it (%s)", name, entry,
+                   opencl_status_name(status));
     unload_text(d, k);
     return NULL;
 }
@@ -466,7 +481,8 @@ static cl_status launch_text_locked(device *d, text_kernel *k, const text_launch
     for (int i = 0; i < l->count; i++) {
         const text_argument *x = &l->arguments[i];
         const void *value = x->array ? (const void *)&((memory *)x->array)->buffer : (const void *)&x->value;
-        cl_status status = d->system->api.SetKernelArg(k->kernel, (uint32_t)i, x->array ? sizeof(cl_handle) : (size_t)x->bytes, value);
+        cl_status status =
+            d->system->api.SetKernelArg(k->kernel, (uint32_t)i, x->array ? sizeof(cl_handle) : (size_t)x->bytes, value);
         if (status) {
             *refused = i;
             return status;
@@ -490,8 +506,8 @@ static bool launch_text(device *d, text_kernel *k, const text_launch *l, diag_li
     cl_status status = launch_text_locked(d, k, l, &refused);
     pthread_mutex_unlock(&d->lock);
     if (status && refused >= 0) {
-        diag *g = diag_error(diags, "E1022", (source_span){0}, "OpenCL: the kernel's argument %d is of another type (%s)", refused + 1,
-                             opencl_status_name(status));
+        diag *g = diag_error(diags, "E1022", (source_span){0}, "OpenCL: the kernel's argument %d is of another type (%s)",
+                             refused + 1, opencl_status_name(status));
         diag_note(diags, g, "extents are passed as int64 (long), unless {\"name\": .., \"type\": \"int32\"} says otherwise");
     } else if (status)
         diag_error(diags, "E1022", (source_span){0}, "OpenCL: the launch failed: %s", opencl_status_name(status));

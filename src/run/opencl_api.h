@@ -37,36 +37,37 @@ enum {
 #define CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT ((uint64_t)128)
 
 /* CL_FUNCTION(result, name without `cl`, parameters) */
-#define CL_FUNCTIONS                                                                                                                                \
-    CL_FUNCTION(cl_status, GetPlatformIDs, (uint32_t, cl_handle *, uint32_t *))                                                                     \
-    CL_FUNCTION(cl_status, GetPlatformInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                                                        \
-    CL_FUNCTION(cl_status, GetDeviceIDs, (cl_handle, uint64_t, uint32_t, cl_handle *, uint32_t *))                                                  \
-    CL_FUNCTION(cl_status, GetDeviceInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                                                          \
-    CL_FUNCTION(cl_handle, CreateContext, (const intptr_t *, uint32_t, const cl_handle *, void *, void *, cl_status *))                             \
-    CL_FUNCTION(cl_status, ReleaseContext, (cl_handle))                                                                                             \
-    CL_FUNCTION(cl_handle, CreateCommandQueue, (cl_handle, cl_handle, uint64_t, cl_status *))                                                       \
-    CL_FUNCTION(cl_status, ReleaseCommandQueue, (cl_handle))                                                                                        \
-    CL_FUNCTION(cl_handle, CreateBuffer, (cl_handle, uint64_t, size_t, void *, cl_status *))                                                        \
-    CL_FUNCTION(cl_status, ReleaseMemObject, (cl_handle))                                                                                           \
-    CL_FUNCTION(cl_status, EnqueueReadBuffer,                                                                                                       \
-                (cl_handle, cl_handle, uint32_t, size_t, size_t, void *, uint32_t, const cl_handle *, cl_handle *))                                 \
-    CL_FUNCTION(cl_status, EnqueueWriteBuffer,                                                                                                      \
-                (cl_handle, cl_handle, uint32_t, size_t, size_t, const void *, uint32_t, const cl_handle *, cl_handle *))                           \
-    CL_FUNCTION(cl_handle, CreateProgramWithSource, (cl_handle, uint32_t, const char **, const size_t *, cl_status *))                              \
-    CL_FUNCTION(cl_handle, CreateProgramWithBinary,                                                                                                 \
-                (cl_handle, uint32_t, const cl_handle *, const size_t *, const unsigned char **, cl_status *, cl_status *))                         \
-    CL_FUNCTION(cl_status, BuildProgram, (cl_handle, uint32_t, const cl_handle *, const char *, void *, void *))                                    \
-    CL_FUNCTION(cl_status, GetProgramInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                                                         \
-    CL_FUNCTION(cl_status, GetProgramBuildInfo, (cl_handle, cl_handle, uint32_t, size_t, void *, size_t *))                                         \
-    CL_FUNCTION(cl_status, ReleaseProgram, (cl_handle))                                                                                             \
-    CL_FUNCTION(cl_handle, CreateKernel, (cl_handle, const char *, cl_status *))                                                                    \
-    CL_FUNCTION(cl_status, ReleaseKernel, (cl_handle))                                                                                              \
-    CL_FUNCTION(cl_status, SetKernelArg, (cl_handle, uint32_t, size_t, const void *))                                                               \
-    CL_FUNCTION(cl_status, GetKernelWorkGroupInfo, (cl_handle, cl_handle, uint32_t, size_t, void *, size_t *))                                      \
-    CL_FUNCTION(cl_status, EnqueueNDRangeKernel,                                                                                                    \
-                (cl_handle, cl_handle, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, const cl_handle *, cl_handle *))         \
-    CL_FUNCTION(cl_status, GetEventProfilingInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                                                  \
-    CL_FUNCTION(cl_status, ReleaseEvent, (cl_handle))                                                                                               \
+#define CL_FUNCTIONS                                                                                                             \
+    CL_FUNCTION(cl_status, GetPlatformIDs, (uint32_t, cl_handle *, uint32_t *))                                                  \
+    CL_FUNCTION(cl_status, GetPlatformInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                                     \
+    CL_FUNCTION(cl_status, GetDeviceIDs, (cl_handle, uint64_t, uint32_t, cl_handle *, uint32_t *))                               \
+    CL_FUNCTION(cl_status, GetDeviceInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                                       \
+    CL_FUNCTION(cl_handle, CreateContext, (const intptr_t *, uint32_t, const cl_handle *, void *, void *, cl_status *))          \
+    CL_FUNCTION(cl_status, ReleaseContext, (cl_handle))                                                                          \
+    CL_FUNCTION(cl_handle, CreateCommandQueue, (cl_handle, cl_handle, uint64_t, cl_status *))                                    \
+    CL_FUNCTION(cl_status, ReleaseCommandQueue, (cl_handle))                                                                     \
+    CL_FUNCTION(cl_handle, CreateBuffer, (cl_handle, uint64_t, size_t, void *, cl_status *))                                     \
+    CL_FUNCTION(cl_status, ReleaseMemObject, (cl_handle))                                                                        \
+    CL_FUNCTION(cl_status, EnqueueReadBuffer,                                                                                    \
+                (cl_handle, cl_handle, uint32_t, size_t, size_t, void *, uint32_t, const cl_handle *, cl_handle *))              \
+    CL_FUNCTION(cl_status, EnqueueWriteBuffer,                                                                                   \
+                (cl_handle, cl_handle, uint32_t, size_t, size_t, const void *, uint32_t, const cl_handle *, cl_handle *))        \
+    CL_FUNCTION(cl_handle, CreateProgramWithSource, (cl_handle, uint32_t, const char **, const size_t *, cl_status *))           \
+    CL_FUNCTION(cl_handle, CreateProgramWithBinary,                                                                              \
+                (cl_handle, uint32_t, const cl_handle *, const size_t *, const unsigned char **, cl_status *, cl_status *))      \
+    CL_FUNCTION(cl_status, BuildProgram, (cl_handle, uint32_t, const cl_handle *, const char *, void *, void *))                 \
+    CL_FUNCTION(cl_status, GetProgramInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                                      \
+    CL_FUNCTION(cl_status, GetProgramBuildInfo, (cl_handle, cl_handle, uint32_t, size_t, void *, size_t *))                      \
+    CL_FUNCTION(cl_status, ReleaseProgram, (cl_handle))                                                                          \
+    CL_FUNCTION(cl_handle, CreateKernel, (cl_handle, const char *, cl_status *))                                                 \
+    CL_FUNCTION(cl_status, ReleaseKernel, (cl_handle))                                                                           \
+    CL_FUNCTION(cl_status, SetKernelArg, (cl_handle, uint32_t, size_t, const void *))                                            \
+    CL_FUNCTION(cl_status, GetKernelWorkGroupInfo, (cl_handle, cl_handle, uint32_t, size_t, void *, size_t *))                   \
+    CL_FUNCTION(cl_status, EnqueueNDRangeKernel,                                                                                 \
+                (cl_handle, cl_handle, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, const cl_handle *,    \
+                 cl_handle *))                                                                                                   \
+    CL_FUNCTION(cl_status, GetEventProfilingInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                               \
+    CL_FUNCTION(cl_status, ReleaseEvent, (cl_handle))                                                                            \
     CL_FUNCTION(cl_status, Finish, (cl_handle))
 
 typedef struct opencl_api {

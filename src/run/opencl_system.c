@@ -15,7 +15,8 @@ static bool open_functions(void) {
     for (size_t i = 0; !library && i < sizeof names / sizeof *names; i++)
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        snprintf(found.why, sizeof found.why, "libOpenCL.so.1, the OpenCL loader, is not installed (Debian, Ubuntu: apt-get install ocl-icd-libopencl1)");
+        snprintf(found.why, sizeof found.why,
+                 "libOpenCL.so.1, the OpenCL loader, is not installed (Debian, Ubuntu: apt-get install ocl-icd-libopencl1)");
         return false;
     }
     void *symbol;
@@ -46,7 +47,8 @@ static void find(void) {
         return;
     cl_status status = found.api.GetPlatformIDs(32, platforms, &platform_count);
     if (status || !platform_count) {
-        snprintf(found.why, sizeof found.why, "the OpenCL loader finds no driver (none in /etc/OpenCL/vendors; on a CPU: apt-get install pocl-opencl-icd)");
+        snprintf(found.why, sizeof found.why,
+                 "the OpenCL loader finds no driver (none in /etc/OpenCL/vendors; on a CPU: apt-get install pocl-opencl-icd)");
         return;
     }
     for (uint32_t i = 0; i < platform_count && i < 32; i++) {
@@ -64,7 +66,8 @@ static void find(void) {
         }
     }
     if (!found.count)
-        snprintf(found.why, sizeof found.why, "%u OpenCL platform%s, and none has a device", platform_count, platform_count == 1 ? "" : "s");
+        snprintf(found.why, sizeof found.why, "%u OpenCL platform%s, and none has a device", platform_count,
+                 platform_count == 1 ? "" : "s");
 }
 
 const opencl_system *opencl_open_system(void) {
@@ -76,13 +79,26 @@ const char *opencl_status_name(cl_status s) {
     static const struct {
         cl_status status;
         const char *name;
-    } names[] = {{-2, "CL_DEVICE_NOT_AVAILABLE"},   {-3, "CL_COMPILER_NOT_AVAILABLE"}, {-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
-                 {-5, "CL_OUT_OF_RESOURCES"},       {-6, "CL_OUT_OF_HOST_MEMORY"},     {-11, "CL_BUILD_PROGRAM_FAILURE"},
-                 {-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},                {-30, "CL_INVALID_VALUE"},
-                 {-36, "CL_INVALID_COMMAND_QUEUE"}, {-38, "CL_INVALID_MEM_OBJECT"},    {-42, "CL_INVALID_BINARY"},
-                 {-46, "CL_INVALID_KERNEL_NAME"},   {-49, "CL_INVALID_ARG_INDEX"},      {-50, "CL_INVALID_ARG_VALUE"},    {-51, "CL_INVALID_ARG_SIZE"},
-                 {-52, "CL_INVALID_KERNEL_ARGS"},   {-54, "CL_INVALID_WORK_GROUP_SIZE"},
-                 {-55, "CL_INVALID_WORK_ITEM_SIZE"}, {-61, "CL_INVALID_BUFFER_SIZE"},  {-63, "CL_INVALID_GLOBAL_WORK_SIZE"},
+    } names[] = {{-2, "CL_DEVICE_NOT_AVAILABLE"},
+                 {-3, "CL_COMPILER_NOT_AVAILABLE"},
+                 {-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
+                 {-5, "CL_OUT_OF_RESOURCES"},
+                 {-6, "CL_OUT_OF_HOST_MEMORY"},
+                 {-11, "CL_BUILD_PROGRAM_FAILURE"},
+                 {-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},
+                 {-30, "CL_INVALID_VALUE"},
+                 {-36, "CL_INVALID_COMMAND_QUEUE"},
+                 {-38, "CL_INVALID_MEM_OBJECT"},
+                 {-42, "CL_INVALID_BINARY"},
+                 {-46, "CL_INVALID_KERNEL_NAME"},
+                 {-49, "CL_INVALID_ARG_INDEX"},
+                 {-50, "CL_INVALID_ARG_VALUE"},
+                 {-51, "CL_INVALID_ARG_SIZE"},
+                 {-52, "CL_INVALID_KERNEL_ARGS"},
+                 {-54, "CL_INVALID_WORK_GROUP_SIZE"},
+                 {-55, "CL_INVALID_WORK_ITEM_SIZE"},
+                 {-61, "CL_INVALID_BUFFER_SIZE"},
+                 {-63, "CL_INVALID_GLOBAL_WORK_SIZE"},
                  {-1001, "CL_PLATFORM_NOT_FOUND_KHR"}};
     static _Thread_local char other[32];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-const char *const recipe_names[RECIPE_COUNT] = {"zeros",    "iota",     "random",      "positive",
-                                                "normal", "integers", "adversarial", "huge",     "rope"};
+const char *const recipe_names[RECIPE_COUNT] = {"zeros",    "iota",        "random", "positive", "normal",
+                                                "integers", "adversarial", "huge",   "rope"};
 
 recipe_kind recipe_by_name(const char *name) {
     for (int i = 0; i < RECIPE_COUNT; i++)
@@ -37,25 +37,18 @@ static double awkward(uint64_t *state, bool finite) {
 
 static double draw(recipe_kind kind, uint64_t *state, int64_t position, int64_t count) {
     switch (kind) {
-    case RECIPE_IOTA:
-        return (double)position;
-    case RECIPE_ROPE:
-        return pow(10000, -(double)position / (double)count);
-    case RECIPE_RANDOM:
-        return 2 * unit_interval(state) - 1;
-    case RECIPE_POSITIVE:
-        return unit_interval(state);
+    case RECIPE_IOTA: return (double)position;
+    case RECIPE_ROPE: return pow(10000, -(double)position / (double)count);
+    case RECIPE_RANDOM: return 2 * unit_interval(state) - 1;
+    case RECIPE_POSITIVE: return unit_interval(state);
     case RECIPE_NORMAL: {
         double r = sqrt(-2 * log(1 - unit_interval(state)));
         return r * cos(6.283185307179586 * unit_interval(state));
     }
-    case RECIPE_INTEGERS:
-        return (double)(recipe_next(state) & 7);
+    case RECIPE_INTEGERS: return (double)(recipe_next(state) & 7);
     case RECIPE_ADVERSARIAL:
-    case RECIPE_HUGE:
-        return recipe_next(state) & 3 ? 2 * unit_interval(state) - 1 : awkward(state, kind == RECIPE_HUGE);
-    default:
-        return 0;
+    case RECIPE_HUGE: return recipe_next(state) & 3 ? 2 * unit_interval(state) - 1 : awkward(state, kind == RECIPE_HUGE);
+    default: return 0;
     }
 }
 
@@ -66,19 +59,15 @@ static double draw_integer(recipe_kind kind, uint64_t *state, element_type type,
     case RECIPE_IOTA:
         return (double)(type == ELEMENT_I8 ? position % 128 : type == ELEMENT_U8 ? position % 256 : position % 2147483648);
     case RECIPE_RANDOM:
-    case RECIPE_NORMAL:
-        return is_signed ? (double)(int64_t)(recipe_next(state) % 255) - 127 : (double)(recipe_next(state) % 256);
-    case RECIPE_POSITIVE:
-        return (double)(recipe_next(state) % 128);
-    case RECIPE_INTEGERS:
-        return (double)(recipe_next(state) & 7);
+    case RECIPE_NORMAL: return is_signed ? (double)(int64_t)(recipe_next(state) % 255) - 127 : (double)(recipe_next(state) % 256);
+    case RECIPE_POSITIVE: return (double)(recipe_next(state) % 128);
+    case RECIPE_INTEGERS: return (double)(recipe_next(state) & 7);
     case RECIPE_ADVERSARIAL:
     case RECIPE_HUGE: {
         static const double ends[] = {-2147483648.0, 2147483647.0, -128, 127, 255, 4294967295.0, 0, 1, -1};
         return recipe_next(state) & 3 ? (double)(recipe_next(state) % 100) : ends[recipe_next(state) % 9];
     }
-    default:
-        return 0;
+    default: return 0;
     }
 }
 
@@ -106,7 +95,8 @@ void recipe_fill(recipe_kind kind, uint64_t seed, element_type type, int64_t bou
         int32_t *out = data;
         bound = bound > INT32_MAX ? INT32_MAX : bound; /* what an index word can hold */
         for (int64_t i = 0; i < count; i++)
-            out[i] = kind == RECIPE_ZEROS ? 0 : (int32_t)((kind == RECIPE_IOTA ? (uint64_t)i : recipe_next(&state)) % (uint64_t)bound);
+            out[i] =
+                kind == RECIPE_ZEROS ? 0 : (int32_t)((kind == RECIPE_IOTA ? (uint64_t)i : recipe_next(&state)) % (uint64_t)bound);
         return;
     }
     if (kind == RECIPE_ZEROS) {

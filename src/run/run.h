@@ -9,7 +9,7 @@ typedef struct device_kernel device_kernel; /* a loaded plan */
 
 /* What the device's compiler made of a kernel, the most of any variant. */
 typedef struct kernel_resources {
-    int registers;                    /* of a thread */
+    int registers;                     /* of a thread */
     int64_t local_bytes, shared_bytes; /* a thread's memory outside registers (spills, and arrays of its own); a block's */
 } kernel_resources;
 
@@ -19,8 +19,8 @@ typedef struct runtime_streams {
     bool (*enqueue)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, void *stream,
                     diag_list *diags); /* does the plan's checks first, for which it waits where they look at data */
     /* For arguments that `enqueue` took before: without the checks. */
-    bool (*enqueue_checked)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, void *stream,
-                            diag_list *diags);
+    bool (*enqueue_checked)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
+                            void *stream, diag_list *diags);
     bool (*copy_in)(device *d, void *stream, void *to, const void *from, int64_t bytes, diag_list *diags);
     bool (*copy_out)(device *d, void *stream, void *to, const void *from, int64_t bytes, diag_list *diags);
     bool (*wait)(device *d, void *stream, diag_list *diags);
@@ -39,12 +39,16 @@ typedef struct runtime_streams {
 /* A kernel that comes as text rather than from a proved plan: nothing is known of it, and nothing is checked. */
 typedef struct text_kernel text_kernel;
 typedef struct text_argument {
-    void *array;  /* the device's memory; NULL: the value below */
-    int bytes;    /* 4 or 8 */
-    union { int64_t i64; int32_t i32; float f32; } value;
+    void *array; /* the device's memory; NULL: the value below */
+    int bytes;   /* 4 or 8 */
+    union {
+        int64_t i64;
+        int32_t i32;
+        float f32;
+    } value;
 } text_argument;
 typedef struct text_launch {
-    int64_t blocks[3], threads[3]; /* threads: of a block */
+    int64_t blocks[3], threads[3];  /* threads: of a block */
     const text_argument *arguments; /* in the function's order */
     int count;
 } text_launch;
@@ -59,11 +63,11 @@ typedef struct runtime_text {
 
 /* One row per runtime in run/runtimes.def */
 typedef struct runtime {
-    const char *name;                  /* "cpu" */
-    const char *target;                /* the target whose plans and text it takes: "c" */
-    bool host_memory;                  /* a launch takes arrays in host memory as they are; copies and device memory are not needed */
-    bool simulated;                    /* a judge rather than a machine: used where it is asked for by name, at small shapes */
-    int (*count)(void);                /* devices found */
+    const char *name;   /* "cpu" */
+    const char *target; /* the target whose plans and text it takes: "c" */
+    bool host_memory;   /* a launch takes arrays in host memory as they are; copies and device memory are not needed */
+    bool simulated;     /* a judge rather than a machine: used where it is asked for by name, at small shapes */
+    int (*count)(void); /* devices found */
     bool (*describe)(int index, char *out, size_t size); /* one line for people; also why the runtime is missing */
     device *(*open)(int index, diag_list *diags);
     void (*close)(device *d);
@@ -76,9 +80,10 @@ typedef struct runtime {
     void (*unload)(device *d, device_kernel *k);
     /* Runs one launch to its end: the plan's checks first (E06xx names the argument and the value that fails), then the variant whose
      * predicate holds. arrays/integers/floats as target.h says. */
-    bool (*launch)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags);
-    const runtime_streams *streams;    /* NULL: it has none */
-    const runtime_text *text;          /* NULL: it takes only our own plans */
+    bool (*launch)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
+                   diag_list *diags);
+    const runtime_streams *streams; /* NULL: it has none */
+    const runtime_text *text;       /* NULL: it takes only our own plans */
 } runtime;
 extern const runtime runtime_table[];
 extern const int runtime_count;
@@ -89,8 +94,8 @@ const runtime *runtime_find(const char *device_name, int *index, diag_list *diag
 bool launch_checks(const launch_plan *p, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags);
 /* The same for arrays in a device's memory: `handles` name them (equal handles overlap), `data` holds host copies of those that launch_data_bytes
  * asks for; the others may be NULL. */
-bool launch_checks_elsewhere(const launch_plan *p, void *const *handles, void *const *data, const int64_t *integers, const float *floats,
-                             diag_list *diags);
+bool launch_checks_elsewhere(const launch_plan *p, void *const *handles, void *const *data, const int64_t *integers,
+                             const float *floats, diag_list *diags);
 /* Bytes of the array at `position` that some check looks at; 0 when none does. */
 int64_t launch_data_bytes(const launch_plan *p, int position, const int64_t *integers);
 /* How many tasks a launch has; false with E0609. */
@@ -101,7 +106,13 @@ int launch_variant(const launch_plan *p, const int64_t *integers, diag_list *dia
 bool launch_evaluate(const kernel_ir *k, const index_expr *x, const int64_t *integers, int64_t *value);
 
 /* --- the cache of compiled code (cache.c): key = hash of everything that could change it; entries appear by atomic rename --- */
-typedef struct cache_entry { char key[33]; char *description; int64_t bytes; int64_t used_at; bool is_binary; /* a driver's; not the C compiler's */ } cache_entry;
+typedef struct cache_entry {
+    char key[33];
+    char *description;
+    int64_t bytes;
+    int64_t used_at;
+    bool is_binary; /* a driver's; not the C compiler's */
+} cache_entry;
 /* The directory: $TILEC_CACHE, else $XDG_CACHE_HOME/tilec, else ~/.cache/tilec; made when missing. NULL (heap text otherwise) when it can't be used. */
 char *cache_directory(void);
 /* Path of the shared object for `text` compiled with `command`; compiles when missing or corrupt. Heap text; NULL with a diagnostic.
@@ -109,22 +120,23 @@ char *cache_directory(void);
 char *cache_compile(const char *text, const char *description, bool *was_hit, diag_list *diags);
 /* Binaries that a driver made of `text`; `identity`: everything else that can change them. NULL when there is none; heap memory. */
 unsigned char *cache_find_binary(const char *identity, const char *text, size_t *length);
-void cache_keep_binary(const char *identity, const char *text, const char *description, const void *bytes, size_t length, diag_list *diags);
-int cache_list(cache_entry **out); /* heap array */
+void cache_keep_binary(const char *identity, const char *text, const char *description, const void *bytes, size_t length,
+                       diag_list *diags);
+int cache_list(cache_entry **out);   /* heap array */
 int cache_prune(int64_t keep_bytes); /* oldest first; how many went */
-int64_t compiler_calls(void);      /* how often this process ran the compiler (tests count it) */
+int64_t compiler_calls(void);        /* how often this process ran the compiler (tests count it) */
 
 /* --- .npy files (npy.c) --- */
 typedef struct npy_array {
-    element_type type;     /* F32 F16 I8 U8 I32 U32 BOOL; f64 and i64 are kept as read: see wide */
-    int wide;              /* 0; 8 for f64 ('f') or i64 ('i') data, which only conversion on request accepts */
+    element_type type; /* F32 F16 I8 U8 I32 U32 BOOL; f64 and i64 are kept as read: see wide */
+    int wide;          /* 0; 8 for f64 ('f') or i64 ('i') data, which only conversion on request accepts */
     char wide_kind;
     int rank;
     int64_t dims[32];
-    void *data;            /* row-major (Fortran order is rearranged on reading); heap */
+    void *data; /* row-major (Fortran order is rearranged on reading); heap */
     int64_t bytes;
 } npy_array;
-bool npy_read(const char *path, npy_array *out, diag_list *diags); /* E08xx; big-endian and object types refused clearly */
+bool npy_read(const char *path, npy_array *out, diag_list *diags);       /* E08xx; big-endian and object types refused clearly */
 bool npy_write(const char *path, const npy_array *in, diag_list *diags); /* whole or not at all */
 void npy_free(npy_array *a);
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 const runtime runtime_table[] = {
-#define RUNTIME(name, target, host_memory, simulated, streams, text, prefix)                                                                  \
+#define RUNTIME(name, target, host_memory, simulated, streams, text, prefix)                                                     \
     {name,                                                                                                                       \
      target,                                                                                                                     \
      host_memory,                                                                                                                \

@@ -23,11 +23,11 @@ typedef struct host_array {
     element_type type;
     int rank;
     int64_t dims[BINDING_MAX_RANK];
-    int64_t cells;   /* elements */
+    int64_t cells; /* elements */
     int64_t bytes;
     void *data;
-    bool owned;      /* freed with the call */
-    int64_t room;    /* owned: bytes there is room for */
+    bool owned;   /* freed with the call */
+    int64_t room; /* owned: bytes there is room for */
 } host_array;
 
 /* One array of a call: an argument, a result, or a temporary between a program's kernels. */
@@ -35,11 +35,11 @@ typedef struct call_array {
     const char *name;
     const tile_array *declared; /* of the kernel or program; a temporary's is its producer's */
     host_array host;
-    bool bound;       /* the caller gave the memory, or asked for its shape to be filled by a recipe */
-    bool is_output;   /* OUT or UPDATE of what was called */
+    bool bound;     /* the caller gave the memory, or asked for its shape to be filled by a recipe */
+    bool is_output; /* OUT or UPDATE of what was called */
     bool temporary;
-    void *device;     /* its memory on the device; the host's own where they share it */
-    bool on_device;   /* `device` is the caller's: nothing is copied, host.data may be NULL */
+    void *device;   /* its memory on the device; the host's own where they share it */
+    bool on_device; /* `device` is the caller's: nothing is copied, host.data may be NULL */
     int64_t device_room;
 } call_array;
 
@@ -55,10 +55,10 @@ typedef struct call_step {
     const compiled_kernel *compiled;
     device_kernel *loaded;
     binding binding;
-    int *arrays;       /* per array of the kernel: position in call.arrays */
-    int *scalars;      /* per scalar of the kernel: position in call.scalars */
-    double milliseconds; /* of its last launch */
-    void **launch_arrays;     /* what the launch is given; made at the first one */
+    int *arrays;          /* per array of the kernel: position in call.arrays */
+    int *scalars;         /* per scalar of the kernel: position in call.scalars */
+    double milliseconds;  /* of its last launch */
+    void **launch_arrays; /* what the launch is given; made at the first one */
     int64_t *launch_integers;
     float *launch_floats;
 } call_step;
@@ -67,15 +67,15 @@ typedef struct run_call {
     session *session;
     arena *arena;
     const tile_module *module;
-    const tile_kernel *kernel;   /* one of the two */
+    const tile_kernel *kernel; /* one of the two */
     const tile_program *program;
-    binding binding;             /* of the kernel or program */
+    binding binding; /* of the kernel or program */
     VEC(call_array) arrays;
     VEC(call_scalar) scalars;
     VEC(call_step) steps;
-    VEC(tile_binding) tiles;     /* --set */
-    VEC(tile_binding) extra;     /* symbols given for a program's kernels rather than for itself */
-    const char *dump;            /* letters, for the compiles this call makes */
+    VEC(tile_binding) tiles; /* --set */
+    VEC(tile_binding) extra; /* symbols given for a program's kernels rather than for itself */
+    const char *dump;        /* letters, for the compiles this call makes */
     FILE *dump_file;
     bool shapes_solved, prepared;
 } run_call;
@@ -90,9 +90,11 @@ bool call_set_symbol(run_call *c, const char *name, int64_t value, diag_list *di
 bool call_set_tile(run_call *c, const char *name, int64_t value, diag_list *diags);
 /* Binds host memory, which the call reads (inputs), updates or fills (outputs) and never frees. NULL data: only the shape. Narrow floats
  * and block formats may be given as their raw bytes or words (U8, U16 as `raw`). False with E0640, E0642, E0647. */
-bool call_bind_array(run_call *c, const char *name, element_type type, int rank, const int64_t *dims, void *data, diag_list *diags);
+bool call_bind_array(run_call *c, const char *name, element_type type, int rank, const int64_t *dims, void *data,
+                     diag_list *diags);
 /* The same for memory of the session's device (see runtime_streams), which is used where it is. E0665 where there is none such. */
-bool call_bind_device(run_call *c, const char *name, element_type type, int rank, const int64_t *dims, void *pointer, diag_list *diags);
+bool call_bind_device(run_call *c, const char *name, element_type type, int rank, const int64_t *dims, void *pointer,
+                      diag_list *diags);
 bool call_bind_scalar(run_call *c, const char *name, double value, diag_list *diags);
 
 /* Solves every symbol, of a program's kernels too. After it every array's host.dims are known, and inputs nobody gave memory can be filled

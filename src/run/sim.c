@@ -75,7 +75,8 @@ void simulator_unload(device *d, device_kernel *k) {
     free(k);
 }
 
-bool simulator_launch(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats, diag_list *diags) {
+bool simulator_launch(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
+                      diag_list *diags) {
     (void)d;
     if (!launch_checks(k->plan, arrays, integers, floats, diags))
         return false;
