@@ -109,7 +109,7 @@ typedef struct sim_program {
     int places;    /* lanes of kept values */
     int counters;  /* loop ends and steps */
     int meetings;
-    int arrivals;  /* `arrive` statements */
+    int arrivals;                              /* `arrive` statements */
     int *symbol_variable, *scalar_variable;    /* -1: not an integer */
     int **id_variable;                         /* per level, per id */
     bool uses_copies, uses_matrix, uses_units; /* groups of copies, of matrix operations; anything that needs proxy fences */

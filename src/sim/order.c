@@ -539,8 +539,8 @@ static void check_turn(sim_machine *m, sim_thread *t, sim_mbarrier *b, int instr
         const char *name = m->kernel->mbarriers.at[m->program->code.at[instruction].mbarrier]->name;
         if (x->phases[turn] != b->phase)
             sim_report_finding(m, SIM_STUCK, t, instruction, NULL, name,
-                               "this arrival counts for phase %lld of `%s`, another participant's for phase %lld", (long long)b->phase,
-                               name, (long long)x->phases[turn]);
+                               "this arrival counts for phase %lld of `%s`, another participant's for phase %lld",
+                               (long long)b->phase, name, (long long)x->phases[turn]);
         return;
     }
     if (x->count == x->capacity) {

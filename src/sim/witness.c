@@ -201,7 +201,8 @@ static bool make_arrays(const kernel_ir *k, const values *v, const sim_options *
         int64_t size = sim_array_bytes(k, array, v->integers), bound = -1;
         held = size < 0 ? INT64_MAX : sim_add(held, size);
         if (held > limit || (array->element_bound && !ix_eval(array->element_bound, look_up, (void *)v, &bound))) {
-            diag_error(diags, "E0711", array->span, "`%s` cannot be made at this witness: %lld bytes", array->name, (long long)size);
+            diag_error(diags, "E0711", array->span, "`%s` cannot be made at this witness: %lld bytes", array->name,
+                       (long long)size);
             return false;
         }
         arrays[i].size = size;
@@ -230,8 +231,8 @@ bool sim_witness(arena *a, const kernel_ir *k, const char *bindings, const sim_o
     if (!kernel_check(k, diags) || !read_pairs(a, k, bindings, &named, diags) || !make_values(a, k, &named, &v, &floats, diags))
         return false;
     sim_binding *arrays = NEW_ARRAY(a, sim_binding, k->arrays.count);
-    bool fine = make_arrays(k, &v, options, arrays, diags) &&
-                sim_run_bound(a, k, arrays, v.integers, floats, options, report, diags);
+    bool fine =
+        make_arrays(k, &v, options, arrays, diags) && sim_run_bound(a, k, arrays, v.integers, floats, options, report, diags);
     free_arrays(k, arrays);
     return fine;
 }
