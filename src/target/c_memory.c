@@ -68,7 +68,8 @@ void c_make_store(maker *m) {
 
 void c_make_load_first(maker *m) {
     const masked *k = find_masked(m);
-    const char *v = memory_vector(m), *result = from_memory(m, "v"), *mv = k ? c_vector(m->p, k->vector, k->element, k->element_bytes, m->lanes) : NULL;
+    const char *v = memory_vector(m), *result = from_memory(m, "v"),
+               *mv = k ? c_vector(m->p, k->vector, k->element, k->element_bytes, m->lanes) : NULL;
     if (k)
         c_prefix_mask(m->p);
     const char *words = c_vector(m->p, "i32", "int32_t", 4, m->lanes);
@@ -136,8 +137,7 @@ void c_make_strided(maker *m, bool store, bool first) {
     if (store)
         c_add(m, "p[l * stride] = v[l];\n}\n");
     else
-        c_add(m, "t[l] = p[l * stride];\n    %s v;\n    __builtin_memcpy(&v, t, sizeof v);\n    return %s;\n}\n", v,
-              result);
+        c_add(m, "t[l] = p[l * stride];\n    %s v;\n    __builtin_memcpy(&v, t, sizeof v);\n    return %s;\n}\n", v, result);
 }
 
 /* q8_0: 34 bytes hold f16 d and 32 x i8; q4_0: 18 bytes hold f16 d and 16 bytes, low nibbles first. Value d * q is exact in f32. */

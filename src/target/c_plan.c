@@ -27,7 +27,8 @@ const char *c_wrap_lines(arena *a, const char *text) {
     text_buffer out = {0};
     while (*text) {
         int length = (int)strcspn(text, "\n"), indent = (int)strspn(text, " ");
-        bool comment = text[indent] == '/' || (text[indent] == '*' && strchr(" /", text[indent + 1])); /* free text has no shape to keep */
+        bool comment =
+            text[indent] == '/' || (text[indent] == '*' && strchr(" /", text[indent + 1])); /* free text has no shape to keep */
         bool keep = text[0] == '#' || memchr(text, '"', (size_t)length) || comment;
         const char *lead = "";
         for (int room = COLUMNS; !keep && length > room; room = COLUMNS - indent - 4) {

@@ -25,6 +25,6 @@ bool c_emit(const proved_plan *p, text_buffer *out, diag_list *diags);       /* 
 bool c_build(const proved_plan *p, const char *directory, diag_list *diags); /* c_build.c */
 struct program_build;
 bool c_build_program(const struct program_build *p, const char *directory, diag_list *diags); /* c_program.c */
-const machine_model *c_machine(void);                                        /* c_machine.c */
+const machine_model *c_machine(void);                                                         /* c_machine.c */
 const target_limits *c_limits(void);
 #endif

@@ -60,7 +60,7 @@ typedef enum cfamily_helper {
     HELPER_LANES_SUM,
     HELPER_LANES_MAX,
     HELPER_LANES_MIN,
-    HELPER_ALL,                  /* (mask): true in every lane */
+    HELPER_ALL,       /* (mask): true in every lane */
     HELPER_FLOOR_DIV, /* int64: (a, b), b > 0 */
     HELPER_FLOOR_MOD,
     HELPER_INDEX_MIN,
@@ -77,20 +77,20 @@ typedef struct cfamily_dialect {
     text_expr (*constant)(cfamily *p, element_type t, double number);                                  /* a scalar literal */
     text_expr (*value)(cfamily *p, const kernel_value *v); /* ops with operands; refuses what it lacks */
     const char *nan, *infinity, *least_i32;                /* literals */
-    bool bare_vectors;                      /* a written-out vector is T{..} or T(..), else (T){..} or (T)(..) */
-    const char *(*lane_zero)(cfamily *p, element_type t); /* a lane of one, zero; NULL: "0" */
+    bool bare_vectors;                                     /* a written-out vector is T{..} or T(..), else (T){..} or (T)(..) */
+    const char *(*lane_zero)(cfamily *p, element_type t);  /* a lane of one, zero; NULL: "0" */
     /* around the lanes of a written-out vector, behind its type in parentheses: "{", "}" */
     const char *vector_open, *vector_close;
-    const char *function_head;              /* in front of a function of the prelude: "INLINE " */
-    bool cast_keeps_bits;                   /* a cast between vector types of one size keeps the bits */
+    const char *function_head; /* in front of a function of the prelude: "INLINE " */
+    bool cast_keeps_bits;      /* a cast between vector types of one size keeps the bits */
     /* The rest may be NULL. */
-    const char *(*lane)(cfamily *p, const char *vector, int lane);         /* one lane of a named vector; NULL: v[2] */
-    bool (*statement)(cfamily *p, const kernel_stmt *s);                   /* barriers and the like; false: it has no form */
+    const char *(*lane)(cfamily *p, const char *vector, int lane); /* one lane of a named vector; NULL: v[2] */
+    bool (*statement)(cfamily *p, const kernel_stmt *s);           /* barriers and the like; false: it has no form */
     /* A vector access that is not to a register: whole text of the load, and of the store without `;`. `stride` NULL: contiguous; `active`
      * NULL: every lane. NULL: by helpers. */
     const char *(*load)(cfamily *p, const kernel_access *access, const char *stride, const char *active);
     const char *(*store)(cfamily *p, const kernel_access *access, const char *stride, const char *active, const char *value);
-    bool has_lanes;                                                        /* levels below the task, and shared memory */
+    bool has_lanes; /* levels below the task, and shared memory */
 } cfamily_dialect;
 
 /* What is known of an array while a kernel is printed. */
@@ -132,7 +132,7 @@ struct cfamily {
     const kernel_ir *kernel;
     cfamily_array *arrays;     /* by array id */
     cfamily_names names;       /* taken in the current function */
-    cfamily_names cell_names; /* of register cells: they are declared once, for the whole function */
+    cfamily_names cell_names;  /* of register cells: they are declared once, for the whole function */
     cfamily_binding *bindings; /* an open hash table */
     int binding_count, binding_capacity;
     const void **live; /* LETs and variables that something printed refers to: an open hash table */
@@ -140,8 +140,8 @@ struct cfamily {
     const char *suffix;      /* of names made inside unrolled loops: "_2_0" */
     const char *break_label; /* where BREAK goes: past an unrolled loop; NULL: a plain break */
     bool label_used;
-    bool aligned_arrays;     /* the launch's arrays begin at multiples of 16 bytes */
-    int aligned_accesses;    /* printed because of that */
+    bool aligned_arrays;          /* the launch's arrays begin at multiples of 16 bytes */
+    int aligned_accesses;         /* printed because of that */
     const kernel_array *accessed; /* while a block format is read: of which array */
 };
 
@@ -191,7 +191,7 @@ bool cfamily_is_number(const kernel_value *v);                     /* known not 
 const char *cfamily_cell(cfamily *p, const kernel_access *access); /* the variable of a cell kept in registers */
 
 /* ---- cfamily_operation.c ---- */
-text_expr cfamily_operation(cfamily *p, const kernel_value *v); /* the usual `value` of a dialect */
+text_expr cfamily_operation(cfamily *p, const kernel_value *v);        /* the usual `value` of a dialect */
 text_expr cfamily_constant(cfamily *p, element_type t, double number); /* the usual `constant` */
 
 /* ---- cfamily_math.c ---- */
@@ -202,7 +202,7 @@ const char *cfamily_math(cfamily *p, kernel_op op, int lanes);
 const char *c_register_type(cfamily *p, element_type t, int lanes);
 const char *c_storage_type(element_type t);
 const char *c_helper(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes);
-const char *c_type_tag(element_type t);                  /* "f32": how types stand in names */
+const char *c_type_tag(element_type t); /* "f32": how types stand in names */
 
 /* ---- c.c ---- */
 extern const cfamily_dialect c_dialect;

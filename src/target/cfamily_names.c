@@ -5,36 +5,43 @@
 
 /* Words that C, OpenCL C, CUDA C++ or Metal give a meaning, and names that the printed functions use themselves. */
 static const char *const reserved[] = {
-    "alignas",   "alignof",   "and",         "asm",      "atomic",    "auto",      "bfloat",    "block",     "bool",
-    "break",     "case",      "catch",       "char",     "class",     "complex",   "const",     "constant",  "constexpr",
-    "continue",  "default",   "delete",      "device",   "do",        "double",    "else",      "enum",      "explicit",
-    "extern",    "false",     "float",       "for",      "fragment",  "friend",    "generic",   "global",    "goto",
-    "half",      "if",        "imaginary",   "inline",   "int",       "int8_t",    "int16_t",   "int32_t",   "int64_t",
-    "kernel",    "linux",     "local",       "long",     "main",      "mutable",   "namespace", "new",       "not",
-    "nullptr",   "operator",  "or",          "private",  "protected", "public",    "ptrdiff_t", "register",  "restrict",
-    "return",    "short",     "signed",      "size_t",   "sizeof",    "static",    "struct",    "switch",    "template",
-    "this",      "thread",    "threadgroup", "throw",    "true",      "try",       "typedef",   "typename",  "typeof",
-    "uint",      "uint8_t",   "uint16_t",    "uint32_t", "uint64_t",  "uintptr_t", "union",     "unix",      "unsigned",
-    "using",     "vector",    "vertex",      "virtual",  "void",      "volatile",  "wchar_t",   "while",     "xor",
-    "arrays",    "integers",  "floats",      "first",    "last",      "scratch",   "task",      "index_min", "index_max",
-    "floor_div", "floor_mod", "swizzle",     "signbit",  "isnan",     "exp",       "log",       "tanh",      "erf",
-    "sin",       "cos",       "sqrt",        "abs",      "malloc",    "free",      "memcpy",    "min",       "max",
-    "select",    "fma",       "all",         "any",      "fabs",      "floor",     "rint",      "fmin",      "fmax",
-    "barrier",   "isnan",     "NAN",         "INFINITY", "INT_MIN",   "uchar",     "ushort",    "ulong",     "image2d_t",
-    "sampler_t", "event_t",   "pipe",        "uniform",  "half",      "ptr_t",     "thread_number", "task_number",
-    "first_task", "block_number", "precise", "threadIdx", "blockIdx",   "blockDim", "gridDim",   "warpSize",  "metal",     "simd",      "asm"};
+    "alignas",  "alignof",   "and",       "asm",           "atomic",      "auto",       "bfloat",
+    "block",    "bool",      "break",     "case",          "catch",       "char",       "class",
+    "complex",  "const",     "constant",  "constexpr",     "continue",    "default",    "delete",
+    "device",   "do",        "double",    "else",          "enum",        "explicit",   "extern",
+    "false",    "float",     "for",       "fragment",      "friend",      "generic",    "global",
+    "goto",     "half",      "if",        "imaginary",     "inline",      "int",        "int8_t",
+    "int16_t",  "int32_t",   "int64_t",   "kernel",        "linux",       "local",      "long",
+    "main",     "mutable",   "namespace", "new",           "not",         "nullptr",    "operator",
+    "or",       "private",   "protected", "public",        "ptrdiff_t",   "register",   "restrict",
+    "return",   "short",     "signed",    "size_t",        "sizeof",      "static",     "struct",
+    "switch",   "template",  "this",      "thread",        "threadgroup", "throw",      "true",
+    "try",      "typedef",   "typename",  "typeof",        "uint",        "uint8_t",    "uint16_t",
+    "uint32_t", "uint64_t",  "uintptr_t", "union",         "unix",        "unsigned",   "using",
+    "vector",   "vertex",    "virtual",   "void",          "volatile",    "wchar_t",    "while",
+    "xor",      "arrays",    "integers",  "floats",        "first",       "last",       "scratch",
+    "task",     "index_min", "index_max", "floor_div",     "floor_mod",   "swizzle",    "signbit",
+    "isnan",    "exp",       "log",       "tanh",          "erf",         "sin",        "cos",
+    "sqrt",     "abs",       "malloc",    "free",          "memcpy",      "min",        "max",
+    "select",   "fma",       "all",       "any",           "fabs",        "floor",      "rint",
+    "fmin",     "fmax",      "barrier",   "isnan",         "NAN",         "INFINITY",   "INT_MIN",
+    "uchar",    "ushort",    "ulong",     "image2d_t",     "sampler_t",   "event_t",    "pipe",
+    "uniform",  "half",      "ptr_t",     "thread_number", "task_number", "first_task", "block_number",
+    "precise",  "threadIdx", "blockIdx",  "blockDim",      "gridDim",     "warpSize",   "metal",
+    "simd",     "asm"};
 
 /* float4, uint8, ..: vector types of OpenCL C, CUDA and Metal; vload4, as_int, convert_float: functions of theirs. */
 static bool is_vector_word(const char *name) {
-    static const char *const stems[] = {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double", "half", "bool"};
+    static const char *const stems[] = {"char", "uchar", "short", "ushort", "int",  "uint",
+                                        "long", "ulong", "float", "double", "half", "bool"};
     for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
         size_t n = strlen(stems[i]);
         if (!strncmp(name, stems[i], n) && (!strcmp(name + n, "2") || !strcmp(name + n, "3") || !strcmp(name + n, "4") ||
                                             !strcmp(name + n, "8") || !strcmp(name + n, "16")))
             return true;
     }
-    return !strncmp(name, "as_", 3) || !strncmp(name, "convert_", 8) || !strncmp(name, "vload", 5) || !strncmp(name, "vstore", 6) ||
-           !strncmp(name, "get_", 4) || !strncmp(name, "simd_", 5) || !strncmp(name, "packed_", 7);
+    return !strncmp(name, "as_", 3) || !strncmp(name, "convert_", 8) || !strncmp(name, "vload", 5) ||
+           !strncmp(name, "vstore", 6) || !strncmp(name, "get_", 4) || !strncmp(name, "simd_", 5) || !strncmp(name, "packed_", 7);
 }
 
 static bool is_reserved(const char *name) {

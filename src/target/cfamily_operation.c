@@ -17,7 +17,8 @@ text_expr cfamily_constant(cfamily *p, element_type t, double number) {
     case ELEMENT_U8:
     case ELEMENT_INDEX: return expr(arena_printf(a, "%lld", (long long)number), sign);
     case ELEMENT_I32:
-        return number == -0x1p31 ? expr(p->dialect->least_i32, PRECEDENCE_PRIMARY) : expr(arena_printf(a, "%lld", (long long)number), sign);
+        return number == -0x1p31 ? expr(p->dialect->least_i32, PRECEDENCE_PRIMARY)
+                                 : expr(arena_printf(a, "%lld", (long long)number), sign);
     case ELEMENT_U32: {
         uint32_t bits = number < 0 ? (uint32_t)(int64_t)number : (uint32_t)number;
         return expr(arena_printf(a, bits > 0xffff ? "0x%xu" : "%uu", bits), PRECEDENCE_PRIMARY);
@@ -32,7 +33,8 @@ text_expr cfamily_constant(cfamily *p, element_type t, double number) {
     if (isnan(f))
         return expr(p->dialect->nan, PRECEDENCE_PRIMARY);
     if (isinf(f))
-        return expr(arena_printf(a, "%s%s", f < 0 ? "-" : "", p->dialect->infinity), f < 0 ? PRECEDENCE_UNARY : PRECEDENCE_PRIMARY);
+        return expr(arena_printf(a, "%s%s", f < 0 ? "-" : "", p->dialect->infinity),
+                    f < 0 ? PRECEDENCE_UNARY : PRECEDENCE_PRIMARY);
     sign = signbit(f) ? PRECEDENCE_UNARY : PRECEDENCE_PRIMARY;
     char *text = arena_printf(a, "%.6g", (double)f);
     if (strtof(text, NULL) != f)
@@ -135,7 +137,8 @@ static text_expr convert(cfamily *p, const kernel_value *v) {
         return refuse(p, v, "from f32 to index");
     bool plain = v->lanes == 1 && (!from_real || from == ELEMENT_F32) && !(from == ELEMENT_F32 && to != ELEMENT_F32);
     if (plain)
-        return expr(arena_printf(a, "(%s)%s", p->dialect->register_type(p, to, 1), cfamily_wrap(p, cfamily_value(p, x), PRECEDENCE_UNARY)),
+        return expr(arena_printf(a, "(%s)%s", p->dialect->register_type(p, to, 1),
+                                 cfamily_wrap(p, cfamily_value(p, x), PRECEDENCE_UNARY)),
                     PRECEDENCE_UNARY);
     cfamily_helper h = v->saturate && (to == ELEMENT_E4M3 || to == ELEMENT_E5M2) ? HELPER_CONVERT_SATURATE : HELPER_CONVERT;
     return expr(cfamily_call(p, h, to, from, x->lanes, "%s", cfamily_value(p, x).text), PRECEDENCE_PRIMARY);

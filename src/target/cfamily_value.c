@@ -81,7 +81,8 @@ static text_expr scalar_place(cfamily *p, const kernel_access *access, int lane)
 static text_expr lane_list(cfamily *p, const kernel_access *access) {
     text_buffer b = {0};
     element_type t = access->array->element;
-    text_add(&b, p->dialect->bare_vectors ? "%s%s" : "(%s)%s", p->dialect->register_type(p, t, access->lanes), p->dialect->vector_open);
+    text_add(&b, p->dialect->bare_vectors ? "%s%s" : "(%s)%s", p->dialect->register_type(p, t, access->lanes),
+             p->dialect->vector_open);
     for (int l = 0; l < access->lanes; l++) {
         const char *place = cfamily_wrap(p, scalar_place(p, access, l), PRECEDENCE_UNARY);
         text_add(&b, "%s", l ? ", " : "");
@@ -111,7 +112,8 @@ static text_expr load(cfamily *p, const kernel_access *access) {
         if (!active)
             return primary(cell);
         if (lanes > 1)
-            return primary(cfamily_call(p, HELPER_PREFIX_SELECT, t, t, lanes, "%s, %s, %s", active, cell, cfamily_zero(p, t, lanes)));
+            return primary(
+                cfamily_call(p, HELPER_PREFIX_SELECT, t, t, lanes, "%s, %s, %s", active, cell, cfamily_zero(p, t, lanes)));
     }
     if (lanes == 1) {
         text_expr e = known->in_registers ? primary(cfamily_cell(p, access)) : scalar_place(p, access, 0);
@@ -132,13 +134,14 @@ static text_expr load(cfamily *p, const kernel_access *access) {
         if (!active)
             return primary(whole);
         return primary(cfamily_call(p, HELPER_PREFIX_SELECT, t, t, lanes, "%s, %s > 0 ? %s : %s, %s", active,
-                                    cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), whole, cfamily_zero(p, t, lanes),
-                                    cfamily_zero(p, t, lanes)));
+                                    cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), whole,
+                                    cfamily_zero(p, t, lanes), cfamily_zero(p, t, lanes)));
     }
     const char *place = arena_printf(p->arena, "&%s[%s]", known->name, cfamily_offset(p, access, 0));
     if (p->dialect->load) {
         const char *stride = cfamily_contiguous(p, access) ? NULL : cfamily_stride(p, access);
-        return !stride && !cfamily_contiguous(p, access) ? lane_list(p, access) : primary(p->dialect->load(p, access, stride, active));
+        return !stride && !cfamily_contiguous(p, access) ? lane_list(p, access)
+                                                         : primary(p->dialect->load(p, access, stride, active));
     }
     if (cfamily_contiguous(p, access))
         return primary(active ? cfamily_call(p, HELPER_LOAD_FIRST, t, t, lanes, "%s, %s", place, active)

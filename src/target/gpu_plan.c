@@ -60,9 +60,10 @@ static void parameters(printed *t) {
         }
         const char *qualifier = constant ? t->dialect->read_only : t->dialect->written;
         if (wanted)
-            add_parameter(t, GPU_ARRAY, position,
-                          arena_printf(a, "%s%s *%s", qualifier, p->dialect->storage_type(array->element), views ? "" : t->dialect->limit),
-                          p->arrays[i].name, constant);
+            add_parameter(
+                t, GPU_ARRAY, position,
+                arena_printf(a, "%s%s *%s", qualifier, p->dialect->storage_type(array->element), views ? "" : t->dialect->limit),
+                p->arrays[i].name, constant);
         position++;
     }
     for (int i = 0; i < k->symbols.count; i++)
@@ -75,15 +76,22 @@ static void parameters(printed *t) {
         if (!used(p, scalar_key(s)))
             continue;
         bool is_bool = !s->var && s->type == ELEMENT_BOOL;
-        add_parameter(t, s->var ? GPU_INTEGER : is_bool ? GPU_BOOL : GPU_FLOAT, at,
-                      s->var ? t->dialect->integer_type : is_bool ? t->dialect->bool_type : t->dialect->float_type,
+        add_parameter(t,
+                      s->var    ? GPU_INTEGER
+                      : is_bool ? GPU_BOOL
+                                : GPU_FLOAT,
+                      at,
+                      s->var    ? t->dialect->integer_type
+                      : is_bool ? t->dialect->bool_type
+                                : t->dialect->float_type,
                       cfamily_find(p, scalar_key(s))->text, true);
     }
     add_parameter(t, GPU_FIRST_TASK, 0, t->dialect->integer_type, "first_task", true);
 }
 
 /* Ids out of one flat number, the last one fastest; only those that are used. */
-static void take_apart(printed *t, text_buffer *out, const char *flat, const char *flat_text, index_var **ids, index_expr **extents, int rank) {
+static void take_apart(printed *t, text_buffer *out, const char *flat, const char *flat_text, index_var **ids,
+                       index_expr **extents, int rank) {
     cfamily *p = t->p;
     const char *type = p->dialect->index_type;
     int wanted = 0, first = rank;
@@ -135,7 +143,8 @@ static void ids(printed *t, text_buffer *out) {
     const char *task = arena_printf(t->p->arena, "first_task + %s", t->dialect->block_number);
     if (k->levels.count && k->levels.at[0].kind == LEVEL_TASK)
         take_apart(t, out, "task", task, k->levels.at[0].ids, k->levels.at[0].extents, k->levels.at[0].rank);
-    take_apart(t, out, t->dialect->thread_name ? t->dialect->thread_name : "thread", t->dialect->thread_number, vars, extents, rank);
+    take_apart(t, out, t->dialect->thread_name ? t->dialect->thread_name : "thread", t->dialect->thread_number, vars, extents,
+               rank);
 }
 
 /* Shared arrays, private ones, register cells, and views of them. */
@@ -155,28 +164,30 @@ static void declarations(printed *t, text_buffer *out) {
         const char *storage = p->dialect->storage_type(array->element);
         if (array->view_of) {
             root_of(array, &offset);
-            const char *qualifier = root->space == SPACE_GLOBAL   ? (root->use == USE_IN ? t->dialect->read_only : t->dialect->written)
+            const char *qualifier = root->space == SPACE_GLOBAL
+                                        ? (root->use == USE_IN ? t->dialect->read_only : t->dialect->written)
                                     : root->space == SPACE_SHARED ? t->dialect->shared
                                                                   : "";
-            text_add(out, "    %s%s *const %s = (%s%s *)((%schar *)%s + %lld);\n", qualifier, storage, known->name, qualifier, storage,
-                     qualifier, p->arrays[root->id].name, (long long)offset);
+            text_add(out, "    %s%s *const %s = (%s%s *)((%schar *)%s + %lld);\n", qualifier, storage, known->name, qualifier,
+                     storage, qualifier, p->arrays[root->id].name, (long long)offset);
             continue;
         }
         int64_t cells = kernel_array_cells(array);
         int64_t elements = element_table[array->element].block_elements > 1 ? element_bytes(array->element, cells) : cells;
         if (array->space == SPACE_SHARED) {
-            text_add(out, "    %s%s %s[%lld];\n", t->dialect->shared_array ? t->dialect->shared_array : t->dialect->shared, storage, known->name,
-                     (long long)(elements > 0 ? elements : 1));
+            text_add(out, "    %s%s %s[%lld];\n", t->dialect->shared_array ? t->dialect->shared_array : t->dialect->shared,
+                     storage, known->name, (long long)(elements > 0 ? elements : 1));
         } else if (array->space == SPACE_PRIVATE || (array->space == SPACE_REGISTER && !known->in_registers)) {
-            text_add(out, "    %s %s[%lld];\n", array->lanes > 1 ? p->dialect->register_type(p, array->element, array->lanes) : storage,
-                     known->name, (long long)(elements > 0 ? elements : 1));
+            text_add(out, "    %s %s[%lld];\n",
+                     array->lanes > 1 ? p->dialect->register_type(p, array->element, array->lanes) : storage, known->name,
+                     (long long)(elements > 0 ? elements : 1));
         } else if (array->space == SPACE_REGISTER) {
             int printed_cells = 0;
             for (int64_t c = 0; c < known->cell_count; c++)
                 if (known->cells[c]) {
                     if (printed_cells % 8 == 0)
-                        text_add(out, "%s    %s %s", printed_cells ? ";\n" : "", p->dialect->register_type(p, array->element, array->lanes),
-                                 known->cells[c]);
+                        text_add(out, "%s    %s %s", printed_cells ? ";\n" : "",
+                                 p->dialect->register_type(p, array->element, array->lanes), known->cells[c]);
                     else
                         text_add(out, ", %s", known->cells[c]);
                     printed_cells++;
@@ -257,7 +268,8 @@ static void divide_rows(printed *t) {
     }
 }
 
-static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const launch_plan *plan, int variant, bool aligned, gpu_entry *entry) {
+static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const launch_plan *plan, int variant, bool aligned,
+                                 gpu_entry *entry) {
     const kernel_ir *k = plan->variants.at[variant].kernel;
     arena *a = p->arena;
     cfamily_begin(p, k);

@@ -28,9 +28,9 @@ typedef struct gpu_entry {
 
 /* A plan's text, and how each variant is called: one block of `threads` for each task. Arena memory. */
 typedef struct gpu_program {
-    const char *name; /* the plan's, made legal */
-    const char *text;    /* the whole: what stands in front of the functions, then each */
-    const char *prelude; /* what stands in front */
+    const char *name;       /* the plan's, made legal */
+    const char *text;       /* the whole: what stands in front of the functions, then each */
+    const char *prelude;    /* what stands in front */
     VEC(gpu_entry) entries; /* by variant */
     /* By variant, with parameters as the entry's: for launches whose arrays all begin at multiples of GPU_ALIGNMENT and whose `divided` integers are
      * multiples of GPU_DIVIDED. None where that changes nothing, or for dialects that want none. */
@@ -39,13 +39,13 @@ typedef struct gpu_program {
 
 typedef struct gpu_dialect {
     const cfamily_dialect *values;
-    const char *file_head;                /* in front of everything */
-    const char *read_only, *written;      /* qualifiers of an array parameter: "__global const ", "__global " */
-    const char *limit;                    /* behind the star where arrays do not overlap: "restrict " */
-    const char *shared;                   /* qualifier of a shared array, and of pointers into it */
-    const char *shared_array;             /* of the array where it declares more than the pointer needs; NULL: `shared` */
+    const char *file_head;                    /* in front of everything */
+    const char *read_only, *written;          /* qualifiers of an array parameter: "__global const ", "__global " */
+    const char *limit;                        /* behind the star where arrays do not overlap: "restrict " */
+    const char *shared;                       /* qualifier of a shared array, and of pointers into it */
+    const char *shared_array;                 /* of the array where it declares more than the pointer needs; NULL: `shared` */
     const char *block_number, *thread_number; /* of the block in the launch, of the thread in the block */
-    const char *thread_name;              /* of the variable that holds the thread's number; NULL: "thread" */
+    const char *thread_name;                  /* of the variable that holds the thread's number; NULL: "thread" */
     /* The kernel's head up to its opening brace. */
     void (*head)(arena *a, text_buffer *out, const gpu_entry *e);
     const char *integer_type, *float_type, *bool_type; /* of parameters */

@@ -26,7 +26,9 @@ static const char *register_type(cfamily *p, element_type t, int lanes) {
 }
 
 static const char *storage_type(element_type t) {
-    return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "uchar" : t == ELEMENT_INDEX ? "int" : opencl_scalar_type(t, false);
+    return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "uchar"
+           : t == ELEMENT_INDEX                                        ? "int"
+                                                                       : opencl_scalar_type(t, false);
 }
 
 const char *opencl_space(const kernel_array *a) {
@@ -61,10 +63,11 @@ static const char *load(cfamily *p, const kernel_access *access, const char *str
     element_type t = access->array->element;
     const char *place = place_of(p, access), *v = register_type(p, t, access->lanes);
     if (stride || active)
-        return arena_printf(a, "%s(%s%s%s%s%s)", opencl_memory_helper(p, access, false, stride, active), place, stride ? ", " : "",
-                            stride ? stride : "", active ? ", " : "", active ? active : "");
+        return arena_printf(a, "%s(%s%s%s%s%s)", opencl_memory_helper(p, access, false, stride, active), place,
+                            stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
     if (is_aligned(p, access))
-        return arena_printf(a, "*(__%s %s%s *)%s", opencl_space(access->array), access->array->use == USE_IN ? "const " : "", v, place);
+        return arena_printf(a, "*(__%s %s%s *)%s", opencl_space(access->array), access->array->use == USE_IN ? "const " : "", v,
+                            place);
     const char *plain = arena_printf(a, "vload%d(0, %s)", access->lanes, place);
     if (t == ELEMENT_INDEX)
         return arena_printf(a, "convert_%s(%s)", v, plain);
@@ -76,10 +79,11 @@ static const char *store(cfamily *p, const kernel_access *access, const char *st
     element_type t = access->array->element;
     const char *place = place_of(p, access);
     if (stride || active)
-        return arena_printf(a, "%s(%s, %s%s%s%s%s)", opencl_memory_helper(p, access, true, stride, active), place, value, stride ? ", " : "",
-                            stride ? stride : "", active ? ", " : "", active ? active : "");
+        return arena_printf(a, "%s(%s, %s%s%s%s%s)", opencl_memory_helper(p, access, true, stride, active), place, value,
+                            stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
     if (is_aligned(p, access))
-        return arena_printf(a, "*(__%s %s *)%s = %s", opencl_space(access->array), register_type(p, t, access->lanes), place, value);
+        return arena_printf(a, "*(__%s %s *)%s = %s", opencl_space(access->array), register_type(p, t, access->lanes), place,
+                            value);
     if (t == ELEMENT_INDEX)
         value = arena_printf(a, "convert_int%d(%s)", access->lanes, value);
     if (t == ELEMENT_BOOL)

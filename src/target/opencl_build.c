@@ -32,7 +32,8 @@ static void describe(arena *a, text_buffer *out, const launch_plan *plan, const 
         text_add(out, " *   %s\n", c_comment_text(a, plan->checks.at[i].text));
     if (!plan->checks.count)
         text_add(out, " *   nothing further\n");
-    text_add(out, " * Build options: -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt, and none that relaxes arithmetic. */\n");
+    text_add(out,
+             " * Build options: -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt, and none that relaxes arithmetic. */\n");
 }
 
 bool opencl_build(const proved_plan *proved, const char *directory, diag_list *diags) {

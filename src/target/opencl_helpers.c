@@ -7,8 +7,8 @@ typedef struct writer {
     cfamily *p;
     element_type t, from;
     int lanes;
-    const char *width;               /* "" or "4" */
-    const char *v, *x;               /* types of the result and of what is converted */
+    const char *width; /* "" or "4" */
+    const char *v, *x; /* types of the result and of what is converted */
     const char *name;
 } writer;
 
@@ -75,15 +75,17 @@ const char *opencl_memory_helper(cfamily *p, const kernel_access *access, bool i
     const char *space = opencl_space(array);
     bool constant = root->space == SPACE_GLOBAL && root->use == USE_IN;
     const char *name = arena_printf(p->arena, "%s%s_%s%s%s_%s%s", c_type_tag(t), arena_printf(p->arena, "x%d", access->lanes),
-                                    is_store ? "store" : "load", stride ? "_strided" : "", active ? "_first" : "", constant ? "const_" : "", space);
+                                    is_store ? "store" : "load", stride ? "_strided" : "", active ? "_first" : "",
+                                    constant ? "const_" : "", space);
     if (names_have(&p->helpers, name))
         return name;
     names_add(p, &p->helpers, name);
     const char *lanes = arena_printf(p->arena, "%d", access->lanes);
     writer writer_of = {.p = p, .t = t, .lanes = access->lanes, .width = lanes, .name = name}, *w = &writer_of;
     w->v = type_of(p, t, w->lanes);
-    const char *pointer = form(w, "__%s %s%s *a%s%s%s", space, constant ? "const " : "", p->dialect->storage_type(t),
-                               is_store ? form(w, ", %s v", w->v) : "", stride ? ", long stride" : "", active ? ", long count" : "");
+    const char *pointer =
+        form(w, "__%s %s%s *a%s%s%s", space, constant ? "const " : "", p->dialect->storage_type(t),
+             is_store ? form(w, ", %s v", w->v) : "", stride ? ", long stride" : "", active ? ", long count" : "");
     begin(w, is_store ? "void" : w->v, pointer);
     text_buffer b = {0};
     for (int l = 0; l < w->lanes; l++) {
@@ -119,7 +121,8 @@ static void block_load(writer *w) {
     const char *bytes = w->lanes == 1 ? "%s" : form(w, "vload%d(0, &%%s)", w->lanes);
     if (q8) {
         const char *place = "((__global const char *)b)[2 + i]";
-        line(w, "return d * convert_float%s(%s);", w->width, strchr(bytes, 'v') ? form(w, "vload%d(0, (__global const char *)b + 2 + i)", w->lanes) : place);
+        line(w, "return d * convert_float%s(%s);", w->width,
+             strchr(bytes, 'v') ? form(w, "vload%d(0, (__global const char *)b + 2 + i)", w->lanes) : place);
     } else {
         const char *u = sized(w, "uchar");
         line(w, "const %s q = %s;", u, w->lanes == 1 ? "b[2 + i % 16]" : form(w, "vload%d(0, b + 2 + i %% 16)", w->lanes));
@@ -247,7 +250,10 @@ static void shift(writer *w, bool left) {
 /* The mask as wide as the elements it chooses. */
 static const char *widened_mask(writer *w, const char *mask) {
     const char *scalar = opencl_scalar_type(w->t, true);
-    const char *wanted = strstr(scalar, "char") ? "char" : strstr(scalar, "short") ? "short" : strstr(scalar, "long") ? "long" : NULL;
+    const char *wanted = strstr(scalar, "char")    ? "char"
+                         : strstr(scalar, "short") ? "short"
+                         : strstr(scalar, "long")  ? "long"
+                                                   : NULL;
     return wanted ? form(w, "convert_%s%s(%s)", wanted, w->width, mask) : mask;
 }
 

@@ -9,7 +9,8 @@ typedef struct target {
     const char *name, *title;
     const machine_model *(*machine)(void); /* of this computer where it can be probed, else a generic one */
     const target_limits *(*limits)(void);
-    const legal_table *legal; /* what kernels are rewritten to before they are proved; NULL: they are lowered to what the target has */
+    const legal_table
+        *legal; /* what kernels are rewritten to before they are proved; NULL: they are lowered to what the target has */
     /* The device code that the runtime compiles and loads. */
     bool (*emit)(const proved_plan *p, text_buffer *out, diag_list *diags);
     /* `tilec build`: writes self-contained files into `directory` (each written whole or not at all). */
