@@ -30,8 +30,7 @@ static inline void __syncthreads() { fake_meet(0); }
 static inline void __syncwarp() { fake_meet(1); }
 // clang-format on
 
-template <class To, class From> static inline To fake_bits(From x)
-{
+template <class To, class From> static inline To fake_bits(From x) {
     To y;
     memcpy(&y, &x, sizeof y);
     return y;
@@ -49,8 +48,7 @@ static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 static inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
 // clang-format on
 
-template <class T> static T fake_exchange(T x, unsigned from)
-{
+template <class T> static T fake_exchange(T x, unsigned from) {
     const unsigned lane = fake_thread.x % 32, first = fake_thread.x - lane;
     uint64_t bits = 0;
     memcpy(&bits, &x, sizeof x);
@@ -61,10 +59,13 @@ template <class T> static T fake_exchange(T x, unsigned from)
     memcpy(&x, &other, sizeof x);
     return x;
 }
-template <class T> static T __shfl_sync(unsigned mask, T x, int lane) { return mask == 0xffffffffu ? fake_exchange(x, (unsigned)lane % 32) : (abort(), x); }
-template <class T> static T __shfl_xor_sync(unsigned mask, T x, int bits) { return __shfl_sync(mask, x, (int)(fake_thread.x % 32 ^ (unsigned)bits)); }
-template <class T> static T __shfl_down_sync(unsigned mask, T x, int by)
-{
+template <class T> static T __shfl_sync(unsigned mask, T x, int lane) {
+    return mask == 0xffffffffu ? fake_exchange(x, (unsigned)lane % 32) : (abort(), x);
+}
+template <class T> static T __shfl_xor_sync(unsigned mask, T x, int bits) {
+    return __shfl_sync(mask, x, (int)(fake_thread.x % 32 ^ (unsigned)bits));
+}
+template <class T> static T __shfl_down_sync(unsigned mask, T x, int by) {
     return mask == 0xffffffffu ? fake_exchange(x, fake_thread.x % 32 + (unsigned)by) : (abort(), x);
 }
 #define FAKE_HALF_TO_FLOAT(f, h) f = _cvtsh_ss(h)
