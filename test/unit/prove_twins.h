@@ -267,4 +267,4 @@
     {"pointer_style.kir", "for j in 32 * s + l ..",
      "for j in s + l ..",
      "race", "dst", "n_src = 2, n_dst = 2, ne00 = 2, ne01 = 1, ld = 2, row = 0, s = 0, l = 1, s' = 1, l' = 0"},
-/* clang-format on */
+    /* clang-format on */

@@ -26,7 +26,8 @@ static fixture *begin(void) {
     fixture *f = NEW(a, fixture);
     f->a = a;
     diag_init(&f->diags, a);
-    f->s = (signature){.name = "k", .sort = "kernel", .arrays = f->arrays, .symbols = f->vars, .derived = f->derived, .where = f->where};
+    f->s = (signature){
+        .name = "k", .sort = "kernel", .arrays = f->arrays, .symbols = f->vars, .derived = f->derived, .where = f->where};
     return f;
 }
 
@@ -284,9 +285,15 @@ static void suggestions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_give_symbols),     cmocka_unit_test(disagreement_names_both), cmocka_unit_test(wrong_rank_and_names),
-        cmocka_unit_test(product_dimensions),      cmocka_unit_test(unknown_factor_is_asked_for), cmocka_unit_test(derived_symbols),
-        cmocka_unit_test(written_equalities),      cmocka_unit_test(recipes_fit_their_types), cmocka_unit_test(suggestions),
+        cmocka_unit_test(shapes_give_symbols),
+        cmocka_unit_test(disagreement_names_both),
+        cmocka_unit_test(wrong_rank_and_names),
+        cmocka_unit_test(product_dimensions),
+        cmocka_unit_test(unknown_factor_is_asked_for),
+        cmocka_unit_test(derived_symbols),
+        cmocka_unit_test(written_equalities),
+        cmocka_unit_test(recipes_fit_their_types),
+        cmocka_unit_test(suggestions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

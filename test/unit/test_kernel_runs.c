@@ -120,7 +120,8 @@ static void broken_twins_are_caught(void **state) {
         {"producer_consumer", "M = 128, N = 8, K = 512", "arrive empty[(t mod 4)] by 1 <= g",
          "if g == 1 { arrive empty[(t mod 4)] by 1 <= g }", SIM_STUCK},
         /* the same, where nobody waits for the slot: an arrive has the participants it names */
-        {"producer_consumer", "M = 1, N = 1, K = 1", "arrive empty[(t mod 4)] by 1 <= g", "arrive empty[(t mod 4)] by 2 <= g", SIM_BARRIER},
+        {"producer_consumer", "M = 1, N = 1, K = 1", "arrive empty[(t mod 4)] by 1 <= g", "arrive empty[(t mod 4)] by 2 <= g",
+         SIM_BARRIER},
         {"producer_consumer", "M = 1, N = 1, K = 1", "arrive empty[(t mod 4)] by 1 <= g", "arrive empty[(t mod 4)]", SIM_BARRIER},
         /* a value of data at the end of its type */
         {"persistent_tasks", "M = 1, N = 1, blocks = 1", "lookup[v]", "lookup[v + 1]", SIM_BOUNDS},

@@ -49,7 +49,8 @@ static int count_exchanges(const kernel_block *b) {
 static int count_barriers(const kernel_block *b) {
     int count = 0;
     for (int i = 0; i < b->items.count; i++)
-        count += (b->items.at[i]->kind == KSTMT_BARRIER) + count_barriers(&b->items.at[i]->body) + count_barriers(&b->items.at[i]->otherwise);
+        count += (b->items.at[i]->kind == KSTMT_BARRIER) + count_barriers(&b->items.at[i]->body) +
+                 count_barriers(&b->items.at[i]->otherwise);
     return count;
 }
 
@@ -77,7 +78,8 @@ static void simulate(const kernel_ir *k, float *x, float *y, diag_list *diags) {
 /* Body and declarations of a kernel of 2 subgroups of 16 lanes, x and y having 64 columns. */
 static const char *kernel_text(arena *a, const char *declarations, const char *body) {
     return arena_printf(a,
-                        "kernel k {\n symbol R\n task (r < R)\n subgroup (g < 2)\n %s\n global in x: f32[R, 64]\n global out y: f32[R, 64] cells (i, j) where j < 32\n"
+                        "kernel k {\n symbol R\n task (r < R)\n subgroup (g < 2)\n %s\n global in x: f32[R, 64]\n global out y: "
+                        "f32[R, 64] cells (i, j) where j < 32\n"
                         " register v: f32[]\n%s\n}\n",
                         declarations, body);
 }
@@ -129,7 +131,10 @@ static void reductions(void **state) {
     agrees(ONE, "store y[r, 16 * g + l] <- subgroup_sum(" OWN ")", 2);
     agrees(ONE, "store y[r, 16 * g + l] <- subgroup_max(" OWN ")", 2);
     agrees(TWO, "store y[r, 16 * g + 4 * a + b] <- subgroup_min(" OWN2 ")", 2);
-    agrees(ONE, "store y[r, 16 * g + l] <- add(subgroup_sum(" OWN "), mul(subgroup_max(" OWN "), subgroup_sum(mul(" OWN ", " OWN "))))", 6);
+    agrees(ONE,
+           "store y[r, 16 * g + l] <- add(subgroup_sum(" OWN "), mul(subgroup_max(" OWN "), subgroup_sum(mul(" OWN ", " OWN
+           "))))",
+           6);
 }
 
 static void shuffles(void **state) {
@@ -142,23 +147,37 @@ static void shuffles(void **state) {
     agrees(TWO, "store y[r, 16 * g + 4 * a + b] <- shuffle_xor(" OWN2 ", 6:i32)", 1);
     agrees(ONE, "store y[r, 16 * g + l] <- subgroup_broadcast(" OWN ", 5:i32)", 1);
     agrees(ONE, "let from: index = index(15 - l)\n store y[r, 16 * g + l] <- shuffle(" OWN ", from)", 1);
-    agrees(ONE, "let d: f32 = shuffle_down(" OWN ", 3:i32)\n store y[r, 16 * g + l] <- select(lt(index(l), 13:index), d, 0:f32)", 1);
+    agrees(ONE, "let d: f32 = shuffle_down(" OWN ", 3:i32)\n store y[r, 16 * g + l] <- select(lt(index(l), 13:index), d, 0:f32)",
+           1);
     /* One after another, each from the last one's result: the cells take turns. */
-    agrees(ONE, "let p: f32 = shuffle_xor(" OWN ", 1:i32)\n let q: f32 = shuffle_xor(add(p, " OWN "), 2:i32)\n"
-                "let s: f32 = shuffle_xor(add(q, p), 8:i32)\n store y[r, 16 * g + l] <- add(s, q)", 3);
+    agrees(ONE,
+           "let p: f32 = shuffle_xor(" OWN ", 1:i32)\n let q: f32 = shuffle_xor(add(p, " OWN "), 2:i32)\n"
+           "let s: f32 = shuffle_xor(add(q, p), 8:i32)\n store y[r, 16 * g + l] <- add(s, q)",
+           3);
     /* Two of one value share a barrier. */
-    agrees(ONE, "store v[] <- " OWN "\n let p: f32 = shuffle_xor(v[], 1:i32)\n let n: i32 = shuffle_xor(convert(i32, v[]), 4:i32)\n"
-                "store y[r, 16 * g + l] <- add(p, convert(f32, n))", 1);
+    agrees(ONE,
+           "store v[] <- " OWN "\n let p: f32 = shuffle_xor(v[], 1:i32)\n let n: i32 = shuffle_xor(convert(i32, v[]), 4:i32)\n"
+           "store y[r, 16 * g + l] <- add(p, convert(f32, n))",
+           1);
 }
 
 static void butterflies(void **state) {
     (void)state;
-    agrees(ONE, "store v[] <- " OWN "\n store v[] <- add(v[], shuffle_xor(v[], 4:i32))\n store v[] <- add(v[], shuffle_xor(v[], 2:i32))\n"
-                "store v[] <- add(v[], shuffle_xor(v[], 1:i32))\n store y[r, 16 * g + l] <- v[]", 1);
-    agrees(TWO, "store v[] <- " OWN2 "\n store v[] <- max(v[], shuffle_xor(v[], 2:i32))\n store v[] <- max(v[], shuffle_xor(v[], 1:i32))\n"
-                "store y[r, 16 * g + 4 * a + b] <- v[]", 1);
-    agrees(TWO, "store v[] <- " OWN2 "\n store v[] <- add(v[], shuffle_xor(v[], 8:i32))\n store v[] <- add(v[], shuffle_xor(v[], 1:i32))\n"
-                "store y[r, 16 * g + 4 * a + b] <- v[]", 1);
+    agrees(ONE,
+           "store v[] <- " OWN
+           "\n store v[] <- add(v[], shuffle_xor(v[], 4:i32))\n store v[] <- add(v[], shuffle_xor(v[], 2:i32))\n"
+           "store v[] <- add(v[], shuffle_xor(v[], 1:i32))\n store y[r, 16 * g + l] <- v[]",
+           1);
+    agrees(TWO,
+           "store v[] <- " OWN2
+           "\n store v[] <- max(v[], shuffle_xor(v[], 2:i32))\n store v[] <- max(v[], shuffle_xor(v[], 1:i32))\n"
+           "store y[r, 16 * g + 4 * a + b] <- v[]",
+           1);
+    agrees(TWO,
+           "store v[] <- " OWN2
+           "\n store v[] <- add(v[], shuffle_xor(v[], 8:i32))\n store v[] <- add(v[], shuffle_xor(v[], 1:i32))\n"
+           "store y[r, 16 * g + 4 * a + b] <- v[]",
+           1);
 }
 
 /* The trips of an unrolled loop over register cells exchange together: the barriers are those of one trip. */
@@ -171,10 +190,14 @@ static void batches(void **state) {
         int barriers;
     } cases[] = {
         {"for i in 0 .. 4 unroll { store c[i] <- subgroup_sum(c[i]) }\n", 2},
-        {"for i in 0 .. 4 unroll { store c[i] <- add(c[i], shuffle_xor(c[i], 2:i32))\n store c[i] <- add(c[i], shuffle_xor(c[i], 1:i32)) }\n", 2},
-        {"for j in 0 .. R { for i in 0 .. 4 unroll { store c[i] <- max(c[i], shuffle_xor(c[i], 8:i32))\n store c[i] <- max(c[i], shuffle_xor(c[i], 4:i32))\n"
+        {"for i in 0 .. 4 unroll { store c[i] <- add(c[i], shuffle_xor(c[i], 2:i32))\n store c[i] <- add(c[i], shuffle_xor(c[i], "
+         "1:i32)) }\n",
+         2},
+        {"for j in 0 .. R { for i in 0 .. 4 unroll { store c[i] <- max(c[i], shuffle_xor(c[i], 8:i32))\n store c[i] <- max(c[i], "
+         "shuffle_xor(c[i], 4:i32))\n"
          "store c[i] <- sub(c[i], 1:f32)\n store c[i] <- subgroup_min(add(c[i], " /* a value made in the trip itself */
-         "c[i])) } }\n", 4},
+         "c[i])) } }\n",
+         4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char body[1024];
@@ -182,22 +205,37 @@ static void batches(void **state) {
         agrees(ONE " register c: f32[4]", body, cases[i].barriers);
     }
     /* More trips than shared memory holds at once go by chunks, each behind barriers of its own. */
-    agrees(ONE " register e: f32[128]", "for i in 0 .. 128 unroll { store e[i] <- mul(" OWN ", convert(f32, index(i))) }\n"
-           "for i in 0 .. 128 unroll { store e[i] <- add(e[i], shuffle_xor(e[i], 1:i32))\n store e[i] <- add(e[i], shuffle_xor(e[i], 4:i32)) }\n"
-           "store v[] <- 0:f32\n for i in 0 .. 128 unroll { store v[] <- add(v[], mul(convert(f32, index((i mod 7) + 1)), e[i])) }\n"
-           "store y[r, 16 * g + l] <- v[]", 2);
+    agrees(
+        ONE " register e: f32[128]",
+        "for i in 0 .. 128 unroll { store e[i] <- mul(" OWN ", convert(f32, index(i))) }\n"
+        "for i in 0 .. 128 unroll { store e[i] <- add(e[i], shuffle_xor(e[i], 1:i32))\n store e[i] <- add(e[i], "
+        "shuffle_xor(e[i], 4:i32)) }\n"
+        "store v[] <- 0:f32\n for i in 0 .. 128 unroll { store v[] <- add(v[], mul(convert(f32, index((i mod 7) + 1)), e[i])) }\n"
+        "store y[r, 16 * g + l] <- v[]",
+        2);
     /* Trips that depend on each other keep their order. */
-    agrees(ONE " register c: f32[4]", "store v[] <- " OWN "\n for i in 0 .. 4 unroll { store v[] <- sub(subgroup_sum(v[]), " OWN ") }\n store y[r, 16 * g + l] <- v[]", 0);
+    agrees(ONE " register c: f32[4]",
+           "store v[] <- " OWN "\n for i in 0 .. 4 unroll { store v[] <- sub(subgroup_sum(v[]), " OWN
+           ") }\n store y[r, 16 * g + l] <- v[]",
+           0);
 }
 
 static void loops_and_branches(void **state) {
     (void)state;
-    agrees(ONE, "store v[] <- 0:f32\n for i in 0 .. R { store v[] <- add(subgroup_sum(add(v[], " OWN ")), shuffle_xor(v[], 3:i32)) }\n"
-                "store y[r, 16 * g + l] <- v[]", 0);
-    agrees(ONE, "store v[] <- " OWN "\n for i in 0 .. 4 unroll { store v[] <- sub(shuffle_xor(v[], 5:i32), " OWN ") }\n store y[r, 16 * g + l] <- v[]", 0);
+    agrees(ONE,
+           "store v[] <- 0:f32\n for i in 0 .. R { store v[] <- add(subgroup_sum(add(v[], " OWN ")), shuffle_xor(v[], 3:i32)) }\n"
+           "store y[r, 16 * g + l] <- v[]",
+           0);
+    agrees(ONE,
+           "store v[] <- " OWN "\n for i in 0 .. 4 unroll { store v[] <- sub(shuffle_xor(v[], 5:i32), " OWN
+           ") }\n store y[r, 16 * g + l] <- v[]",
+           0);
     /* Both arms of a branch that all threads take alike go on from the cells used before it. */
-    agrees(ONE, "store v[] <- shuffle_xor(" OWN ", 2:i32)\n if r < 1 { store v[] <- shuffle_xor(v[], 1:i32) } else { store v[] <- shuffle_xor(v[], 9:i32)\n"
-                " store v[] <- shuffle_xor(v[], 4:i32) }\n store v[] <- shuffle_xor(v[], 7:i32)\n store y[r, 16 * g + l] <- v[]", 0);
+    agrees(ONE,
+           "store v[] <- shuffle_xor(" OWN
+           ", 2:i32)\n if r < 1 { store v[] <- shuffle_xor(v[], 1:i32) } else { store v[] <- shuffle_xor(v[], 9:i32)\n"
+           " store v[] <- shuffle_xor(v[], 4:i32) }\n store v[] <- shuffle_xor(v[], 7:i32)\n store y[r, 16 * g + l] <- v[]",
+           0);
 }
 
 static void refused(const char *declarations, const char *body, const char *words) {
@@ -217,9 +255,12 @@ static void refused(const char *declarations, const char *body, const char *word
 static void refusals(void **state) {
     (void)state;
     refused(ONE, "if g < 1 { store v[] <- subgroup_sum(" OWN ")\n store y[r, l] <- v[] }", "not every thread");
-    refused(ONE, "for i in 0 .. g { store v[] <- shuffle_xor(" OWN ", 1:i32) }\n store y[r, 16 * g + l] <- 0:f32", "not every thread");
-    refused(ONE, "if_value lt(0:f32, " OWN ") { store v[] <- subgroup_max(" OWN ") }\n store y[r, 16 * g + l] <- 0:f32", "not every thread");
-    refused(ONE, "let h: f16 = convert(f16, " OWN ")\n let f: f16 = fma(h, h, h)\n store y[r, 16 * g + l] <- convert(f32, f)", "fma");
+    refused(ONE, "for i in 0 .. g { store v[] <- shuffle_xor(" OWN ", 1:i32) }\n store y[r, 16 * g + l] <- 0:f32",
+            "not every thread");
+    refused(ONE, "if_value lt(0:f32, " OWN ") { store v[] <- subgroup_max(" OWN ") }\n store y[r, 16 * g + l] <- 0:f32",
+            "not every thread");
+    refused(ONE, "let h: f16 = convert(f16, " OWN ")\n let f: f16 = fma(h, h, h)\n store y[r, 16 * g + l] <- convert(f32, f)",
+            "fma");
     refused(ONE, "let s: f32 = lanes_sum(broadcast(" OWN ", 8))\n store y[r, 16 * g + l] <- s", "8 lanes");
     refused("lane (l < 12)", "store y[r, 16 * g + l] <- subgroup_sum(" OWN ")", "power of two");
 }
@@ -233,22 +274,26 @@ static void half_arithmetic(void **state) {
     float x[CELLS], y[CELLS];
     for (int i = 0; i < CELLS; i++)
         x[i] = (float)(2048 + i % 3);
-    const char *body = "let h: f16 = convert(f16, " OWN ")\n let s: f16 = add(h, 1:f16)\n let p: f16 = mul(s, 0.333251953125:f16)\n"
-                       "store y[r, 16 * g + l] <- convert(f32, sub(p, 1:f16))";
+    const char *body =
+        "let h: f16 = convert(f16, " OWN ")\n let s: f16 = add(h, 1:f16)\n let p: f16 = mul(s, 0.333251953125:f16)\n"
+        "store y[r, 16 * g + l] <- convert(f32, sub(p, 1:f16))";
     kernel_ir *k = parsed(a, kernel_text(a, ONE, body), &diags);
     assert_true(kernel_legalize(k, &bare, &routes, &diags) && kernel_check(k, &diags));
     assert_int_equal(routes.count, 1);
     simulate(k, x, y, &diags);
     for (int i = 0; i < CELLS; i++)
         if (i % 64 < 32) {
-            float h = f16_to_f32(f32_to_f16(x[i])), s = f16_to_f32(f32_to_f16(h + 1)), p = f16_to_f32(f32_to_f16(s * 0.333251953125f));
+            float h = f16_to_f32(f32_to_f16(x[i])), s = f16_to_f32(f32_to_f16(h + 1)),
+                  p = f16_to_f32(f32_to_f16(s * 0.333251953125f));
             assert_true(y[i] == f16_to_f32(f32_to_f16(p - 1)));
         }
     arena_free(a);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reductions),         cmocka_unit_test(shuffles), cmocka_unit_test(butterflies), cmocka_unit_test(batches),
-                                       cmocka_unit_test(loops_and_branches), cmocka_unit_test(refusals), cmocka_unit_test(half_arithmetic)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reductions),         cmocka_unit_test(shuffles),
+                                       cmocka_unit_test(butterflies),        cmocka_unit_test(batches),
+                                       cmocka_unit_test(loops_and_branches), cmocka_unit_test(refusals),
+                                       cmocka_unit_test(half_arithmetic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

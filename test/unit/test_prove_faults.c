@@ -18,8 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool quick(void)
-{
+static bool quick(void) {
     return getenv("TILEC_QUICK") != NULL;
 }
 
@@ -47,24 +46,20 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 
-static bool denied(void)
-{
+static bool denied(void) {
     allocations++;
     if (!failing || allocations != failing)
         return false;
     errno = ENOMEM;
     return true;
 }
-VISIBLE void *malloc(size_t size)
-{
+VISIBLE void *malloc(size_t size) {
     return denied() ? NULL : __libc_malloc(size);
 }
-VISIBLE void *calloc(size_t count, size_t size)
-{
+VISIBLE void *calloc(size_t count, size_t size) {
     return denied() ? NULL : __libc_calloc(count, size);
 }
-VISIBLE void *realloc(void *old, size_t size)
-{
+VISIBLE void *realloc(void *old, size_t size) {
     return denied() ? NULL : __libc_realloc(old, size);
 }
 #endif
@@ -78,15 +73,18 @@ static const struct {
     {"a loop one long", "kernel k { symbol N task (t < 1) global out y: f32[N] for i in 0 .. N + 1 { store y[i] <- 0:f32 } }",
      "kernel k { symbol N task (t < 1) global out y: f32[N] for i in 0 .. N { store y[i] <- 0:f32 } }"},
     {"no barrier",
-     "kernel k { symbol N task (t < N) lane (l < 4) global out y: f32[N, 4] shared s: f32[4] store s[l] <- 0:f32 store y[t, l] <- s[3 - l] }",
-     "kernel k { symbol N task (t < N) lane (l < 4) global out y: f32[N, 4] shared s: f32[4] store s[l] <- 0:f32 barrier block orders shared "
+     "kernel k { symbol N task (t < N) lane (l < 4) global out y: f32[N, 4] shared s: f32[4] store s[l] <- 0:f32 store y[t, l] "
+     "<- s[3 - l] }",
+     "kernel k { symbol N task (t < N) lane (l < 4) global out y: f32[N, 4] shared s: f32[4] store s[l] <- 0:f32 barrier block "
+     "orders shared "
      "store y[t, l] <- s[3 - l] }"},
-    {"never written", "kernel k { symbol N task (t < N) global out y: f32[N] register s: f32[] if 1 <= t { store s[] <- 0:f32 } store y[t] <- s[] }",
+    {"never written",
+     "kernel k { symbol N task (t < N) global out y: f32[N] register s: f32[] if 1 <= t { store s[] <- 0:f32 } store y[t] <- s[] "
+     "}",
      "kernel k { symbol N task (t < N) global out y: f32[N] register s: f32[] store s[] <- 0:f32 store y[t] <- s[] }"},
 };
 
-static char *read_text(const char *path)
-{
+static char *read_text(const char *path) {
     FILE *f = fopen(path, "rb");
     assert_non_null(f);
     char *text = calloc(1, 1 << 16);
@@ -96,8 +94,7 @@ static char *read_text(const char *path)
     return text;
 }
 
-static proof judge(arena *a, const char *text, bool *proved)
-{
+static proof judge(arena *a, const char *text, bool *proved) {
     diag_list diags;
     diag_init(&diags, a);
     proof p = {0};
@@ -113,8 +110,7 @@ typedef struct trials {
     unsigned long tried, longest, right_kept;
 } trials;
 
-static void fail_operations(const char *name, const char *text, bool right, unsigned long sampling, trials *t)
-{
+static void fail_operations(const char *name, const char *text, bool right, unsigned long sampling, trials *t) {
     bool reached = true;
     for (unsigned long n = 1; reached; n += sampling ? 1 + n / sampling : 1) {
         arena *a = arena_new();
@@ -136,20 +132,19 @@ static void fail_operations(const char *name, const char *text, bool right, unsi
     }
 }
 
-static void test_every_operation_fails(void **state)
-{
+static void test_every_operation_fails(void **state) {
     (void)state;
     trials t = {0};
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
         fail_operations(small[i].name, small[i].broken, false, quick() ? 8 : 0, &t);
         fail_operations(small[i].name, small[i].right, true, quick() ? 8 : 0, &t);
     }
-    print_message("%lu failures, each of up to %lu operations; %lu of right kernels left them proved\n", t.tried, t.longest, t.right_kept);
+    print_message("%lu failures, each of up to %lu operations; %lu of right kernels left them proved\n", t.tried, t.longest,
+                  t.right_kept);
     assert_true(t.tried > (quick() ? 50 : 300));
 }
 
-static void test_operations_fail_by_sample(void **state)
-{
+static void test_operations_fail_by_sample(void **state) {
     (void)state;
     trials t = {0};
     DIR *d = opendir("test/kernel-ir/defects");
@@ -172,8 +167,7 @@ static void test_operations_fail_by_sample(void **state)
 
 enum { ENDED_RIGHT, ENDED_WRONG = 17, OUT_OF_MEMORY = 3 };
 
-static unsigned long count_allocations(const char *text)
-{
+static unsigned long count_allocations(const char *text) {
     unsigned long before = allocations;
     arena *a = arena_new();
     bool proved;
@@ -182,8 +176,7 @@ static unsigned long count_allocations(const char *text)
     return allocations - before;
 }
 
-static int run_without(const char *text, bool right, unsigned long n)
-{
+static int run_without(const char *text, bool right, unsigned long n) {
     fflush(NULL);
     pid_t child = fork();
     if (!child) {
@@ -207,8 +200,7 @@ static int run_without(const char *text, bool right, unsigned long n)
     return status;
 }
 
-static void test_every_allocation_fails(void **state)
-{
+static void test_every_allocation_fails(void **state) {
     (void)state;
     if (!OWN_ALLOCATOR || quick()) {
         print_message("skipped: the allocator is a sanitizer's, or valgrind's\n");
@@ -219,7 +211,8 @@ static void test_every_allocation_fails(void **state)
         for (int right = 0; right < 2; right++) {
             /* another name, so that no proof of the kernel is kept from before */
             char text[1024];
-            snprintf(text, sizeof text, "kernel no_memory_%zu_%d%s", i, right, strstr(right ? small[i].right : small[i].broken, " {"));
+            snprintf(text, sizeof text, "kernel no_memory_%zu_%d%s", i, right,
+                     strstr(right ? small[i].right : small[i].broken, " {"));
             unsigned long count = 0;
             int status = run_without(text, right, 0);
             assert_true(WIFEXITED(status) && WEXITSTATUS(status) == ENDED_RIGHT);
@@ -245,7 +238,8 @@ static void test_every_allocation_fails(void **state)
                 inside += fault;
                 bool crashed = fault && inside > 2;
                 if (wrong || crashed)
-                    print_message("%s: allocation %lu of %lu fails: %s\n", small[i].name, n, count, wrong ? "a wrong verdict" : "a crash");
+                    print_message("%s: allocation %lu of %lu fails: %s\n", small[i].name, n, count,
+                                  wrong ? "a wrong verdict" : "a crash");
                 assert_false(wrong);
                 assert_false(crashed);
                 tried++;
@@ -253,12 +247,12 @@ static void test_every_allocation_fails(void **state)
                 gave_up += WIFEXITED(status) && WEXITSTATUS(status) == ENDED_RIGHT;
             }
         }
-    print_message("%lu failing allocations of %lu (up to %lu a proof): %lu ended with the right verdict or none, %lu for want of memory\n", tried, all,
-                  most, gave_up, ended);
+    print_message(
+        "%lu failing allocations of %lu (up to %lu a proof): %lu ended with the right verdict or none, %lu for want of memory\n",
+        tried, all, most, gave_up, ended);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_allocation_fails),
         cmocka_unit_test(test_every_operation_fails),

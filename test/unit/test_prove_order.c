@@ -14,13 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct twin { const char *file, *from, *to, *property, *subject, *witness; } twin;
+typedef struct twin {
+    const char *file, *from, *to, *property, *subject, *witness;
+} twin;
 static const twin twins[] = {
 #include "prove_twins.h"
 };
 
-static char *read_text(const char *name)
-{
+static char *read_text(const char *name) {
     char path[512];
     snprintf(path, sizeof path, "test/kernel-ir/%s", name);
     FILE *f = fopen(path, "rb");
@@ -33,8 +34,7 @@ static char *read_text(const char *name)
     return text;
 }
 
-static char *changed(const char *text, const char *from, const char *to)
-{
+static char *changed(const char *text, const char *from, const char *to) {
     const char *at = strstr(text, from);
     if (!at)
         fprintf(stderr, "no `%s` in\n%s\n", from, text);
@@ -46,8 +46,7 @@ static char *changed(const char *text, const char *from, const char *to)
     return all;
 }
 
-static bool proved(arena *a, const char *name, const char *text, int bits, kernel_ir **k, proof *p)
-{
+static bool proved(arena *a, const char *name, const char *text, int bits, kernel_ir **k, proof *p) {
     diag_list diags;
     diag_init(&diags, a);
     *k = kernel_parse(a, name, text, &diags);
@@ -59,25 +58,22 @@ static bool proved(arena *a, const char *name, const char *text, int bits, kerne
 }
 
 /* Under sanitizers and valgrind a sample has to do. */
-static bool quick(void)
-{
+static bool quick(void) {
     return getenv("TILEC_QUICK") != NULL;
 }
 
-static void show(const char *name, const proof *p)
-{
+static void show(const char *name, const proof *p) {
     fprintf(stderr, "%s:\n", name);
     for (int i = 0; i < p->items.count; i++) {
         const proof_item *t = &p->items.at[i];
         if (t->verdict != VERDICT_PROVED)
-            fprintf(stderr, "  %s of %s: %s, %s (%s)\n", t->property, t->subject, verdict_names[t->verdict], t->explanation ? t->explanation : "",
-                    t->witness ? t->witness : "");
+            fprintf(stderr, "  %s of %s: %s, %s (%s)\n", t->property, t->subject, verdict_names[t->verdict],
+                    t->explanation ? t->explanation : "", t->witness ? t->witness : "");
     }
 }
 
 /* Whether some order of the threads misbehaves at the witness. */
-static bool misbehaves(const kernel_ir *k, const char *witness)
-{
+static bool misbehaves(const kernel_ir *k, const char *witness) {
     static const uint64_t seeds[] = {0, 1, 7, 12345};
     bool found = false;
     for (int i = 0; i < 4 && !found; i++) {
@@ -93,8 +89,7 @@ static bool misbehaves(const kernel_ir *k, const char *witness)
     return found;
 }
 
-static void test_texts_are_proved(void **state)
-{
+static void test_texts_are_proved(void **state) {
     (void)state;
     DIR *d = opendir("test/kernel-ir");
     assert_non_null(d);
@@ -124,8 +119,7 @@ static void test_texts_are_proved(void **state)
     assert_true(count >= (quick() ? 2 : 21));
 }
 
-static void test_twins_are_refuted(void **state)
-{
+static void test_twins_are_refuted(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof twins / sizeof *twins; i += quick() ? 25 : 1) {
         const twin *t = &twins[i];
@@ -141,11 +135,13 @@ static void test_twins_are_refuted(void **state)
             const proof_item *x = &p.items.at[j];
             if (x->verdict != VERDICT_REFUTED)
                 continue;
-            bool same = !strcmp(x->property, t->property) && !strcmp(x->subject, t->subject) && !strcmp(x->witness ? x->witness : "", t->witness);
+            bool same = !strcmp(x->property, t->property) && !strcmp(x->subject, t->subject) &&
+                        !strcmp(x->witness ? x->witness : "", t->witness);
             found = found || same;
             bool true_alarm = misbehaves(k, x->witness);
             if (!true_alarm)
-                fprintf(stderr, "%s with `%s` for `%s`: the simulator sees nothing wrong when %s\n", t->file, t->to, t->from, x->witness);
+                fprintf(stderr, "%s with `%s` for `%s`: the simulator sees nothing wrong when %s\n", t->file, t->to, t->from,
+                        x->witness);
             assert_true(true_alarm);
         }
         if (!found) {
@@ -159,8 +155,7 @@ static void test_twins_are_refuted(void **state)
     }
 }
 
-static void test_defects(void **state)
-{
+static void test_defects(void **state) {
     (void)state;
     DIR *d = opendir("test/kernel-ir/defects");
     assert_non_null(d);
@@ -194,10 +189,12 @@ static void test_defects(void **state)
     assert_int_equal(broken, mended);
 }
 
-typedef struct trial { const char *text; bool proved; } trial;
+typedef struct trial {
+    const char *text;
+    bool proved;
+} trial;
 
-static void try_all(const trial *trials, size_t count)
-{
+static void try_all(const trial *trials, size_t count) {
     for (size_t i = 0; i < count; i++) {
         arena *a = arena_new();
         kernel_ir *k;
@@ -213,11 +210,10 @@ static void try_all(const trial *trials, size_t count)
 }
 
 /* Where what decides is not affine, or data, nothing is proved of the barrier behind it. */
-static void test_uncertain_barriers(void **state)
-{
+static void test_uncertain_barriers(void **state) {
     (void)state;
-#define EXCHANGE(before, after)                                                                                             \
-    "kernel k { symbol N, M task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[8] shared s: f32[8]\n"           \
+#define EXCHANGE(before, after)                                                                                                  \
+    "kernel k { symbol N, M task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[8] shared s: f32[8]\n"               \
     "store s[l] <- x[l]\n" before " barrier block orders shared " after " store y[l] <- s[7 - l] }"
     static const trial trials[] = {
         {EXCHANGE("", ""), true},
@@ -230,32 +226,38 @@ static void test_uncertain_barriers(void **state)
         {EXCHANGE("for i in 0 .. N + 1 {", "}"), true},
         {EXCHANGE("for i in 0 .. N + 1 { if_value lt(x[0], 1:f32) { break }", "}"), false},
         {"kernel k { symbol N task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[8] shared s: f32[8]\n"
-         "if_value lt(x[0], 1:f32) { store s[l] <- x[l] barrier block orders shared store y[l] <- s[7 - l] } else { store y[l] <- x[l] } }", true},
+         "if_value lt(x[0], 1:f32) { store s[l] <- x[l] barrier block orders shared store y[l] <- s[7 - l] } else { store y[l] "
+         "<- x[l] } }",
+         true},
         {"kernel k { symbol N, M task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[8] shared s: f32[8]\n"
-         "store y[l] <- x[l] if N * M <= 4 { store s[l] <- x[l] barrier block orders shared let v: f32 = s[7 - l] } }", true},
+         "store y[l] <- x[l] if N * M <= 4 { store s[l] <- x[l] barrier block orders shared let v: f32 = s[7 - l] } }",
+         true},
         {"kernel k { symbol N task (t < 1) lane (l < 8) global in x: f32[8] global out y: f32[1] register v: f32[]\n"
          "store v[] <- x[l] for m in 0 .. 3 unroll { store v[] <- add(v[], shuffle_xor(v[], shl(1:index, index(m)))) }\n"
-         "if l == 0 { store y[0] <- v[] } }", true},
+         "if l == 0 { store y[0] <- v[] } }",
+         true},
         /* lane xor 32 is none of the subgroup */
         {"kernel k { task (t < 1) lane (l < 32) global in x: f32[32] global out y: f32[1] register v: f32[]\n"
          "store v[] <- x[l] for m in 0 .. 6 unroll { store v[] <- add(v[], shuffle_xor(v[], shl(1:index, index(m)))) }\n"
-         "if l == 0 { store y[0] <- v[] } }", false},
+         "if l == 0 { store y[0] <- v[] } }",
+         false},
         /* task 1, whose barriers would order the two, may be another block's */
-        {"kernel k { symbol blocks task (i0 < 3) subgroup (g < 2) lane (l < 2) grid blocks global out y: f32[3, 2, 2] shared s: f32[1]\n"
+        {"kernel k { symbol blocks task (i0 < 3) subgroup (g < 2) lane (l < 2) grid blocks global out y: f32[3, 2, 2] shared s: "
+         "f32[1]\n"
          "assume 1 <= blocks if g == 1 and l == 0 { store s[0] <- 0:f32 } barrier block orders shared\n"
          "tasks n { if i0 == 0 and g == 0 and l == 1 { store s[0] <- 1:f32 }\n"
          "if i0 == 1 { barrier subgroup orders shared if l == 0 { barrier block orders shared by l == 0 } }\n"
-         "if i0 == 2 and g == 1 and l == 0 { store y[i0, g, l] <- s[0] } else { store y[i0, g, l] <- 0:f32 } } }", false},
+         "if i0 == 2 and g == 1 and l == 0 { store y[i0, g, l] <- s[0] } else { store y[i0, g, l] <- 0:f32 } } }",
+         false},
     };
     try_all(trials, sizeof trials / sizeof *trials);
 }
 
 /* The lanes of a block write to places that an index array without repetition names. */
-static void test_scatters_among_lanes(void **state)
-{
+static void test_scatters_among_lanes(void **state) {
     (void)state;
-#define SCATTER(attribute, body)                                                                                                     \
-    "kernel k { symbol T, V task (t < 4) lane (l < 8) global in ids: index[T] bound V" attribute                                     \
+#define SCATTER(attribute, body)                                                                                                 \
+    "kernel k { symbol T, V task (t < 4) lane (l < 8) global in ids: index[T] bound V" attribute                                 \
     " global in x: f32[T] global update y: f32[V]\n" body " }"
 #define IN_BOUNDS(body) "if 8 * t + l < T { " body " }"
     static const trial trials[] = {
@@ -271,11 +273,14 @@ static void test_scatters_among_lanes(void **state)
 }
 
 /* What `aligned` may be said of is form; whether it is so is a property, with strides that are products of extents. */
-static void test_aligned_vectors(void **state)
-{
+static void test_aligned_vectors(void **state) {
     (void)state;
-#define VECTOR(array, access) "kernel k { symbol M, N task (i < M) global in x: " array " global update y: f32[M]\nlet v: f32x4 = x[" access "] aligned }"
-    static const struct { const char *text; bool formed, proved; } cases[] = {
+#define VECTOR(array, access)                                                                                                    \
+    "kernel k { symbol M, N task (i < M) global in x: " array " global update y: f32[M]\nlet v: f32x4 = x[" access "] aligned }"
+    static const struct {
+        const char *text;
+        bool formed, proved;
+    } cases[] = {
         {VECTOR("f32[M, 8] align 16", "i, 4:4"), true, true},
         {VECTOR("f32[M, 8] align 16", "i, 2:4"), true, false},
         {VECTOR("f32[M, 6] align 16", "i, 0:4"), true, false},
@@ -319,10 +324,10 @@ static void test_aligned_vectors(void **state)
 }
 
 /* A question that fails, wherever it stands, never makes a broken kernel proved. */
-static void test_failures_prove_nothing(void **state)
-{
+static void test_failures_prove_nothing(void **state) {
     (void)state;
-    static const char *const files[] = {"norm_mean.kir", "scan_in_place.kir", "barrier_skipped.kir", "stale_after_copy.kir", "guard_of_row_length.kir"};
+    static const char *const files[] = {"norm_mean.kir", "scan_in_place.kir", "barrier_skipped.kir", "stale_after_copy.kir",
+                                        "guard_of_row_length.kir"};
     unsigned long tried = 0, most = 0;
     for (int i = 0; i < 5; i++) {
         char name[100];
@@ -350,8 +355,7 @@ static void test_failures_prove_nothing(void **state)
 }
 
 /* The second time, a proved kernel is known. */
-static void test_proofs_are_kept(void **state)
-{
+static void test_proofs_are_kept(void **state) {
     (void)state;
     sets_fail_at(0);
     char *text = read_text("swizzled_tile.kir");
@@ -379,8 +383,7 @@ static void test_proofs_are_kept(void **state)
     free(text);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts_are_proved),
         cmocka_unit_test(test_twins_are_refuted),

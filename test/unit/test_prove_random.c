@@ -20,8 +20,7 @@ enum { LARGEST = 6, FARTHEST = 130, MOST_ARRAYS = 8 };
 
 static uint64_t state;
 
-static int pick(int n)
-{
+static int pick(int n) {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
@@ -29,14 +28,12 @@ static int pick(int n)
 }
 
 static int fault; /* in percent: how often a constant is put wrong */
-static int near(int x)
-{
+static int near(int x) {
     x = pick(100) < fault ? x + pick(3) - 1 : x;
     return x > 0 ? x : 1;
 }
 
-static void random_affine(text_buffer *b, int depth, const char *const *names)
-{
+static void random_affine(text_buffer *b, int depth, const char *const *names) {
     int terms = 1 + pick(2);
     for (int t = 0; t < terms; t++) {
         if (t)
@@ -56,19 +53,33 @@ static void random_affine(text_buffer *b, int depth, const char *const *names)
         text_add(b, " - %d", 1 + pick(3));
 }
 
-static void random_bound(text_buffer *b, int depth, const char *const *names)
-{
+static void random_bound(text_buffer *b, int depth, const char *const *names) {
     switch (pick(6)) {
-    case 0: text_add(b, "min(%d, ", 1 + pick(5)); random_affine(b, depth, names); text_add(b, ")"); break;
-    case 1: text_add(b, "max(%d, ", pick(3)); random_affine(b, depth, names); text_add(b, ")"); break;
-    case 2: text_add(b, "floor(("); random_affine(b, depth, names); text_add(b, ") / %d)", 2 + pick(3)); break;
-    case 3: text_add(b, "(("); random_affine(b, depth, names); text_add(b, ") mod %d)", 2 + pick(3)); break;
+    case 0:
+        text_add(b, "min(%d, ", 1 + pick(5));
+        random_affine(b, depth, names);
+        text_add(b, ")");
+        break;
+    case 1:
+        text_add(b, "max(%d, ", pick(3));
+        random_affine(b, depth, names);
+        text_add(b, ")");
+        break;
+    case 2:
+        text_add(b, "floor((");
+        random_affine(b, depth, names);
+        text_add(b, ") / %d)", 2 + pick(3));
+        break;
+    case 3:
+        text_add(b, "((");
+        random_affine(b, depth, names);
+        text_add(b, ") mod %d)", 2 + pick(3));
+        break;
     default: random_affine(b, depth, names);
     }
 }
 
-static void random_condition(text_buffer *b, int depth, const char *const *names)
-{
+static void random_condition(text_buffer *b, int depth, const char *const *names) {
     static const char *const compares[] = {"<", "<=", "==", "!="};
     if (!pick(4))
         text_add(b, "not ");
@@ -85,8 +96,7 @@ static void random_condition(text_buffer *b, int depth, const char *const *names
     }
 }
 
-static void random_access(text_buffer *b, const char *array, int lanes, const char *active, int depth, const char *const *names)
-{
+static void random_access(text_buffer *b, const char *array, int lanes, const char *active, int depth, const char *const *names) {
     text_add(b, "%s[", array);
     random_affine(b, depth, names);
     if (lanes > 1)
@@ -94,8 +104,7 @@ static void random_access(text_buffer *b, const char *array, int lanes, const ch
     text_add(b, "]%s", active);
 }
 
-static void random_store(text_buffer *b, int depth, const char *const *names)
-{
+static void random_store(text_buffer *b, int depth, const char *const *names) {
     static const char *const targets[] = {"y", "p", "u", "y"}, *const sources[] = {"x", "p", "u", "x"};
     int lanes = 1 << pick(3);
     char active[64] = "";
@@ -116,8 +125,7 @@ static void random_store(text_buffer *b, int depth, const char *const *names)
 
 static int unique;
 
-static void random_block(text_buffer *b, int depth, const char **names, int nesting)
-{
+static void random_block(text_buffer *b, int depth, const char **names, int nesting) {
     int count = 1 + pick(2);
     for (int s = 0; s < count; s++) {
         int what = pick(6);
@@ -151,27 +159,29 @@ static void random_block(text_buffer *b, int depth, const char **names, int nest
     }
 }
 
-static void wild_kernel(text_buffer *b)
-{
+static void wild_kernel(text_buffer *b) {
     const char *names[16] = {"t"};
     int tile = 1 + pick(4);
     text_add(b, "kernel wild { symbol M, N\n task (t < floor((N + %d) / %d))\n", tile - 1, tile);
-    text_add(b, "global in x: f32[N]\n global out y: f32[N]\n global update u: f32[M]\n private p: f32[%d]\n ghost g: f32[N]\n", 2 + pick(8));
+    text_add(b, "global in x: f32[N]\n global out y: f32[N]\n global update u: f32[M]\n private p: f32[%d]\n ghost g: f32[N]\n",
+             2 + pick(8));
     unique = 0;
     random_block(b, 1, names, 0);
     text_add(b, "}\n");
 }
 
 /* A tiled kernel as lowering makes them: whole vectors, then a masked rest; a private row between two passes. */
-static void tiled_kernel(text_buffer *b)
-{
+static void tiled_kernel(text_buffer *b) {
     int tile = 1 + pick(5), lanes = 2 << pick(2), rows = 1 + pick(3);
     bool before = pick(2), interior = pick(2);
-    text_add(b, "kernel tiled { symbol M, N\n task (i0 < floor((M + %d) / %d), j0 < floor((N + %d) / %d))\n", near(rows - 1), rows,
-             near(tile * lanes - 1), tile * lanes);
-    text_add(b, "global in x: f32[M, N]\n global out y: f32[M, N]\n global update u: f32[M, N]\n private p: f32[%d, %d]\n ghost g: f32[M, N]\n",
+    text_add(b, "kernel tiled { symbol M, N\n task (i0 < floor((M + %d) / %d), j0 < floor((N + %d) / %d))\n", near(rows - 1),
+             rows, near(tile * lanes - 1), tile * lanes);
+    text_add(b,
+             "global in x: f32[M, N]\n global out y: f32[M, N]\n global update u: f32[M, N]\n private p: f32[%d, %d]\n ghost g: "
+             "f32[M, N]\n",
              near(rows), tile * lanes);
-    text_add(b, "let ni = min(%d, M - %d * i0)\n let nj = min(%d, N - %d * j0)\n", near(rows), near(rows), near(tile * lanes), tile * lanes);
+    text_add(b, "let ni = min(%d, M - %d * i0)\n let nj = min(%d, N - %d * j0)\n", near(rows), near(rows), near(tile * lanes),
+             tile * lanes);
     const char *to = before ? "p[i, c:%d]" : "y[%d * i0 + i, %d * j0 + c:%d]";
     char place[96], source[96], use[96];
     if (before)
@@ -182,11 +192,13 @@ static void tiled_kernel(text_buffer *b)
     snprintf(use, sizeof use, "g[%d * i0 + i, %d * j0 + c:%d]", rows, near(tile * lanes), lanes);
     text_add(b, "for i in 0 .. ni {\n");
     if (interior)
-        text_add(b, "if %d <= nj {\nfor c in 0 .. %d step %d { store %s <- %s consume %s }\n} else {\n", near(tile * lanes), tile * lanes, lanes, place,
-                 source, use);
+        text_add(b, "if %d <= nj {\nfor c in 0 .. %d step %d { store %s <- %s consume %s }\n} else {\n", near(tile * lanes),
+                 tile * lanes, lanes, place, source, use);
     text_add(b, "for c in 0 .. nj - %d step %d { store %s <- %s consume %s }\n", near(lanes - 1), lanes, place, source, use);
-    text_add(b, "for c in floor(nj / %d) * %d .. nj step %d { store %s active nj - c <- %s active nj - c\n consume %s active nj - c }\n", lanes, lanes,
-             near(lanes) > 0 ? lanes : 1, place, source, use);
+    text_add(
+        b,
+        "for c in floor(nj / %d) * %d .. nj step %d { store %s active nj - c <- %s active nj - c\n consume %s active nj - c }\n",
+        lanes, lanes, near(lanes) > 0 ? lanes : 1, place, source, use);
     if (interior)
         text_add(b, "}\n");
     text_add(b, "}\n");
@@ -195,8 +207,10 @@ static void tiled_kernel(text_buffer *b)
         if (pick(2))
             text_add(b, "store y[%d * i0 + i, %d * j0 + c] <- p[i, %s]\n", rows, tile * lanes, pick(100) < fault ? "c + 1" : "c");
         else /* an update that reads its own cell first */
-            text_add(b, "store y[%d * i0 + i, %d * j0 + c] <- p[i, c]\nstore u[%d * i0 + i, %d * j0 + c] <- u[%d * i0 + i, %d * j0 + c]\n", rows,
-                     tile * lanes, rows, tile * lanes, near(rows), near(tile * lanes));
+            text_add(b,
+                     "store y[%d * i0 + i, %d * j0 + c] <- p[i, c]\nstore u[%d * i0 + i, %d * j0 + c] <- u[%d * i0 + i, %d * j0 "
+                     "+ c]\n",
+                     rows, tile * lanes, rows, tile * lanes, near(rows), near(tile * lanes));
         text_add(b, "}\n}\n");
     }
     text_add(b, "}\n");
@@ -211,26 +225,29 @@ typedef struct cell {
     bool written;
 } cell;
 
-typedef struct broken { char property[16], array[8], where[160]; } broken;
+typedef struct broken {
+    char property[16], array[8], where[160];
+} broken;
 
 typedef struct run {
     const kernel_ir *k;
     int64_t values[256];
     bool bound[256];
-    int task, at;                    /* dimensions in scope, for witnesses */
+    int task, at; /* dimensions in scope, for witnesses */
     const index_var *scope[16];
     cell *cells[MOST_ARRAYS];
     broken *found;
     int count, capacity;
-    cell **used;                     /* to be cleared before the next launch */
+    cell **used; /* to be cleared before the next launch */
     int used_count, used_capacity;
 } run;
 
-static int64_t side_of(const kernel_array *a) { return a->rank > 1 ? 260 : 1100; }
+static int64_t side_of(const kernel_array *a) {
+    return a->rank > 1 ? 260 : 1100;
+}
 
 /* Places outside the array exist too: some kernels go there. */
-static cell *cell_at(run *r, const kernel_array *a, int64_t x, int64_t y)
-{
+static cell *cell_at(run *r, const kernel_array *a, int64_t x, int64_t y) {
     int64_t side = side_of(a), origin = side / 4;
     if (a->rank < 2)
         y = -origin;
@@ -238,8 +255,7 @@ static cell *cell_at(run *r, const kernel_array *a, int64_t x, int64_t y)
     return &r->cells[a->id][(x + origin) * (a->rank > 1 ? side : 1) + y + origin];
 }
 
-static bool look_up(void *context, const index_var *v, int64_t *value)
-{
+static bool look_up(void *context, const index_var *v, int64_t *value) {
     run *r = context;
     if (v->id < 0 || v->id >= 256 || !r->bound[v->id])
         return false;
@@ -247,16 +263,14 @@ static bool look_up(void *context, const index_var *v, int64_t *value)
     return true;
 }
 
-static int64_t number(run *r, const index_expr *x)
-{
+static int64_t number(run *r, const index_expr *x) {
     int64_t v = 0;
     if (!ix_eval(x, look_up, r, &v))
         fail_msg("an expression could not be evaluated");
     return v;
 }
 
-static void note(run *r, const char *property, const char *array)
-{
+static void note(run *r, const char *property, const char *array) {
     if (r->count == r->capacity) {
         r->capacity = r->capacity ? 2 * r->capacity : 64;
         r->found = realloc(r->found, (size_t)r->capacity * sizeof *r->found);
@@ -269,11 +283,11 @@ static void note(run *r, const char *property, const char *array)
         n += snprintf(b->where + n, sizeof b->where - (size_t)n, "%s%s = %" PRId64, i ? ", " : "", r->k->symbols.at[i]->name,
                       r->values[r->k->symbols.at[i]->id]);
     for (int i = 0; i < r->at; i++)
-        n += snprintf(b->where + n, sizeof b->where - (size_t)n, ", %s = %" PRId64, r->scope[i]->name, r->values[r->scope[i]->id]);
+        n +=
+            snprintf(b->where + n, sizeof b->where - (size_t)n, ", %s = %" PRId64, r->scope[i]->name, r->values[r->scope[i]->id]);
 }
 
-static void touch(run *r, const kernel_access *a, char use)
-{
+static void touch(run *r, const kernel_access *a, char use) {
     const kernel_array *array = a->array;
     int64_t active = a->active ? number(r, a->active) : a->lanes;
     for (int lane = 0; lane < a->lanes && lane < active; lane++) {
@@ -318,16 +332,14 @@ static void touch(run *r, const kernel_access *a, char use)
     }
 }
 
-static void touch_loads(run *r, const kernel_value *v)
-{
+static void touch_loads(run *r, const kernel_value *v) {
     if (v->op == KERNEL_LOAD)
         touch(r, &v->access, 'r');
     for (int i = 0; i < v->operand_count; i++)
         touch_loads(r, v->operands[i]);
 }
 
-static void execute(run *r, const kernel_block *b)
-{
+static void execute(run *r, const kernel_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
         bool holds;
@@ -361,8 +373,7 @@ static void execute(run *r, const kernel_block *b)
     }
 }
 
-static void run_tasks(run *r, int dim)
-{
+static void run_tasks(run *r, int dim) {
     const kernel_level *l = &r->k->levels.at[0];
     if (dim == l->rank) {
         r->task++;
@@ -380,8 +391,7 @@ static void run_tasks(run *r, int dim)
 }
 
 /* Runs one launch and notes everything that breaks a property. */
-static void run_launch(run *r, int64_t m, int64_t n)
-{
+static void run_launch(run *r, int64_t m, int64_t n) {
     for (int i = 0; i < r->used_count; i++)
         *r->used[i] = (cell){0};
     r->used_count = r->count = r->task = r->at = 0;
@@ -401,36 +411,36 @@ static void run_launch(run *r, int64_t m, int64_t n)
     }
 }
 
-static bool breaks(const run *r, const char *property, const char *array, const char *where)
-{
+static bool breaks(const run *r, const char *property, const char *array, const char *where) {
     for (int i = 0; i < r->count; i++)
-        if (!strcmp(r->found[i].property, property) && !strcmp(r->found[i].array, array) && (!where || !strcmp(r->found[i].where, where)))
+        if (!strcmp(r->found[i].property, property) && !strcmp(r->found[i].array, array) &&
+            (!where || !strcmp(r->found[i].where, where)))
             return true;
     return false;
 }
 
 /* ---- the comparison ---- */
 
-typedef struct tally { int failures, kernels, proved, refuted; double milliseconds, slowest; } tally;
+typedef struct tally {
+    int failures, kernels, proved, refuted;
+    double milliseconds, slowest;
+} tally;
 
-static void show(const char *text, const proof_item *t, const char *what)
-{
+static void show(const char *text, const proof_item *t, const char *what) {
     static int shown;
     if (shown++ < 5)
         fprintf(stderr, "%s\n%s of %s: %s, %s (%s)\n%s\n", text, t->property, t->subject, verdict_names[t->verdict],
-                  t->explanation ? t->explanation : "", t->witness ? t->witness : "", what);
+                t->explanation ? t->explanation : "", t->witness ? t->witness : "", what);
 }
 
-static int64_t parameter(const char *witness, const char *name)
-{
+static int64_t parameter(const char *witness, const char *name) {
     char key[16];
     snprintf(key, sizeof key, "%s = ", name);
     const char *at = witness ? strstr(witness, key) : NULL;
     return at ? strtoll(at + strlen(key), NULL, 10) : -1;
 }
 
-static bool is_judged(const proof_item *t)
-{
+static bool is_judged(const proof_item *t) {
     static const char *const properties[] = {"bounds", "race", "initialised", "coverage", "update order", "contribution"};
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
         if (!strcmp(properties[i], t->property))
@@ -438,8 +448,7 @@ static bool is_judged(const proof_item *t)
     return false;
 }
 
-static bool check_refuted(run *r, const proof_item *t)
-{
+static bool check_refuted(run *r, const proof_item *t) {
     int64_t m = parameter(t->witness, "M"), n = parameter(t->witness, "N");
     if (m < 0 || n < 0 || m > FARTHEST || n > FARTHEST)
         return false;
@@ -448,8 +457,7 @@ static bool check_refuted(run *r, const proof_item *t)
     return breaks(r, t->property, t->subject, whole ? t->witness : NULL);
 }
 
-static void compare(const char *text, tally *sum)
-{
+static void compare(const char *text, tally *sum) {
     arena *a = arena_new();
     diag_list diags;
     diag_init(&diags, a);
@@ -471,7 +479,8 @@ static void compare(const char *text, tally *sum)
     run r = {.k = k};
     assert_true(k->var_count < 256 && k->arrays.count <= MOST_ARRAYS);
     for (int i = 0; i < k->arrays.count; i++)
-        r.cells[i] = calloc((size_t)(side_of(k->arrays.at[i]) * (k->arrays.at[i]->rank > 1 ? side_of(k->arrays.at[i]) : 1)), sizeof(cell));
+        r.cells[i] =
+            calloc((size_t)(side_of(k->arrays.at[i]) * (k->arrays.at[i]->rank > 1 ? side_of(k->arrays.at[i]) : 1)), sizeof(cell));
     bool fine = true;
     for (int i = 0; i < p.items.count; i++) {
         const proof_item *t = &p.items.at[i];
@@ -505,8 +514,7 @@ static void compare(const char *text, tally *sum)
     sum->failures += !fine;
 }
 
-static void compare_many(int count, uint64_t seed, bool tiled)
-{
+static void compare_many(int count, uint64_t seed, bool tiled) {
     tally sum = {0};
     for (int i = 0; i < count; i++) {
         text_buffer b = {0};
@@ -520,33 +528,29 @@ static void compare_many(int count, uint64_t seed, bool tiled)
         compare(text_get(&b), &sum);
         text_free(&b);
     }
-    fprintf(stderr, "%d kernels: %d proved, %d refuted, none open; %.1f ms each, slowest %.1f ms\n", sum.kernels, sum.proved, sum.refuted,
-                  sum.milliseconds / sum.kernels, sum.slowest);
+    fprintf(stderr, "%d kernels: %d proved, %d refuted, none open; %.1f ms each, slowest %.1f ms\n", sum.kernels, sum.proved,
+            sum.refuted, sum.milliseconds / sum.kernels, sum.slowest);
     assert_int_equal(sum.failures, 0);
     assert_true(sum.proved > count && sum.refuted > count / 3);
 }
 
-static int amount(void)
-{
+static int amount(void) {
     const char *text = getenv("TILEC_RANDOM_KERNELS");
     int n = text ? atoi(text) : getenv("TILEC_QUICK") ? 20 : 300;
     return n > 0 ? n : 1;
 }
 
-static void test_tiled(void **unused)
-{
+static void test_tiled(void **unused) {
     (void)unused;
     compare_many(amount(), 1000, true);
 }
 
-static void test_wild(void **unused)
-{
+static void test_wild(void **unused) {
     (void)unused;
     compare_many(amount(), 5000000, false);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiled), cmocka_unit_test(test_wild)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

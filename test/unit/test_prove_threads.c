@@ -19,8 +19,7 @@ typedef struct maker {
     bool copies, partial;
 } maker;
 
-static int pick(maker *m, int n)
-{
+static int pick(maker *m, int n) {
     m->random ^= m->random << 13;
     m->random ^= m->random >> 7;
     m->random ^= m->random << 17;
@@ -28,8 +27,7 @@ static int pick(maker *m, int n)
 }
 
 /* A cell of shared memory of 12 cells, by four threads 2 * g + l. */
-static void cell(maker *m)
-{
+static void cell(maker *m) {
     int loop = m->loops ? pick(m, m->loops) : -1;
     switch (pick(m, loop >= 0 ? 9 : 5)) {
     case 0:
@@ -44,26 +42,30 @@ static void cell(maker *m)
     }
 }
 
-static void indent(maker *m) { text_add(&m->text, "%*s", 4 + 4 * m->depth, ""); }
+static void indent(maker *m) {
+    text_add(&m->text, "%*s", 4 + 4 * m->depth, "");
+}
 
-static void condition(maker *m)
-{
-    static const char *const conditions[] = {"l == 0", "g == 0", "1 <= l", "2 * g + l < N", "1 <= N", "2 <= N", "g == l", "2 * g + l < 3"};
+static void condition(maker *m) {
+    static const char *const conditions[] = {"l == 0", "g == 0", "1 <= l", "2 * g + l < N",
+                                             "1 <= N", "2 <= N", "g == l", "2 * g + l < 3"};
     text_add(&m->text, "%s", conditions[pick(m, 8)]);
 }
 
 static void statements(maker *m, int count);
 
-static void barrier(maker *m)
-{
+static void barrier(maker *m) {
     indent(m);
     int which = m->partial ? pick(m, 12) : 0;
-    text_add(&m->text, "%s\n", which < 8 ? "barrier block orders shared" : which == 8 ? "barrier subgroup orders shared" : which == 9 ? "barrier block orders global"
-                             : which == 10 ? "barrier block orders shared by l == 0" : "barrier block orders shared by g == 0");
+    text_add(&m->text, "%s\n",
+             which < 8     ? "barrier block orders shared"
+             : which == 8  ? "barrier subgroup orders shared"
+             : which == 9  ? "barrier block orders global"
+             : which == 10 ? "barrier block orders shared by l == 0"
+                           : "barrier block orders shared by g == 0");
 }
 
-static void statement(maker *m)
-{
+static void statement(maker *m) {
     m->statements++;
     switch (pick(m, 12)) {
     case 0:
@@ -129,20 +131,19 @@ static void statement(maker *m)
     }
 }
 
-static void statements(maker *m, int count)
-{
+static void statements(maker *m, int count) {
     for (int i = 0; i < count; i++)
         statement(m);
 }
 
-static char *make(uint64_t seed)
-{
+static char *make(uint64_t seed) {
     maker m = {.random = seed * 0x9E3779B97F4A7C15u + 88172645463325252u};
     for (int i = 0; i < 8; i++)
         pick(&m, 2);
     m.copies = pick(&m, 3) == 0;
     m.partial = pick(&m, 3) == 0;
-    text_add(&m.text, "kernel random {\n    symbol N\n    task (t < 1)\n    subgroup (g < 2)\n    lane (l < 2)\n    global in x: f32[4]\n    shared s: f32[12]\n"
+    text_add(&m.text, "kernel random {\n    symbol N\n    task (t < 1)\n    subgroup (g < 2)\n    lane (l < 2)\n    global in x: "
+                      "f32[4]\n    shared s: f32[12]\n"
                       "    register v: f32[]\n    store v[] <- 0:f32\n");
     if (pick(&m, 4))
         text_add(&m.text, "    for z in 0 .. 3 {\n        store s[4 * z + 2 * g + l] <- 0:f32\n    }\n%s%s",
@@ -154,8 +155,7 @@ static char *make(uint64_t seed)
     return text;
 }
 
-static bool misbehaves(arena *a, const kernel_ir *k, const char *witness, diag_list *diags, int seeds)
-{
+static bool misbehaves(arena *a, const kernel_ir *k, const char *witness, diag_list *diags, int seeds) {
     for (int i = 0; i < seeds; i++) {
         sim_report report;
         sim_options options = {.seed = (uint64_t)i * 77};
@@ -166,8 +166,7 @@ static bool misbehaves(arena *a, const kernel_ir *k, const char *witness, diag_l
     return false;
 }
 
-static void test_random_threads(void **state)
-{
+static void test_random_threads(void **state) {
     (void)state;
     const char *wish = getenv("TILEC_RANDOM_KERNELS");
     int kernels = wish ? atoi(wish) : 300, proved = 0, refuted = 0, open = 0;
@@ -206,7 +205,8 @@ static void test_random_threads(void **state)
             if (t->verdict != VERDICT_REFUTED || misbehaves(a, k, t->witness, &diags, 6))
                 continue;
             wrong = true;
-            fprintf(stderr, "kernel %d: %s of %s refuted when %s (%s), but nothing is seen\n", i + 1, t->property, t->subject, t->witness, t->explanation);
+            fprintf(stderr, "kernel %d: %s of %s refuted when %s (%s), but nothing is seen\n", i + 1, t->property, t->subject,
+                    t->witness, t->explanation);
         }
         if (wrong) {
             diag_print_all(&diags, stderr, false);
@@ -216,12 +216,12 @@ static void test_random_threads(void **state)
         free(text);
         arena_free(a);
     }
-    fprintf(stderr, "%d kernels of threads: %d proved, %d refuted, %d open; slowest %.0f ms\n", kernels, proved, refuted, open, slowest);
+    fprintf(stderr, "%d kernels of threads: %d proved, %d refuted, %d open; slowest %.0f ms\n", kernels, proved, refuted, open,
+            slowest);
     assert_true(proved > kernels / 20 && refuted > kernels / 5);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,11 +14,13 @@ static const target_limits limits = {
     .target = "c", .private_bytes = 1 << 20, .threads_per_block = 1, .index_bits = 64, .largest_extent = INT32_MAX};
 
 #define WHOLE                                                                                                                    \
-    "kernel double_all {\n symbol N\n task (t < floor(N / 8))\n global in x: f32[N] argument 0\n global out y: f32[N] argument 1\n"   \
+    "kernel double_all {\n symbol N\n task (t < floor(N / 8))\n global in x: f32[N] argument 0\n global out y: f32[N] argument " \
+    "1\n"                                                                                                                        \
     " assume (N mod 8) == 0\n store y[8 * t:8] <- add(x[8 * t:8], x[8 * t:8])\n}\n"
 #define RAGGED                                                                                                                   \
-    "kernel double_all {\n symbol N\n task (t < floor((N + 7) / 8))\n global in x: f32[N] argument 0\n"                              \
-    " global out y: f32[N] argument 1\n store y[8 * t:8] active N - 8 * t <- add(x[8 * t:8] active N - 8 * t, x[8 * t:8] active N - 8 * t)\n}\n"
+    "kernel double_all {\n symbol N\n task (t < floor((N + 7) / 8))\n global in x: f32[N] argument 0\n"                          \
+    " global out y: f32[N] argument 1\n store y[8 * t:8] active N - 8 * t <- add(x[8 * t:8] active N - 8 * t, x[8 * t:8] "       \
+    "active N - 8 * t)\n}\n"
 
 static kernel_ir *parse(arena *a, const char *text, diag_list *diags) {
     diag_init(diags, a);
@@ -85,9 +87,9 @@ static void a_proved_plan_runs(void **state) {
 
 static void a_witness_runs_the_variant_that_holds(void **state) {
     (void)state;
-    static const char broken[] =
-        "kernel double_all {\n symbol N\n task (t < floor((N + 7) / 8))\n global in x: f32[N] argument 0\n global out y: f32[N] argument 1\n"
-        " store y[8 * t:8] <- add(x[8 * t:8], x[8 * t:8])\n}\n";
+    static const char broken[] = "kernel double_all {\n symbol N\n task (t < floor((N + 7) / 8))\n global in x: f32[N] argument "
+                                 "0\n global out y: f32[N] argument 1\n"
+                                 " store y[8 * t:8] <- add(x[8 * t:8], x[8 * t:8])\n}\n";
     arena *a = arena_new();
     diag_list diags;
     launch_plan *plan = two_variants(a, broken, &diags);

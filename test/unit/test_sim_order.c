@@ -130,9 +130,11 @@ static void mbarriers_order_arrivals_before_waits(void **state) {
          "kernel k { symbol M task (t < 1) subgroup (g < 2) lane (l < 1) global in x: f32[2] global update f: u32[1] shared s: "
          "f32[2] mbarrier m[1] arrivals 1\n"
          "role one if g == 0 { copy_async s[0] <- x[0] box [2] signals m[0] atomic max f[0] <- 1:u32 scope block }\n"
-         "role two if g == 1 { loop { atomic seen = max f[0] <- 0:u32 scope block break when seen == 1 } arrive m[0] by g == 1 } }"},
+         "role two if g == 1 { loop { atomic seen = max f[0] <- 0:u32 scope block break when seen == 1 } arrive m[0] by g == 1 } "
+         "}"},
         {"an arrive of all that some do not reach", "", SIM_BARRIER, "another participant 0 times",
-         "kernel k { symbol M task (t < 1) lane (l < 4) mbarrier m[1] arrivals 1 role one if l == 1 { arrive m[0] wait m[0] phase 0 } }"},
+         "kernel k { symbol M task (t < 1) lane (l < 4) mbarrier m[1] arrivals 1 role one if l == 1 { arrive m[0] wait m[0] "
+         "phase 0 } }"},
     };
     RUN(trials);
 }

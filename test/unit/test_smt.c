@@ -21,32 +21,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool quick(void)
-{
+static bool quick(void) {
     return getenv("TILEC_QUICK") != NULL;
 }
 
-#define NEED_Z3()                                                                                                    \
-    do {                                                                                                             \
-        if (!smt_available()) {                                                                                      \
-            print_message("skipped: libz3.so.4 is not installed (Debian: libz3-4)\n");                               \
-            skip();                                                                                                  \
-        }                                                                                                            \
+#define NEED_Z3()                                                                                                                \
+    do {                                                                                                                         \
+        if (!smt_available()) {                                                                                                  \
+            print_message("skipped: libz3.so.4 is not installed (Debian: libz3-4)\n");                                           \
+            skip();                                                                                                              \
+        }                                                                                                                        \
     } while (0)
 
 static const target_limits limits = {"c", 1 << 24, 1 << 16, 1024, 64, (int64_t)1 << 31, true};
 
 static uint64_t state = 20260301;
-static int below(int n)
-{
+static int below(int n) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (int)((state >> 33) % (uint64_t)n);
 }
 
 /* ---- the questions themselves ---- */
 
-static smt *of(arena *a, int integers, const char *assertion)
-{
+static smt *of(arena *a, int integers, const char *assertion) {
     smt *q = smt_new(a);
     for (int i = 0; i < integers; i++)
         smt_variable(q, SMT_INTEGER, 0);
@@ -54,8 +51,7 @@ static smt *of(arena *a, int integers, const char *assertion)
     return q;
 }
 
-static void test_answers(void **unused)
-{
+static void test_answers(void **unused) {
     (void)unused;
     NEED_Z3();
     arena *a = arena_new();
@@ -97,13 +93,13 @@ static void test_answers(void **unused)
 
 /* ---- kernels beyond sets ---- */
 
-#define ROWS(assumptions, body)                                                                                                      \
-    "kernel rows { symbol R, n scalar ld: i32 in 1 .. 1048576 scalar C: i32 in 0 .. 1048576 task (r < R)\n"                         \
-    "global in x: f32[n] global out y: f32[R] register s: f32[]\n" assumptions                                                       \
-    " store s[] <- 0:f32 for c in 0 .. C { " body " } store y[r] <- s[] }"
+#define ROWS(assumptions, body)                                                                                                  \
+    "kernel rows { symbol R, n scalar ld: i32 in 1 .. 1048576 scalar C: i32 in 0 .. 1048576 task (r < R)\n"                      \
+    "global in x: f32[n] global out y: f32[R] register s: f32[]\n" assumptions " store s[] <- 0:f32 for c in 0 .. C { " body     \
+    " } store y[r] <- s[] }"
 #define SUM(index) "store s[] <- add(s[], x[" index "])"
-#define STRIDED(shape, strides)                                                                                                      \
-    "kernel strided { symbol N task (t < 1) global in x: f32[" shape "] layout strides(" strides ")\n"                               \
+#define STRIDED(shape, strides)                                                                                                  \
+    "kernel strided { symbol N task (t < 1) global in x: f32[" shape "] layout strides(" strides ")\n"                           \
     "global out y: f32[1] store y[0] <- 0:f32 }"
 
 typedef struct beyond_sets {
@@ -114,17 +110,20 @@ typedef struct beyond_sets {
 
 static const beyond_sets kernels[] = {
     {ROWS("assume C <= ld assume R * ld <= n", SUM("r * ld + c")), VERDICT_PROVED, NULL, NULL},
-    {ROWS("assume C <= ld + 1 assume R * ld <= n", SUM("r * ld + c")), VERDICT_REFUTED, "bounds", "R = 1, n = 1, ld = 1, C = 2, r = 0, c = 1"},
-    {ROWS("assume C <= ld assume R * ld <= n + 1", SUM("r * ld + c")), VERDICT_REFUTED, "bounds", "R = 1, n = 0, ld = 1, C = 1, r = 0, c = 0"},
-    {ROWS("assume C <= ld assume R * ld <= n", SUM("r * ld + c - 1")), VERDICT_REFUTED, "bounds", "R = 1, n = 1, ld = 1, C = 1, r = 0, c = 0"},
+    {ROWS("assume C <= ld + 1 assume R * ld <= n", SUM("r * ld + c")), VERDICT_REFUTED, "bounds",
+     "R = 1, n = 1, ld = 1, C = 2, r = 0, c = 1"},
+    {ROWS("assume C <= ld assume R * ld <= n + 1", SUM("r * ld + c")), VERDICT_REFUTED, "bounds",
+     "R = 1, n = 0, ld = 1, C = 1, r = 0, c = 0"},
+    {ROWS("assume C <= ld assume R * ld <= n", SUM("r * ld + c - 1")), VERDICT_REFUTED, "bounds",
+     "R = 1, n = 1, ld = 1, C = 1, r = 0, c = 0"},
     {ROWS("", "if r * ld + c < n { " SUM("r * ld + c") " }"), VERDICT_PROVED, NULL, NULL},
-    {ROWS("", "if r * ld + c <= n { " SUM("r * ld + c") " }"), VERDICT_REFUTED, "bounds", "R = 1, n = 0, ld = 1, C = 1, r = 0, c = 0"},
+    {ROWS("", "if r * ld + c <= n { " SUM("r * ld + c") " }"), VERDICT_REFUTED, "bounds",
+     "R = 1, n = 0, ld = 1, C = 1, r = 0, c = 0"},
     {STRIDED("2, 3", "3, 2"), VERDICT_PROVED, NULL, NULL}, /* 0 2 4, 3 5 7 */
     {STRIDED("3, 4", "3, 2"), VERDICT_REFUTED, "layout", "N = 0, cell = x[0, 3], cell = x[2, 0]"},
 };
 
-static kernel_ir *parsed(arena *a, const char *text)
-{
+static kernel_ir *parsed(arena *a, const char *text) {
     diag_list diags;
     diag_init(&diags, a);
     kernel_ir *k = kernel_parse(a, "text", text, &diags);
@@ -134,15 +133,13 @@ static kernel_ir *parsed(arena *a, const char *text)
     return k;
 }
 
-static bool judged(arena *a, const char *text, proof *p)
-{
+static bool judged(arena *a, const char *text, proof *p) {
     diag_list diags;
     diag_init(&diags, a);
     return prove_kernel(a, parsed(a, text), &limits, p, &diags);
 }
 
-static void test_kernels_beyond_sets(void **unused)
-{
+static void test_kernels_beyond_sets(void **unused) {
     (void)unused;
     NEED_Z3();
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
@@ -155,7 +152,8 @@ static void test_kernels_beyond_sets(void **unused)
             if (x->verdict != VERDICT_PROVED)
                 print_message("%s of %s: %s, %s (%s)\n", x->property, x->subject, verdict_names[x->verdict],
                               x->explanation ? x->explanation : "", x->witness ? x->witness : "");
-            found = found || (x->verdict == VERDICT_REFUTED && !strcmp(x->property, t->property) && !strcmp(x->witness, t->witness));
+            found =
+                found || (x->verdict == VERDICT_REFUTED && !strcmp(x->property, t->property) && !strcmp(x->witness, t->witness));
         }
         assert_int_equal(fine, t->verdict == VERDICT_PROVED);
         assert_true(found);
@@ -164,8 +162,7 @@ static void test_kernels_beyond_sets(void **unused)
 }
 
 /* Without the library, and where any one question gets no answer, such kernels are not proved and nothing is refuted. */
-static void test_no_answer_proves_nothing(void **unused)
-{
+static void test_no_answer_proves_nothing(void **unused) {
     (void)unused;
     int need = 0;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
@@ -206,8 +203,7 @@ static void test_no_answer_proves_nothing(void **unused)
 
 /* ---- swizzles: the rank over GF(2), and bits ---- */
 
-static void test_swizzles(void **unused)
-{
+static void test_swizzles(void **unused) {
     (void)unused;
     NEED_Z3();
     int checked = 0, collide = 0;
@@ -217,8 +213,9 @@ static void test_swizzles(void **unused)
                 arena *a = arena_new();
                 diag_list diags;
                 diag_init(&diags, a);
-                char *text = arena_printf(a, "kernel k { task (t < 1) lane (l < 1) shared s: f32[64, 64] layout swizzle(%d, %d, %d) }", bits, base,
-                                          shift ? shift : 1);
+                char *text =
+                    arena_printf(a, "kernel k { task (t < 1) lane (l < 1) shared s: f32[64, 64] layout swizzle(%d, %d, %d) }",
+                                 bits, base, shift ? shift : 1);
                 kernel_ir *k = kernel_parse(a, "swizzle", text, &diags);
                 assert_non_null(k);
                 k->arrays.at[0]->layout.shift = shift; /* which the checker would refuse when it is 0 */
@@ -245,8 +242,7 @@ static void test_swizzles(void **unused)
 
 /* ---- random affine questions ---- */
 
-static void random_term(text_buffer *b, int depth)
-{
+static void random_term(text_buffer *b, int depth) {
     static const char *const names[] = {"i", "j", "k", "M", "N"};
     switch (depth ? below(9) : below(2)) {
     case 0: text_add(b, "%d", below(13) - 3 < 0 ? 0 : below(40)); break;
@@ -285,8 +281,7 @@ static void random_term(text_buffer *b, int depth)
     }
 }
 
-static void random_condition(text_buffer *b, int depth)
-{
+static void random_condition(text_buffer *b, int depth) {
     static const char *const relations[] = {"<", "<=", "==", "!="};
     int kind = depth ? below(5) : 0;
     if (kind < 2) {
@@ -306,8 +301,7 @@ static void random_condition(text_buffer *b, int depth)
 }
 
 /* The innermost scope: can it be reached, and where first? */
-static void test_random_conditions(void **unused)
-{
+static void test_random_conditions(void **unused) {
     (void)unused;
     NEED_Z3();
     enum { MOST = 2000 };
@@ -315,8 +309,8 @@ static void test_random_conditions(void **unused)
     for (int n = 0; n < count; n++) {
         arena *a = arena_new();
         text_buffer b = {0};
-        text_add(&b, "kernel k { symbol M, N task (i < M, j < N) global update y: f32[1]\nfor k in %d .. %s step %d {\nif ", below(4),
-                 below(2) ? "M" : "N + 9", 1 + below(4));
+        text_add(&b, "kernel k { symbol M, N task (i < M, j < N) global update y: f32[1]\nfor k in %d .. %s step %d {\nif ",
+                 below(4), below(2) ? "M" : "N + 9", 1 + below(4));
         random_condition(&b, 2);
         text_add(&b, " {\nif ");
         random_condition(&b, 1);
@@ -343,8 +337,9 @@ static void test_random_conditions(void **unused)
         sets_free(z);
         arena_free(a);
     }
-    print_message("%d random questions: both say never %d times, and the same first point %d times; open for sets %d, for Z3 %d\n", count, none,
-                  some, unknown[0], unknown[1]);
+    print_message(
+        "%d random questions: both say never %d times, and the same first point %d times; open for sets %d, for Z3 %d\n", count,
+        none, some, unknown[0], unknown[1]);
     assert_true(none + some > count * 9 / 10);
 }
 
@@ -363,8 +358,7 @@ typedef struct writer {
     bool fine;
 } writer;
 
-static void add_term(writer *w, isl_val *v, int variable)
-{
+static void add_term(writer *w, isl_val *v, int variable) {
     if (isl_val_is_zero(v) == isl_bool_true) {
         isl_val_free(v);
         return;
@@ -380,8 +374,7 @@ static void add_term(writer *w, isl_val *v, int variable)
     isl_val_free(v);
 }
 
-static isl_stat write_constraint(isl_constraint *c, void *user)
-{
+static isl_stat write_constraint(isl_constraint *c, void *user) {
     writer *w = user;
     text_add(w->b, " (%s (+ 0", isl_constraint_is_equality(c) ? "=" : ">=");
     add_term(w, isl_constraint_get_constant_val(c), -1);
@@ -397,8 +390,7 @@ static isl_stat write_constraint(isl_constraint *c, void *user)
 }
 
 /* Divisions are unknowns like the others: whether there is a point does not depend on what they are called. */
-static isl_stat write_piece(isl_basic_set *x, void *user)
-{
+static isl_stat write_piece(isl_basic_set *x, void *user) {
     writer *w = user;
     w->divisions = (int)isl_basic_set_dim(x, isl_dim_div);
     w->largest = w->divisions > w->largest ? w->divisions : w->largest;
@@ -409,8 +401,7 @@ static isl_stat write_piece(isl_basic_set *x, void *user)
     return isl_stat_ok;
 }
 
-static void compare(captured *c, const char *text, tri empty)
-{
+static void compare(captured *c, const char *text, tri empty) {
     isl_ctx *ctx = isl_ctx_alloc();
     isl_set *x = isl_set_read_from_str(ctx, text);
     assert_non_null(x);
@@ -442,8 +433,7 @@ static void compare(captured *c, const char *text, tri empty)
 }
 
 /* Told of a question before it is asked (and a set may find out that it is empty) and of the answer. */
-static void watch(void *context, int_set *x, tri empty)
-{
+static void watch(void *context, int_set *x, tri empty) {
     captured *c = context;
     if (empty == TRI_UNKNOWN) {
         c->asked++;
@@ -465,8 +455,7 @@ static void watch(void *context, int_set *x, tri empty)
     c->text = NULL;
 }
 
-static void capture_texts(captured *c, const char *folder)
-{
+static void capture_texts(captured *c, const char *folder) {
     DIR *d = opendir(folder);
     assert_non_null(d);
     for (struct dirent *e; (e = readdir(d));) {
@@ -495,8 +484,7 @@ static void capture_texts(captured *c, const char *folder)
     closedir(d);
 }
 
-static void capture_shipped(captured *c)
-{
+static void capture_shipped(captured *c) {
     DIR *d = opendir("kernels");
     assert_non_null(d);
     for (struct dirent *e; (e = readdir(d));) {
@@ -521,8 +509,7 @@ static void capture_shipped(captured *c)
     closedir(d);
 }
 
-static void test_the_provers_questions(void **unused)
-{
+static void test_the_provers_questions(void **unused) {
     (void)unused;
     NEED_Z3();
     captured *c = calloc(1, sizeof *c);
@@ -530,15 +517,15 @@ static void test_the_provers_questions(void **unused)
     capture_texts(c, "test/kernel-ir");
     capture_texts(c, "test/kernel-ir/defects");
     capture_shipped(c);
-    print_message("%d questions, %d distinct ones asked of Z3 too: both say none %d times, some %d times; %d without its answer\n", c->asked, c->kept,
-                  c->none, c->some, c->unanswered);
+    print_message(
+        "%d questions, %d distinct ones asked of Z3 too: both say none %d times, some %d times; %d without its answer\n",
+        c->asked, c->kept, c->none, c->some, c->unanswered);
     assert_false(c->disagree);
     assert_true(quick() ? c->none + c->some > 0 : c->none > 0 && c->some > 0);
     free(c);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_kernels_beyond_sets),
