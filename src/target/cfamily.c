@@ -4,6 +4,15 @@
 
 enum { REGISTER_CELLS_LIMIT = 4096, UNROLL_LIMIT = 4096 };
 
+void cfamily_prelude_line(cfamily *p, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    text_add(&p->prelude, "    ");
+    text_add_va(&p->prelude, format, args);
+    text_add(&p->prelude, "\n");
+    va_end(args);
+}
+
 bool cfamily_refuse(cfamily *p, source_span span, const char *what, ...) {
     text_buffer b = {0};
     va_list args;

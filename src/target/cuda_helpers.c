@@ -71,30 +71,8 @@ static void begin(writer *w, const char *result, const char *parameters) {
     text_add(&w->p->prelude, HEAD "%s %s(%s)\n{\n", result, w->name, parameters);
 }
 
-static void line(writer *w, const char *format, ...) PRINTF_LIKE(2, 3);
-static void line(writer *w, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    text_add(&w->p->prelude, "    ");
-    text_add_va(&w->p->prelude, format, args);
-    text_add(&w->p->prelude, "\n");
-    va_end(args);
-}
-
 static void end(writer *w) {
     text_add(&w->p->prelude, "}\n");
-}
-
-static const char *form(writer *w, const char *format, ...) PRINTF_LIKE(2, 3);
-static const char *form(writer *w, const char *format, ...) {
-    text_buffer b = {0};
-    va_list args;
-    va_start(args, format);
-    text_add_va(&b, format, args);
-    va_end(args);
-    const char *text = arena_strdup(w->p->arena, text_get(&b));
-    text_free(&b);
-    return text;
 }
 
 /* `text` with every # replaced: by the lane's number in vectors, and `.v[#]` by nothing in scalars. */
@@ -117,12 +95,12 @@ static const char *for_lane(writer *w, const char *text, int lane) {
 static void return_lanes(writer *w, const char *text) {
     text_buffer b = {0};
     if (w->lanes == 1) {
-        line(w, "return %s;", for_lane(w, text, 0));
+        cfamily_prelude_line(w->p, "return %s;", for_lane(w, text, 0));
         return;
     }
     for (int l = 0; l < w->lanes; l++)
         text_add(&b, "%s%s", l ? ", " : "", for_lane(w, text, l));
-    line(w, "return {{%s}};", text_get(&b));
+    cfamily_prelude_line(w->p, "return {{%s}};", text_get(&b));
     text_free(&b);
 }
 
@@ -157,17 +135,19 @@ const char *cuda_memory_helper(cfamily *p, element_type t, int lanes, bool is_st
     if (!is_new(p, name))
         return name;
     begin(w, is_store ? "void" : w->v,
-          form(w, "%s%s *a%s%s%s", is_store ? "" : "const ", cuda_storage_type(t), is_store ? form(w, ", %s v", w->v) : "",
-               strided ? ", long long stride" : "", first ? ", long long count" : ""));
+          arena_printf(w->p->arena, "%s%s *a%s%s%s", is_store ? "" : "const ", cuda_storage_type(t),
+                       is_store ? arena_printf(w->p->arena, ", %s v", w->v) : "", strided ? ", long long stride" : "",
+                       first ? ", long long count" : ""));
     const char *place = strided ? "a[# * stride]" : "a[#]";
     for (int l = 0; is_store && l < lanes; l++) {
         if (first)
-            line(w, "if (count > %d)", l);
-        line(w, "%s%s = v.v[%d]%s;", first ? "    " : "", for_lane(w, place, l), l, t == ELEMENT_BOOL ? " & 1" : "");
+            cfamily_prelude_line(w->p, "if (count > %d)", l);
+        cfamily_prelude_line(w->p, "%s%s = v.v[%d]%s;", first ? "    " : "", for_lane(w, place, l), l,
+                             t == ELEMENT_BOOL ? " & 1" : "");
     }
-    const char *value = t == ELEMENT_BOOL ? form(w, "-(%s != 0)", place) : place;
+    const char *value = t == ELEMENT_BOOL ? arena_printf(w->p->arena, "-(%s != 0)", place) : place;
     if (!is_store)
-        return_lanes(w, first ? form(w, "count > # ? %s : %s", value, cuda_zero(p, t)) : value);
+        return_lanes(w, first ? arena_printf(w->p->arena, "count > # ? %s : %s", value, cuda_zero(p, t)) : value);
     end(w);
     return name;
 }
@@ -177,9 +157,9 @@ static void block_load(writer *w) {
     bool q8 = w->t == ELEMENT_Q8_0;
     const char *scale = cuda_helper(w->p, HELPER_CONVERT, ELEMENT_F32, ELEMENT_F16, 1);
     begin(w, w->v, "const unsigned char *a, long long element");
-    line(w, "const unsigned char *b = a + element / 32 * %d;", q8 ? 34 : 18);
-    line(w, "const int i = (int)(element %% 32);");
-    line(w, "const float d = %s(*(const unsigned short *)b);", scale);
+    cfamily_prelude_line(w->p, "const unsigned char *b = a + element / 32 * %d;", q8 ? 34 : 18);
+    cfamily_prelude_line(w->p, "const int i = (int)(element %% 32);");
+    cfamily_prelude_line(w->p, "const float d = %s(*(const unsigned short *)b);", scale);
     if (q8)
         return_lanes(w, "d * (float)(signed char)b[2 + i + #]");
     else
@@ -192,14 +172,16 @@ static void block_load(writer *w) {
 static void fp8_from(writer *w) {
     bool e4m3 = w->from == ELEMENT_E4M3;
     begin(w, "float", "unsigned char x");
-    line(w, "const unsigned m = x & 0x7f, sign = (x & 0x80u) << 24;");
-    line(w, "const unsigned small = __float_as_uint((float)m * %s);", e4m3 ? "0.001953125f" : "1.52587890625e-05f");
-    line(w, "unsigned r = m < %d ? small : (m << %d) + 0x%xu;", e4m3 ? 8 : 4, e4m3 ? 20 : 21, e4m3 ? 120u << 23 : 112u << 23);
+    cfamily_prelude_line(w->p, "const unsigned m = x & 0x7f, sign = (x & 0x80u) << 24;");
+    cfamily_prelude_line(w->p, "const unsigned small = __float_as_uint((float)m * %s);",
+                         e4m3 ? "0.001953125f" : "1.52587890625e-05f");
+    cfamily_prelude_line(w->p, "unsigned r = m < %d ? small : (m << %d) + 0x%xu;", e4m3 ? 8 : 4, e4m3 ? 20 : 21,
+                         e4m3 ? 120u << 23 : 112u << 23);
     if (e4m3)
-        line(w, "r = m == 0x7f ? 0x7fc00000 : r;");
+        cfamily_prelude_line(w->p, "r = m == 0x7f ? 0x7fc00000 : r;");
     else
-        line(w, "r = m == 0x7c ? 0x7f800000 : m > 0x7c ? 0x7fc00000 : r;");
-    line(w, "return __uint_as_float(r | sign);");
+        cfamily_prelude_line(w->p, "r = m == 0x7c ? 0x7f800000 : m > 0x7c ? 0x7fc00000 : r;");
+    cfamily_prelude_line(w->p, "return __uint_as_float(r | sign);");
     end(w);
 }
 
@@ -212,13 +194,14 @@ static void fp8_to(writer *w, bool saturate) {
     unsigned lift_bits = e4m3 ? 0x46800000 : 0x43000000, over = e4m3 ? 0x43e80000 : 0x47700000;
     unsigned beyond = saturate ? (e4m3 ? 0x7e : 0x7b) : e4m3 ? 0x7f : 0x7c, nan = e4m3 ? 0x7f : 0x7e;
     begin(w, "unsigned char", "float x");
-    line(w, "const unsigned m = __float_as_uint(x) & 0x7fffffff, sign = __float_as_uint(x) >> 24 & 0x80;");
-    line(w, "const unsigned normal = (m + 0x%x + (m >> %d & 1) - 0x%xu) >> %d;", half, shift, rebias, shift);
-    line(w, "const unsigned small = __float_as_uint(__uint_as_float(m) + %s) - 0x%xu;", e4m3 ? "16384.0f" : "128.0f", lift_bits);
-    line(w, "unsigned r = m < 0x%xu ? small : normal;", least_normal);
-    line(w, "r = m %s 0x%xu ? 0x%x : r;", e4m3 ? ">" : ">=", over, beyond);
-    line(w, "r = m > 0x7f800000u ? 0x%x : r;", nan);
-    line(w, "return (unsigned char)(r | sign);");
+    cfamily_prelude_line(w->p, "const unsigned m = __float_as_uint(x) & 0x7fffffff, sign = __float_as_uint(x) >> 24 & 0x80;");
+    cfamily_prelude_line(w->p, "const unsigned normal = (m + 0x%x + (m >> %d & 1) - 0x%xu) >> %d;", half, shift, rebias, shift);
+    cfamily_prelude_line(w->p, "const unsigned small = __float_as_uint(__uint_as_float(m) + %s) - 0x%xu;",
+                         e4m3 ? "16384.0f" : "128.0f", lift_bits);
+    cfamily_prelude_line(w->p, "unsigned r = m < 0x%xu ? small : normal;", least_normal);
+    cfamily_prelude_line(w->p, "r = m %s 0x%xu ? 0x%x : r;", e4m3 ? ">" : ">=", over, beyond);
+    cfamily_prelude_line(w->p, "r = m > 0x7f800000u ? 0x%x : r;", nan);
+    cfamily_prelude_line(w->p, "return (unsigned char)(r | sign);");
     end(w);
 }
 
@@ -232,23 +215,25 @@ static void convert_one(writer *w, bool saturate) {
         fp8_from(w);
         return;
     }
-    begin(w, w->v, form(w, "%s x", w->x));
+    begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
     if (from == ELEMENT_F16)
-        line(w, "float f;\n    asm(\"cvt.f32.f16 %%0, %%1;\" : \"=f\"(f) : \"h\"(x));\n    return f;");
+        cfamily_prelude_line(w->p, "float f;\n    asm(\"cvt.f32.f16 %%0, %%1;\" : \"=f\"(f) : \"h\"(x));\n    return f;");
     else if (t == ELEMENT_F16)
-        line(w, "unsigned short h;\n    asm(\"cvt.rn.f16.f32 %%0, %%1;\" : \"=h\"(h) : \"f\"(x));\n    return h;");
+        cfamily_prelude_line(w->p,
+                             "unsigned short h;\n    asm(\"cvt.rn.f16.f32 %%0, %%1;\" : \"=h\"(h) : \"f\"(x));\n    return h;");
     else if (from == ELEMENT_BF16)
-        line(w, "return __uint_as_float((unsigned)x << 16);");
+        cfamily_prelude_line(w->p, "return __uint_as_float((unsigned)x << 16);");
     else if (t == ELEMENT_BF16) {
-        line(w, "const unsigned b = __float_as_uint(x);");
-        line(w, "return (unsigned short)(x != x ? b >> 16 | 0x40 : (b + 0x7fff + (b >> 16 & 1)) >> 16);");
+        cfamily_prelude_line(w->p, "const unsigned b = __float_as_uint(x);");
+        cfamily_prelude_line(w->p, "return (unsigned short)(x != x ? b >> 16 | 0x40 : (b + 0x7fff + (b >> 16 & 1)) >> 16);");
     } else if (t == ELEMENT_U32) /* toward zero, saturating, NaN gives 0 */
-        line(w, "return x != x ? 0 : __float2uint_rz(x);");
+        cfamily_prelude_line(w->p, "return x != x ? 0 : __float2uint_rz(x);");
     else if (t == ELEMENT_I32)
-        line(w, "return x != x ? 0 : __float2int_rz(x);");
+        cfamily_prelude_line(w->p, "return x != x ? 0 : __float2int_rz(x);");
     else
-        line(w, "const int i = x != x ? 0 : __float2int_rz(x);\n    return (%s)(i < %d ? %d : i > %d ? %d : i);", w->v,
-             t == ELEMENT_I8 ? -128 : 0, t == ELEMENT_I8 ? -128 : 0, t == ELEMENT_I8 ? 127 : 255, t == ELEMENT_I8 ? 127 : 255);
+        cfamily_prelude_line(
+            w->p, "const int i = x != x ? 0 : __float2int_rz(x);\n    return (%s)(i < %d ? %d : i > %d ? %d : i);", w->v,
+            t == ELEMENT_I8 ? -128 : 0, t == ELEMENT_I8 ? -128 : 0, t == ELEMENT_I8 ? 127 : 255, t == ELEMENT_I8 ? 127 : 255);
     end(w);
 }
 
@@ -258,13 +243,13 @@ static void convert_lanes(writer *w, bool saturate) {
          to_narrow = element_table[w->t].is_float && w->t != ELEMENT_F32;
     bool by_function = from_narrow || to_narrow || (w->from == ELEMENT_F32 && w->t != ELEMENT_F32);
     const char *one = by_function ? cuda_helper(w->p, saturate ? HELPER_CONVERT_SATURATE : HELPER_CONVERT, w->t, w->from, 1)
-                                  : form(w, "(%s)", cuda_scalar_type(w->t));
-    map(w, form(w, "%s x", w->x),
-        form(w,
-             w->from == ELEMENT_BOOL ? "%s(x.v[#] & 1)"
-             : by_function           ? "%s(x.v[#])"
-                                     : "%sx.v[#]",
-             one));
+                                  : arena_printf(w->p->arena, "(%s)", cuda_scalar_type(w->t));
+    map(w, arena_printf(w->p->arena, "%s x", w->x),
+        arena_printf(w->p->arena,
+                     w->from == ELEMENT_BOOL ? "%s(x.v[#] & 1)"
+                     : by_function           ? "%s(x.v[#])"
+                                             : "%sx.v[#]",
+                     one));
 }
 
 /* ---- arithmetic ---- */
@@ -273,40 +258,47 @@ static void convert_lanes(writer *w, bool saturate) {
 static const char *combined(writer *w, kernel_op op, const char *x, const char *y) {
     bool real = w->t == ELEMENT_F32;
     if (op == KERNEL_MAX || op == KERNEL_MIN)
-        return form(w, "%s(%s, %s)", op == KERNEL_MAX ? (real ? "fmaxf" : "max") : real ? "fminf" : "min", x, y);
-    return w->t == ELEMENT_I32 ? form(w, "(int)((unsigned)%s + (unsigned)%s)", x, y) : form(w, "%s + %s", x, y);
+        return arena_printf(w->p->arena, "%s(%s, %s)",
+                            op == KERNEL_MAX ? (real ? "fmaxf" : "max")
+                            : real           ? "fminf"
+                                             : "min",
+                            x, y);
+    return w->t == ELEMENT_I32 ? arena_printf(w->p->arena, "(int)((unsigned)%s + (unsigned)%s)", x, y)
+                               : arena_printf(w->p->arena, "%s + %s", x, y);
 }
 
 /* Lane l with lane l + n/2 first. */
 static void lanes_reduce(writer *w, kernel_op op) {
     const char *scalar = cuda_scalar_type(w->t), *names[16];
     int lanes = w->lanes;
-    begin(w, scalar, form(w, "%s x", w->v));
+    begin(w, scalar, arena_printf(w->p->arena, "%s x", w->v));
     for (int l = 0; l < lanes; l++)
-        names[l] = form(w, "x.v[%d]", l);
+        names[l] = arena_printf(w->p->arena, "x.v[%d]", l);
     for (int n = lanes / 2; n >= 1; n /= 2)
         for (int l = 0; l < n; l++) {
             const char *value = combined(w, op, names[l], names[l + n]);
             if (n == 1) {
-                line(w, "return %s;", value);
+                cfamily_prelude_line(w->p, "return %s;", value);
                 break;
             }
-            names[l] = form(w, "s%d_%d", n, l);
-            line(w, "const %s %s = %s;", scalar, names[l], value);
+            names[l] = arena_printf(w->p->arena, "s%d_%d", n, l);
+            cfamily_prelude_line(w->p, "const %s %s = %s;", scalar, names[l], value);
         }
     end(w);
 }
 
 static void wrapping(writer *w, char op) {
     const char *s = cuda_scalar_type(w->t), *u = w->t == ELEMENT_INDEX ? "unsigned long long" : "unsigned";
-    map(w, form(w, "%s a, %s b", w->v, w->v), form(w, "(%s)((%s)a.v[#] %c (%s)b.v[#])", s, u, op, u));
+    map(w, arena_printf(w->p->arena, "%s a, %s b", w->v, w->v),
+        arena_printf(w->p->arena, "(%s)((%s)a.v[#] %c (%s)b.v[#])", s, u, op, u));
 }
 
 static void shift(writer *w, bool left) {
     const char *s = cuda_scalar_type(w->t), *u = w->t == ELEMENT_INDEX ? "unsigned long long" : "unsigned";
     int mask = w->t == ELEMENT_INDEX ? 63 : 31;
-    map(w, form(w, "%s a, %s b", w->v, w->v),
-        left ? form(w, "(%s)((%s)a.v[#] << (b.v[#] & %d))", s, u, mask) : form(w, "a.v[#] >> (b.v[#] & %d)", mask));
+    map(w, arena_printf(w->p->arena, "%s a, %s b", w->v, w->v),
+        left ? arena_printf(w->p->arena, "(%s)((%s)a.v[#] << (b.v[#] & %d))", s, u, mask)
+             : arena_printf(w->p->arena, "a.v[#] >> (b.v[#] & %d)", mask));
 }
 
 static const char *index_helper(cfamily *p, cfamily_helper h) {
@@ -355,11 +347,12 @@ static const char *builtin(cfamily *p, cfamily_helper h, element_type t, element
 static void by_lanes(writer *w, cfamily_helper h, const char *one) {
     const char *x = w->x;
     if (h == HELPER_FMA)
-        map(w, form(w, "%s a, %s b, %s c", x, x, x), form(w, "%s(a.v[#], b.v[#], c.v[#])", one));
+        map(w, arena_printf(w->p->arena, "%s a, %s b, %s c", x, x, x),
+            arena_printf(w->p->arena, "%s(a.v[#], b.v[#], c.v[#])", one));
     else if (h == HELPER_MIN || h == HELPER_MAX || h == HELPER_MIN_NUMBER || h == HELPER_MAX_NUMBER)
-        map(w, form(w, "%s a, %s b", x, x), form(w, "%s(a.v[#], b.v[#])", one));
+        map(w, arena_printf(w->p->arena, "%s a, %s b", x, x), arena_printf(w->p->arena, "%s(a.v[#], b.v[#])", one));
     else
-        map(w, form(w, "%s a", x), form(w, "%s(a.v[#])", one));
+        map(w, arena_printf(w->p->arena, "%s a", x), arena_printf(w->p->arena, "%s(a.v[#])", one));
 }
 
 const char *cuda_helper(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes) {
@@ -419,29 +412,32 @@ const char *cuda_helper(cfamily *p, cfamily_helper h, element_type t, element_ty
     }
     names_add(p, &p->helpers, name);
     switch (h) {
-    case HELPER_SPLAT: map(w, form(w, "%s x", cuda_scalar_type(t)), t == ELEMENT_BOOL ? "-(int)x" : "x"); break;
+    case HELPER_SPLAT: map(w, arena_printf(w->p->arena, "%s x", cuda_scalar_type(t)), t == ELEMENT_BOOL ? "-(int)x" : "x"); break;
     case HELPER_IOTA: map(w, "", "#"); break;
     case HELPER_BLOCK_LOAD: block_load(w); break;
-    case HELPER_NEG: map(w, form(w, "%s x", w->v), "(int)(0u - (unsigned)x.v[#])"); break;
-    case HELPER_ABS: map(w, form(w, "%s x", w->v), "x.v[#] < 0 ? (int)(0u - (unsigned)x.v[#]) : x.v[#]"); break;
+    case HELPER_NEG: map(w, arena_printf(w->p->arena, "%s x", w->v), "(int)(0u - (unsigned)x.v[#])"); break;
+    case HELPER_ABS: map(w, arena_printf(w->p->arena, "%s x", w->v), "x.v[#] < 0 ? (int)(0u - (unsigned)x.v[#]) : x.v[#]"); break;
     case HELPER_WRAP_ADD: wrapping(w, '+'); break;
     case HELPER_WRAP_SUB: wrapping(w, '-'); break;
     case HELPER_WRAP_MUL: wrapping(w, '*'); break;
     case HELPER_SHL: shift(w, true); break;
     case HELPER_SHR: shift(w, false); break;
     case HELPER_SELECT:
-        map(w, form(w, "%s mask, %s x, %s y", type_of(p, ELEMENT_BOOL, lanes), w->v, w->v), "mask.v[#] ? x.v[#] : y.v[#]");
+        map(w, arena_printf(w->p->arena, "%s mask, %s x, %s y", type_of(p, ELEMENT_BOOL, lanes), w->v, w->v),
+            "mask.v[#] ? x.v[#] : y.v[#]");
         break;
-    case HELPER_PREFIX_SELECT: map(w, form(w, "long long count, %s x, %s y", w->v, w->v), "count > # ? x.v[#] : y.v[#]"); break;
+    case HELPER_PREFIX_SELECT:
+        map(w, arena_printf(w->p->arena, "long long count, %s x, %s y", w->v, w->v), "count > # ? x.v[#] : y.v[#]");
+        break;
     case HELPER_LANES_SUM: lanes_reduce(w, KERNEL_ADD); break;
     case HELPER_LANES_MAX: lanes_reduce(w, KERNEL_MAX); break;
     case HELPER_LANES_MIN: lanes_reduce(w, KERNEL_MIN); break;
     default: { /* HELPER_ALL */
         text_buffer b = {0};
-        begin(w, "bool", form(w, "%s mask", w->x));
+        begin(w, "bool", arena_printf(w->p->arena, "%s mask", w->x));
         for (int l = 0; l < lanes; l++)
             text_add(&b, "%smask.v[%d]", l ? " & " : "", l);
-        line(w, "return (%s) != 0;", text_get(&b));
+        cfamily_prelude_line(w->p, "return (%s) != 0;", text_get(&b));
         text_free(&b);
         end(w);
     }
@@ -459,18 +455,19 @@ void cuda_operator(cfamily *p, const char *op, element_type t, int lanes, bool x
     w->v = compares ? cuda_register_type(p, ELEMENT_BOOL, lanes) : v;
     if (!is_new(p, name))
         return;
-    w->name = form(w, "operator%s", op);
-    const char *result = form(w, "a%s %s b%s", x_scalar ? "" : ".v[#]", op, y_scalar ? "" : ".v[#]");
-    map(w, form(w, "%s a, %s b", x_scalar ? s : v, y_scalar ? s : v), compares ? form(w, "-(int)(%s)", result) : result);
+    w->name = arena_printf(w->p->arena, "operator%s", op);
+    const char *result = arena_printf(w->p->arena, "a%s %s b%s", x_scalar ? "" : ".v[#]", op, y_scalar ? "" : ".v[#]");
+    map(w, arena_printf(w->p->arena, "%s a, %s b", x_scalar ? s : v, y_scalar ? s : v),
+        compares ? arena_printf(w->p->arena, "-(int)(%s)", result) : result);
 }
 
 void cuda_prefix_operator(cfamily *p, const char *op, element_type t, int lanes) {
     writer writer_of = {.p = p, .t = t, .lanes = lanes}, *w = &writer_of;
     w->v = cuda_register_type(p, t, lanes);
-    if (!is_new(p, form(w, "prefix%s%s", op, w->v)))
+    if (!is_new(p, arena_printf(w->p->arena, "prefix%s%s", op, w->v)))
         return;
-    w->name = form(w, "operator%s", op);
-    map(w, form(w, "%s a", w->v), form(w, "%sa.v[#]", op));
+    w->name = arena_printf(w->p->arena, "operator%s", op);
+    map(w, arena_printf(w->p->arena, "%s a", w->v), arena_printf(w->p->arena, "%sa.v[#]", op));
 }
 
 /* ---- among the lanes of a warp ---- */
@@ -488,9 +485,9 @@ const char *cuda_warp_helper(cfamily *p, kernel_op op, element_type t, int lanes
                            : op == KERNEL_SHUFFLE_DOWN ? "__shfl_down_sync"
                                                        : "__shfl_sync";
         names_add(p, &p->helpers, name);
-        map(w, form(w, "%s x, long long lane", w->v),
-            form(w, "(%s)%s(0xffffffffu, x.v[#], (int)lane)", cuda_scalar_type(lanes > 1 && t == ELEMENT_BOOL ? ELEMENT_I32 : t),
-                 call));
+        map(w, arena_printf(w->p->arena, "%s x, long long lane", w->v),
+            arena_printf(w->p->arena, "(%s)%s(0xffffffffu, x.v[#], (int)lane)",
+                         cuda_scalar_type(lanes > 1 && t == ELEMENT_BOOL ? ELEMENT_I32 : t), call));
         return name;
     }
     if (lanes > 1) {
@@ -498,10 +495,10 @@ const char *cuda_warp_helper(cfamily *p, kernel_op op, element_type t, int lanes
         by_lanes(w, HELPER_ABS, one);
     } else {
         kernel_op how = op == KERNEL_SUBGROUP_SUM ? KERNEL_ADD : op == KERNEL_SUBGROUP_MAX ? KERNEL_MAX : KERNEL_MIN;
-        begin(w, w->v, form(w, "%s x", w->v));
-        line(w, "for (int apart = 16; apart > 0; apart /= 2)");
-        line(w, "    x = %s;", combined(w, how, "x", "__shfl_xor_sync(0xffffffffu, x, apart)"));
-        line(w, "return x;");
+        begin(w, w->v, arena_printf(w->p->arena, "%s x", w->v));
+        cfamily_prelude_line(w->p, "for (int apart = 16; apart > 0; apart /= 2)");
+        cfamily_prelude_line(w->p, "    x = %s;", combined(w, how, "x", "__shfl_xor_sync(0xffffffffu, x, apart)"));
+        cfamily_prelude_line(w->p, "return x;");
         end(w);
     }
     names_add(p, &p->helpers, name);

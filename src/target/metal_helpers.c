@@ -45,30 +45,8 @@ static void begin(writer *w, const char *result, const char *parameters) {
     text_add(&w->p->prelude, "static inline %s %s(%s)\n{\n", result, w->name, parameters);
 }
 
-static void line(writer *w, const char *format, ...) PRINTF_LIKE(2, 3);
-static void line(writer *w, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    text_add(&w->p->prelude, "    ");
-    text_add_va(&w->p->prelude, format, args);
-    text_add(&w->p->prelude, "\n");
-    va_end(args);
-}
-
 static void end(writer *w) {
     text_add(&w->p->prelude, "}\n");
-}
-
-static const char *form(writer *w, const char *format, ...) PRINTF_LIKE(2, 3);
-static const char *form(writer *w, const char *format, ...) {
-    text_buffer b = {0};
-    va_list args;
-    va_start(args, format);
-    text_add_va(&b, format, args);
-    va_end(args);
-    const char *text = arena_strdup(w->p->arena, text_get(&b));
-    text_free(&b);
-    return text;
 }
 
 static writer writer_of(cfamily *p, element_type t, element_type from, int lanes, const char *name) {
@@ -92,27 +70,28 @@ const char *metal_memory_helper(cfamily *p, element_type t, int lanes, bool is_s
     writer made = writer_of(p, t, t, lanes, name), *w = &made;
     text_add(&p->prelude, "template <typename P> ");
     begin(w, is_store ? "void" : w->v,
-          form(w, "P a%s%s%s", is_store ? form(w, ", %s v", w->v) : "", stride ? ", long stride" : "",
-               active ? ", long count" : ""));
+          arena_printf(w->p->arena, "P a%s%s%s", is_store ? arena_printf(w->p->arena, ", %s v", w->v) : "",
+                       stride ? ", long stride" : "", active ? ", long count" : ""));
     text_buffer b = {0};
     for (int l = 0; l < lanes; l++) {
-        const char *place = stride ? form(w, l ? "a[%d * stride]" : "a[0]", l) : form(w, "a[%d]", l);
+        const char *place =
+            stride ? arena_printf(w->p->arena, l ? "a[%d * stride]" : "a[0]", l) : arena_printf(w->p->arena, "a[%d]", l);
         if (is_store) {
             if (active)
-                line(w, "if (count > %d)\n        %s = v.%c;", l, place, "xyzw"[l & 3]);
+                cfamily_prelude_line(w->p, "if (count > %d)\n        %s = v.%c;", l, place, "xyzw"[l & 3]);
             else
-                line(w, "%s = v.%c;", place, "xyzw"[l & 3]);
+                cfamily_prelude_line(w->p, "%s = v.%c;", place, "xyzw"[l & 3]);
             continue;
         }
         if (t == ELEMENT_BOOL)
-            text_add(&b, "%s%s%s != 0", l ? ", " : "", active ? form(w, "count > %d && ", l) : "", place);
+            text_add(&b, "%s%s%s != 0", l ? ", " : "", active ? arena_printf(w->p->arena, "count > %d && ", l) : "", place);
         else if (active)
             text_add(&b, "%scount > %d ? %s(%s) : %s(0)", l ? ", " : "", l, metal_scalar_type(t), place, metal_scalar_type(t));
         else
             text_add(&b, "%s%s", l ? ", " : "", place);
     }
     if (!is_store)
-        line(w, "return %s(%s);", w->v, text_get(&b));
+        cfamily_prelude_line(w->p, "return %s(%s);", w->v, text_get(&b));
     text_free(&b);
     end(w);
     return name;
@@ -122,51 +101,55 @@ const char *metal_memory_helper(cfamily *p, element_type t, int lanes, bool is_s
 static void block_load(writer *w) {
     bool q8 = w->t == ELEMENT_Q8_0;
     begin(w, w->v, "device const uchar *a, long element");
-    line(w, "device const uchar *b = a + element / 32 * %d;", q8 ? 34 : 18);
-    line(w, "const long i = element %% 32;");
-    line(w, "const float d = float(*(device const half *)b);");
+    cfamily_prelude_line(w->p, "device const uchar *b = a + element / 32 * %d;", q8 ? 34 : 18);
+    cfamily_prelude_line(w->p, "const long i = element %% 32;");
+    cfamily_prelude_line(w->p, "const float d = float(*(device const half *)b);");
     if (q8 && w->lanes == 1)
-        line(w, "return d * float(((device const char *)b)[2 + i]);");
+        cfamily_prelude_line(w->p, "return d * float(((device const char *)b)[2 + i]);");
     else if (q8)
-        line(w, "return d * %s(%s(*(device const packed_char%d *)(b + 2 + i)));", w->v, sized(w, "char"), w->lanes);
+        cfamily_prelude_line(w->p, "return d * %s(%s(*(device const packed_char%d *)(b + 2 + i)));", w->v, sized(w, "char"),
+                             w->lanes);
     else if (w->lanes == 1)
-        line(w, "const uint q = b[2 + i %% 16];\n    return d * (float(i < 16 ? q & 15u : q >> 4) - 8.0f);");
+        cfamily_prelude_line(w->p, "const uint q = b[2 + i %% 16];\n    return d * (float(i < 16 ? q & 15u : q >> 4) - 8.0f);");
     else
-        line(w,
-             "const %s q = %s(%s(*(device const packed_uchar%d *)(b + 2 + i %% 16)));\n    return d * (%s(i < 16 ? q & 15u : q "
-             ">> 4u) - 8.0f);",
-             w->u, w->u, sized(w, "uchar"), w->lanes, w->v);
+        cfamily_prelude_line(
+            w->p,
+            "const %s q = %s(%s(*(device const packed_uchar%d *)(b + 2 + i %% 16)));\n    return d * (%s(i < 16 ? q & 15u : q "
+            ">> 4u) - 8.0f);",
+            w->u, w->u, sized(w, "uchar"), w->lanes, w->v);
     end(w);
 }
 
 /* ---- conversions, bit for bit as base/element.c has them ---- */
 
 static void bf16_convert(writer *w, bool to) {
-    begin(w, w->v, form(w, "%s x", w->x));
+    begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
     if (to) {
-        line(w, "const %s w = as_type<%s>(x), even = (w + 0x7fffu + ((w >> 16u) & 1u)) >> 16u, quiet = (w >> 16u) | 0x40u;", w->u,
-             w->u);
-        line(w, "return %s(select(even, quiet, (w & 0x7fffffffu) > 0x7f800000u));", w->v);
+        cfamily_prelude_line(
+            w->p, "const %s w = as_type<%s>(x), even = (w + 0x7fffu + ((w >> 16u) & 1u)) >> 16u, quiet = (w >> 16u) | 0x40u;",
+            w->u, w->u);
+        cfamily_prelude_line(w->p, "return %s(select(even, quiet, (w & 0x7fffffffu) > 0x7f800000u));", w->v);
     } else
-        line(w, "return as_type<%s>(%s(x) << 16u);", w->v, w->u);
+        cfamily_prelude_line(w->p, "return as_type<%s>(%s(x) << 16u);", w->v, w->u);
     end(w);
 }
 
 /* Subnormals are made from their digits, so that a device that flushes them gives the same. */
 static void fp8_from(writer *w) {
     bool e4m3 = w->from == ELEMENT_E4M3;
-    begin(w, w->v, form(w, "%s x", w->x));
-    line(w, "const %s b = %s(x), m = b & 0x7fu, sign = (b & 0x80u) << 24u;", w->u, w->u);
-    line(w, "const %s small = as_type<%s>(%s(m) * %s);", w->u, w->u, w->v, e4m3 ? "0.001953125f" : "0.0000152587890625f");
-    line(w, "%s r = select((m << %s) + 0x%xu, small, m < %s);", w->u, e4m3 ? "20u" : "21u", e4m3 ? 120u << 23 : 112u << 23,
-         e4m3 ? "8u" : "4u");
+    begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
+    cfamily_prelude_line(w->p, "const %s b = %s(x), m = b & 0x7fu, sign = (b & 0x80u) << 24u;", w->u, w->u);
+    cfamily_prelude_line(w->p, "const %s small = as_type<%s>(%s(m) * %s);", w->u, w->u, w->v,
+                         e4m3 ? "0.001953125f" : "0.0000152587890625f");
+    cfamily_prelude_line(w->p, "%s r = select((m << %s) + 0x%xu, small, m < %s);", w->u, e4m3 ? "20u" : "21u",
+                         e4m3 ? 120u << 23 : 112u << 23, e4m3 ? "8u" : "4u");
     if (e4m3)
-        line(w, "r = select(r, %s(0x7fc00000u), m == 0x7fu);", w->u);
+        cfamily_prelude_line(w->p, "r = select(r, %s(0x7fc00000u), m == 0x7fu);", w->u);
     else {
-        line(w, "r = select(r, %s(0x7f800000u), m == 0x7cu);", w->u);
-        line(w, "r = select(r, %s(0x7fc00000u), m > 0x7cu);", w->u);
+        cfamily_prelude_line(w->p, "r = select(r, %s(0x7f800000u), m == 0x7cu);", w->u);
+        cfamily_prelude_line(w->p, "r = select(r, %s(0x7fc00000u), m > 0x7cu);", w->u);
     }
-    line(w, "return as_type<%s>(r | sign);", w->v);
+    cfamily_prelude_line(w->p, "return as_type<%s>(r | sign);", w->v);
     end(w);
 }
 
@@ -178,15 +161,17 @@ static void fp8_to(writer *w, bool saturate) {
     unsigned lift_bits = e4m3 ? 0x46800000 : 0x43000000, over = e4m3 ? 0x43e80000 : 0x47700000;
     unsigned beyond = saturate ? (e4m3 ? 0x7e : 0x7b) : e4m3 ? 0x7f : 0x7c, nan = e4m3 ? 0x7f : 0x7e;
     const char *shift = e4m3 ? "20u" : "21u";
-    begin(w, w->v, form(w, "%s x", w->x));
-    line(w, "const %s m = as_type<%s>(x) & 0x7fffffffu, sign = (as_type<%s>(x) >> 24u) & 0x80u;", w->u, w->u, w->u);
-    line(w, "const %s normal = (m + 0x%xu + ((m >> %s) & 1u) - 0x%xu) >> %s;", w->u, half, shift, rebias, shift);
-    line(w, "const %s small = as_type<%s>(as_type<%s>(m) + %s) - 0x%xu;", w->u, w->u, w->x, e4m3 ? "16384.0f" : "128.0f",
-         lift_bits);
-    line(w, "%s r = select(normal, small, m < 0x%xu);", w->u, least_normal);
-    line(w, "r = select(r, %s(0x%xu), m %s 0x%xu);", w->u, beyond, e4m3 ? ">" : ">=", over);
-    line(w, "r = select(r, %s(0x%xu), m > 0x7f800000u);", w->u, nan);
-    line(w, "return %s(r | sign);", w->v);
+    begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
+    cfamily_prelude_line(w->p, "const %s m = as_type<%s>(x) & 0x7fffffffu, sign = (as_type<%s>(x) >> 24u) & 0x80u;", w->u, w->u,
+                         w->u);
+    cfamily_prelude_line(w->p, "const %s normal = (m + 0x%xu + ((m >> %s) & 1u) - 0x%xu) >> %s;", w->u, half, shift, rebias,
+                         shift);
+    cfamily_prelude_line(w->p, "const %s small = as_type<%s>(as_type<%s>(m) + %s) - 0x%xu;", w->u, w->u, w->x,
+                         e4m3 ? "16384.0f" : "128.0f", lift_bits);
+    cfamily_prelude_line(w->p, "%s r = select(normal, small, m < 0x%xu);", w->u, least_normal);
+    cfamily_prelude_line(w->p, "r = select(r, %s(0x%xu), m %s 0x%xu);", w->u, beyond, e4m3 ? ">" : ">=", over);
+    cfamily_prelude_line(w->p, "r = select(r, %s(0x%xu), m > 0x7f800000u);", w->u, nan);
+    cfamily_prelude_line(w->p, "return %s(r | sign);", w->v);
     end(w);
 }
 
@@ -199,17 +184,17 @@ static void float_to_integer(writer *w) {
                 {ELEMENT_U8, "0.0f", "255.0f", NULL, NULL},
                 {ELEMENT_I32, "-2147483648.0f", "2147483520.0f", "2147483648.0f", "2147483647"},
                 {ELEMENT_U32, "0.0f", "4294967040.0f", "4294967296.0f", "0xffffffffu"}};
-    begin(w, w->v, form(w, "%s x", w->x));
+    begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         if (rows[r].t != w->t)
             continue;
-        line(w, "const %s held = precise::fmin(precise::fmax(x, %s(%s)), %s(%s));", w->x, w->x, rows[r].least, w->x,
-             rows[r].most);
-        line(w, "const %s whole = %s(select(held, %s(0.0f), isnan(x)));", w->v, w->v, w->x);
+        cfamily_prelude_line(w->p, "const %s held = precise::fmin(precise::fmax(x, %s(%s)), %s(%s));", w->x, w->x, rows[r].least,
+                             w->x, rows[r].most);
+        cfamily_prelude_line(w->p, "const %s whole = %s(select(held, %s(0.0f), isnan(x)));", w->v, w->v, w->x);
         if (rows[r].beyond)
-            line(w, "return select(whole, %s(%s), x >= %s);", w->v, rows[r].limit, rows[r].beyond);
+            cfamily_prelude_line(w->p, "return select(whole, %s(%s), x >= %s);", w->v, rows[r].limit, rows[r].beyond);
         else
-            line(w, "return whole;");
+            cfamily_prelude_line(w->p, "return whole;");
     }
     end(w);
 }
@@ -240,42 +225,45 @@ static void lanes_reduce(writer *w, cfamily_helper h) {
     bool real = w->t == ELEMENT_F32, sum = h == HELPER_LANES_SUM, wraps = sum && w->t == ELEMENT_I32;
     const char *scalar = metal_scalar_type(w->t);
     const char *call = sum ? NULL : h == HELPER_LANES_MAX ? (real ? "precise::fmax" : "max") : real ? "precise::fmin" : "min";
-    begin(w, scalar, form(w, "%s v", w->v));
+    begin(w, scalar, arena_printf(w->p->arena, "%s v", w->v));
     if (wraps)
-        line(w, "const %s u = as_type<%s>(v);", w->u, w->u);
+        cfamily_prelude_line(w->p, "const %s u = as_type<%s>(v);", w->u, w->u);
     const char *v = wraps ? "u" : "v";
-    const char *text = w->lanes == 2 ? (call ? form(w, "%s(%s.x, %s.y)", call, v, v) : form(w, "%s.x + %s.y", v, v))
-                       : call        ? form(w, "%s(%s(%s.x, %s.z), %s(%s.y, %s.w))", call, call, v, v, call, v, v)
-                                     : form(w, "(%s.x + %s.z) + (%s.y + %s.w)", v, v, v, v);
-    line(w, "return %s;", wraps ? form(w, "as_type<int>(%s)", text) : text);
+    const char *text = w->lanes == 2 ? (call ? arena_printf(w->p->arena, "%s(%s.x, %s.y)", call, v, v)
+                                             : arena_printf(w->p->arena, "%s.x + %s.y", v, v))
+                       : call ? arena_printf(w->p->arena, "%s(%s(%s.x, %s.z), %s(%s.y, %s.w))", call, call, v, v, call, v, v)
+                              : arena_printf(w->p->arena, "(%s.x + %s.z) + (%s.y + %s.w)", v, v, v, v);
+    cfamily_prelude_line(w->p, "return %s;", wraps ? arena_printf(w->p->arena, "as_type<int>(%s)", text) : text);
     end(w);
 }
 
 static void wrapping(writer *w, char op) {
     const char *u = w->t == ELEMENT_INDEX ? sized(w, "ulong") : w->u;
-    begin(w, w->v, form(w, "%s a, %s b", w->v, w->v));
-    line(w, "return as_type<%s>(as_type<%s>(a) %c as_type<%s>(b));", w->v, u, op, u);
+    begin(w, w->v, arena_printf(w->p->arena, "%s a, %s b", w->v, w->v));
+    cfamily_prelude_line(w->p, "return as_type<%s>(as_type<%s>(a) %c as_type<%s>(b));", w->v, u, op, u);
     end(w);
 }
 
 static void shift(writer *w, bool left) {
     const char *u = w->t == ELEMENT_INDEX ? sized(w, "ulong") : w->u;
-    const char *by = form(w, "(as_type<%s>(b) & %s(%d))", u, u, w->t == ELEMENT_INDEX ? 63 : 31);
-    begin(w, w->v, form(w, "%s a, %s b", w->v, w->v));
+    const char *by = arena_printf(w->p->arena, "(as_type<%s>(b) & %s(%d))", u, u, w->t == ELEMENT_INDEX ? 63 : 31);
+    begin(w, w->v, arena_printf(w->p->arena, "%s a, %s b", w->v, w->v));
     if (left)
-        line(w, "return as_type<%s>(as_type<%s>(a) << %s);", w->v, u, by);
+        cfamily_prelude_line(w->p, "return as_type<%s>(as_type<%s>(a) << %s);", w->v, u, by);
     else
-        line(w, "return a >> %s(%s);", w->v, by);
+        cfamily_prelude_line(w->p, "return a >> %s(%s);", w->v, by);
     end(w);
 }
 
 static void select_lanes(writer *w, bool prefix) {
-    begin(w, w->v, form(w, "%s, %s x, %s y", prefix ? "long count" : form(w, "%s mask", w->b), w->v, w->v));
+    begin(w, w->v,
+          arena_printf(w->p->arena, "%s, %s x, %s y", prefix ? "long count" : arena_printf(w->p->arena, "%s mask", w->b), w->v,
+                       w->v));
     if (prefix) {
-        line(w, "const int n = count < 0 ? 0 : count > %d ? %d : int(count);", w->lanes, w->lanes);
-        line(w, "const %s mask = %s(%s) < %s(n);", w->b, w->i, w->lanes == 2 ? "0, 1" : "0, 1, 2, 3", w->i);
+        cfamily_prelude_line(w->p, "const int n = count < 0 ? 0 : count > %d ? %d : int(count);", w->lanes, w->lanes);
+        cfamily_prelude_line(w->p, "const %s mask = %s(%s) < %s(n);", w->b, w->i, w->lanes == 2 ? "0, 1" : "0, 1, 2, 3", w->i);
     }
-    line(w, w->t == ELEMENT_BOOL ? "return (mask && x) || (!mask && y);" : "return select(y, x, mask);");
+    cfamily_prelude_line(w->p, w->t == ELEMENT_BOOL ? "return (mask && x) || (!mask && y);" : "return select(y, x, mask);");
     end(w);
 }
 
@@ -336,14 +324,14 @@ const char *metal_simd_helper(cfamily *p, kernel_op op, element_type t, int lane
     writer made = writer_of(p, t, t, lanes, name), *w = &made;
     bool wraps = sum && t == ELEMENT_I32;
     const char *v = wraps ? w->u : w->v, *call = max ? (real ? "precise::fmax" : "max") : real ? "precise::fmin" : "min";
-    begin(w, w->v, form(w, "%s x", w->v));
-    line(w, "%s r = %s;", v, wraps ? form(w, "as_type<%s>(x)", v) : "x");
-    line(w, "for (ushort mask = %d; mask > 0; mask /= 2)", METAL_LANES / 2);
+    begin(w, w->v, arena_printf(w->p->arena, "%s x", w->v));
+    cfamily_prelude_line(w->p, "%s r = %s;", v, wraps ? arena_printf(w->p->arena, "as_type<%s>(x)", v) : "x");
+    cfamily_prelude_line(w->p, "for (ushort mask = %d; mask > 0; mask /= 2)", METAL_LANES / 2);
     if (sum)
-        line(w, "    r = r + simd_shuffle_xor(r, mask);");
+        cfamily_prelude_line(w->p, "    r = r + simd_shuffle_xor(r, mask);");
     else
-        line(w, "    r = %s(r, simd_shuffle_xor(r, mask));", call);
-    line(w, "return %s;", wraps ? form(w, "as_type<%s>(r)", w->v) : "r");
+        cfamily_prelude_line(w->p, "    r = %s(r, simd_shuffle_xor(r, mask));", call);
+    cfamily_prelude_line(w->p, "return %s;", wraps ? arena_printf(w->p->arena, "as_type<%s>(r)", w->v) : "r");
     end(w);
     return name;
 }
@@ -380,18 +368,18 @@ const char *metal_helper(cfamily *p, cfamily_helper h, element_type t, element_t
     switch (h) {
     case HELPER_IOTA:
         begin(w, w->v, "");
-        line(w, "return %s(%s);", w->v, lanes == 1 ? "0" : lanes == 2 ? "0, 1" : "0, 1, 2, 3");
+        cfamily_prelude_line(w->p, "return %s(%s);", w->v, lanes == 1 ? "0" : lanes == 2 ? "0, 1" : "0, 1, 2, 3");
         end(w);
         break;
     case HELPER_NEG:
-        begin(w, w->v, form(w, "%s x", w->v));
-        line(w, "return as_type<%s>(%s(0) - as_type<%s>(x));", w->v, w->u, w->u);
+        begin(w, w->v, arena_printf(w->p->arena, "%s x", w->v));
+        cfamily_prelude_line(w->p, "return as_type<%s>(%s(0) - as_type<%s>(x));", w->v, w->u, w->u);
         end(w);
         break;
     case HELPER_ABS:
-        begin(w, w->v, form(w, "%s x", w->v));
-        line(w, "const %s u = as_type<%s>(x);", w->u, w->u);
-        line(w, "return as_type<%s>(select(u, %s(0) - u, x < %s(0)));", w->v, w->u, w->v);
+        begin(w, w->v, arena_printf(w->p->arena, "%s x", w->v));
+        cfamily_prelude_line(w->p, "const %s u = as_type<%s>(x);", w->u, w->u);
+        cfamily_prelude_line(w->p, "return as_type<%s>(select(u, %s(0) - u, x < %s(0)));", w->v, w->u, w->v);
         end(w);
         break;
     case HELPER_BLOCK_LOAD: block_load(w); break;

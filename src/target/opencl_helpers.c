@@ -24,30 +24,8 @@ static void begin(writer *w, const char *result, const char *parameters) {
     text_add(&w->p->prelude, "static inline %s %s(%s)\n{\n", result, w->name, parameters);
 }
 
-static void line(writer *w, const char *format, ...) PRINTF_LIKE(2, 3);
-static void line(writer *w, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    text_add(&w->p->prelude, "    ");
-    text_add_va(&w->p->prelude, format, args);
-    text_add(&w->p->prelude, "\n");
-    va_end(args);
-}
-
 static void end(writer *w) {
     text_add(&w->p->prelude, "}\n");
-}
-
-static const char *form(writer *w, const char *format, ...) PRINTF_LIKE(2, 3);
-static const char *form(writer *w, const char *format, ...) {
-    text_buffer b = {0};
-    va_list args;
-    va_start(args, format);
-    text_add_va(&b, format, args);
-    va_end(args);
-    const char *text = arena_strdup(w->p->arena, text_get(&b));
-    text_free(&b);
-    return text;
 }
 
 /* "0, 1, 2, 3", each through `each` ("p[%d * stride]") */
@@ -64,7 +42,7 @@ static const char *listed(writer *w, const char *each) {
 /* ---- memory ---- */
 
 static const char *from_memory(writer *w, const char *text) {
-    return w->t == ELEMENT_BOOL ? form(w, "-(%s != 0)", text) : text;
+    return w->t == ELEMENT_BOOL ? arena_printf(w->p->arena, "-(%s != 0)", text) : text;
 }
 
 const char *opencl_memory_helper(cfamily *p, const kernel_access *access, bool is_store, const char *stride, const char *active) {
@@ -83,19 +61,20 @@ const char *opencl_memory_helper(cfamily *p, const kernel_access *access, bool i
     const char *lanes = arena_printf(p->arena, "%d", access->lanes);
     writer writer_of = {.p = p, .t = t, .lanes = access->lanes, .width = lanes, .name = name}, *w = &writer_of;
     w->v = type_of(p, t, w->lanes);
-    const char *pointer =
-        form(w, "__%s %s%s *a%s%s%s", space, constant ? "const " : "", p->dialect->storage_type(t),
-             is_store ? form(w, ", %s v", w->v) : "", stride ? ", long stride" : "", active ? ", long count" : "");
+    const char *pointer = arena_printf(w->p->arena, "__%s %s%s *a%s%s%s", space, constant ? "const " : "",
+                                       p->dialect->storage_type(t), is_store ? arena_printf(w->p->arena, ", %s v", w->v) : "",
+                                       stride ? ", long stride" : "", active ? ", long count" : "");
     begin(w, is_store ? "void" : w->v, pointer);
     text_buffer b = {0};
     for (int l = 0; l < w->lanes; l++) {
-        const char *place = stride ? form(w, l ? "a[%d * stride]" : "a[0]", l) : form(w, "a[%d]", l);
+        const char *place =
+            stride ? arena_printf(w->p->arena, l ? "a[%d * stride]" : "a[0]", l) : arena_printf(w->p->arena, "a[%d]", l);
         if (is_store) {
-            const char *value = form(w, "v.s%x%s", (unsigned)l, t == ELEMENT_BOOL ? " & 1" : "");
+            const char *value = arena_printf(w->p->arena, "v.s%x%s", (unsigned)l, t == ELEMENT_BOOL ? " & 1" : "");
             if (active)
-                line(w, "if (count > %d)\n        %s = %s;", l, place, value);
+                cfamily_prelude_line(w->p, "if (count > %d)\n        %s = %s;", l, place, value);
             else
-                line(w, "%s = %s;", place, value);
+                cfamily_prelude_line(w->p, "%s = %s;", place, value);
             continue;
         }
         text_add(&b, "%s", l ? ", " : "");
@@ -105,7 +84,7 @@ const char *opencl_memory_helper(cfamily *p, const kernel_access *access, bool i
             text_add(&b, "%s", from_memory(w, place));
     }
     if (!is_store)
-        line(w, "return (%s)(%s);", w->v, text_get(&b));
+        cfamily_prelude_line(w->p, "return (%s)(%s);", w->v, text_get(&b));
     text_free(&b);
     end(w);
     return name;
@@ -115,18 +94,21 @@ const char *opencl_memory_helper(cfamily *p, const kernel_access *access, bool i
 static void block_load(writer *w) {
     bool q8 = w->t == ELEMENT_Q8_0;
     begin(w, w->v, "__global const uchar *a, long element");
-    line(w, "__global const uchar *b = a + element / 32 * %d;", q8 ? 34 : 18);
-    line(w, "const long i = element %% 32;");
-    line(w, "const float d = vload_half(0, (__global const half *)b);");
-    const char *bytes = w->lanes == 1 ? "%s" : form(w, "vload%d(0, &%%s)", w->lanes);
+    cfamily_prelude_line(w->p, "__global const uchar *b = a + element / 32 * %d;", q8 ? 34 : 18);
+    cfamily_prelude_line(w->p, "const long i = element %% 32;");
+    cfamily_prelude_line(w->p, "const float d = vload_half(0, (__global const half *)b);");
+    const char *bytes = w->lanes == 1 ? "%s" : arena_printf(w->p->arena, "vload%d(0, &%%s)", w->lanes);
     if (q8) {
         const char *place = "((__global const char *)b)[2 + i]";
-        line(w, "return d * convert_float%s(%s);", w->width,
-             strchr(bytes, 'v') ? form(w, "vload%d(0, (__global const char *)b + 2 + i)", w->lanes) : place);
+        cfamily_prelude_line(
+            w->p, "return d * convert_float%s(%s);", w->width,
+            strchr(bytes, 'v') ? arena_printf(w->p->arena, "vload%d(0, (__global const char *)b + 2 + i)", w->lanes) : place);
     } else {
         const char *u = sized(w, "uchar");
-        line(w, "const %s q = %s;", u, w->lanes == 1 ? "b[2 + i % 16]" : form(w, "vload%d(0, b + 2 + i %% 16)", w->lanes));
-        line(w, "return d * (convert_float%s(i < 16 ? q & (%s)15 : q >> (%s)4) - 8.0f);", w->width, u, u);
+        cfamily_prelude_line(w->p, "const %s q = %s;", u,
+                             w->lanes == 1 ? "b[2 + i % 16]"
+                                           : arena_printf(w->p->arena, "vload%d(0, b + 2 + i %% 16)", w->lanes));
+        cfamily_prelude_line(w->p, "return d * (convert_float%s(i < 16 ? q & (%s)15 : q >> (%s)4) - 8.0f);", w->width, u, u);
     }
     end(w);
 }
@@ -135,12 +117,13 @@ static void block_load(writer *w) {
 
 static void bf16_convert(writer *w, bool to) {
     const char *u = sized(w, "uint");
-    begin(w, w->v, form(w, "%s x", w->x));
+    begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
     if (to) {
-        line(w, "const %s w = as_%s(x), even = (w + 0x7fff + (w >> 16 & 1)) >> 16, quiet = w >> 16 | 0x40;", u, u);
-        line(w, "return convert_%s(isnan(x) ? quiet : even);", w->v);
+        cfamily_prelude_line(w->p, "const %s w = as_%s(x), even = (w + 0x7fff + (w >> 16 & 1)) >> 16, quiet = w >> 16 | 0x40;", u,
+                             u);
+        cfamily_prelude_line(w->p, "return convert_%s(isnan(x) ? quiet : even);", w->v);
     } else
-        line(w, "return as_%s(convert_%s(x) << 16);", w->v, u);
+        cfamily_prelude_line(w->p, "return as_%s(convert_%s(x) << 16);", w->v, u);
     end(w);
 }
 
@@ -148,15 +131,16 @@ static void bf16_convert(writer *w, bool to) {
 static void fp8_from(writer *w) {
     const char *u = sized(w, "uint");
     bool e4m3 = w->from == ELEMENT_E4M3;
-    begin(w, w->v, form(w, "%s x", w->x));
-    line(w, "const %s b = convert_%s(x), m = b & 0x7f, sign = (b & 0x80) << 24;", u, u);
-    line(w, "const %s small = as_%s(convert_%s(m) * %s);", u, u, w->v, e4m3 ? "0x1p-9f" : "0x1p-16f");
-    line(w, "%s r = m < %d ? small : (m << %d) + 0x%xu;", u, e4m3 ? 8 : 4, e4m3 ? 20 : 21, e4m3 ? 120u << 23 : 112u << 23);
+    begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
+    cfamily_prelude_line(w->p, "const %s b = convert_%s(x), m = b & 0x7f, sign = (b & 0x80) << 24;", u, u);
+    cfamily_prelude_line(w->p, "const %s small = as_%s(convert_%s(m) * %s);", u, u, w->v, e4m3 ? "0x1p-9f" : "0x1p-16f");
+    cfamily_prelude_line(w->p, "%s r = m < %d ? small : (m << %d) + 0x%xu;", u, e4m3 ? 8 : 4, e4m3 ? 20 : 21,
+                         e4m3 ? 120u << 23 : 112u << 23);
     if (e4m3)
-        line(w, "r = m == 0x7f ? (%s)0x7fc00000 : r;", u);
+        cfamily_prelude_line(w->p, "r = m == 0x7f ? (%s)0x7fc00000 : r;", u);
     else
-        line(w, "r = m == 0x7c ? (%s)0x7f800000 : m > 0x7c ? (%s)0x7fc00000 : r;", u, u);
-    line(w, "return as_%s(r | sign);", w->v);
+        cfamily_prelude_line(w->p, "r = m == 0x7c ? (%s)0x7f800000 : m > 0x7c ? (%s)0x7fc00000 : r;", u, u);
+    cfamily_prelude_line(w->p, "return as_%s(r | sign);", w->v);
     end(w);
 }
 
@@ -169,14 +153,15 @@ static void fp8_to(writer *w, bool saturate) {
     unsigned least_normal = e4m3 ? 0x3c800000 : 0x38800000;
     unsigned lift_bits = e4m3 ? 0x46800000 : 0x43000000, over = e4m3 ? 0x43e80000 : 0x47700000;
     unsigned beyond = saturate ? (e4m3 ? 0x7e : 0x7b) : e4m3 ? 0x7f : 0x7c, nan = e4m3 ? 0x7f : 0x7e;
-    begin(w, w->v, form(w, "%s x", w->x));
-    line(w, "const %s m = as_%s(x) & 0x7fffffff, sign = as_%s(x) >> 24 & 0x80;", u, u, u);
-    line(w, "const %s normal = (m + 0x%x + (m >> %d & 1) - 0x%xu) >> %d;", u, half, shift, rebias, shift);
-    line(w, "const %s small = as_%s(as_%s(m) + %s) - 0x%xu;", u, u, w->x, e4m3 ? "0x1p14f" : "0x1p7f", lift_bits);
-    line(w, "%s r = m < 0x%xu ? small : normal;", u, least_normal);
-    line(w, "r = m %s 0x%xu ? (%s)0x%x : r;", e4m3 ? ">" : ">=", over, u, beyond);
-    line(w, "r = m > 0x7f800000u ? (%s)0x%x : r;", u, nan);
-    line(w, "return convert_%s(r | sign);", w->v);
+    begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
+    cfamily_prelude_line(w->p, "const %s m = as_%s(x) & 0x7fffffff, sign = as_%s(x) >> 24 & 0x80;", u, u, u);
+    cfamily_prelude_line(w->p, "const %s normal = (m + 0x%x + (m >> %d & 1) - 0x%xu) >> %d;", u, half, shift, rebias, shift);
+    cfamily_prelude_line(w->p, "const %s small = as_%s(as_%s(m) + %s) - 0x%xu;", u, u, w->x, e4m3 ? "0x1p14f" : "0x1p7f",
+                         lift_bits);
+    cfamily_prelude_line(w->p, "%s r = m < 0x%xu ? small : normal;", u, least_normal);
+    cfamily_prelude_line(w->p, "r = m %s 0x%xu ? (%s)0x%x : r;", e4m3 ? ">" : ">=", over, u, beyond);
+    cfamily_prelude_line(w->p, "r = m > 0x7f800000u ? (%s)0x%x : r;", u, nan);
+    cfamily_prelude_line(w->p, "return convert_%s(r | sign);", w->v);
     end(w);
 }
 
@@ -190,18 +175,18 @@ static void convert(writer *w, bool saturate) {
     } else if (t == ELEMENT_E4M3 || t == ELEMENT_E5M2) {
         fp8_to(w, saturate);
     } else {
-        begin(w, w->v, form(w, "%s x", w->x));
+        begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
         if (from == ELEMENT_F16) /* needs no cl_khr_fp16 */
-            line(w, "return vload_half%s(0, (const half *)&x);", w->width);
+            cfamily_prelude_line(w->p, "return vload_half%s(0, (const half *)&x);", w->width);
         else if (t == ELEMENT_F16)
-            line(w, "%s h;\n    vstore_half%s_rte(x, 0, (half *)&h);\n    return h;", w->v, w->width);
+            cfamily_prelude_line(w->p, "%s h;\n    vstore_half%s_rte(x, 0, (half *)&h);\n    return h;", w->v, w->width);
         else if (from == ELEMENT_F32) /* toward zero, saturating, NaN gives 0 */
-            line(w, "x = isnan(x) ? (%s)0 : x;\n    return convert_%s_sat(%s);", w->x, w->v,
-                 narrow ? form(w, "convert_%s_sat(x)", sized(w, "int")) : "x");
+            cfamily_prelude_line(w->p, "x = isnan(x) ? (%s)0 : x;\n    return convert_%s_sat(%s);", w->x, w->v,
+                                 narrow ? arena_printf(w->p->arena, "convert_%s_sat(x)", sized(w, "int")) : "x");
         else if (t == ELEMENT_BOOL)
-            line(w, "return convert_%s(x);", w->v);
+            cfamily_prelude_line(w->p, "return convert_%s(x);", w->v);
         else
-            line(w, "return convert_%s(x%s);", w->v, from == ELEMENT_BOOL ? " & 1" : "");
+            cfamily_prelude_line(w->p, "return convert_%s(x%s);", w->v, from == ELEMENT_BOOL ? " & 1" : "");
         end(w);
     }
 }
@@ -214,36 +199,38 @@ static void lanes_reduce(writer *w, cfamily_helper h) {
     if (!sum)
         call = h == HELPER_LANES_MAX ? (real ? "fmax" : "max") : real ? "fmin" : "min";
     const char *as_u = sum && w->t == ELEMENT_I32 ? "as_uint" : NULL; /* integers wrap */
-    begin(w, scalar, form(w, "%s v%d", w->v, w->lanes));
+    begin(w, scalar, arena_printf(w->p->arena, "%s v%d", w->v, w->lanes));
     for (int n = w->lanes / 2; n >= 1; n /= 2) {
-        const char *half = n > 1 ? form(w, "%s%d", scalar, n) : scalar, *width = n > 1 ? form(w, "%d", n) : "";
-        const char *lo = form(w, "v%d.lo", 2 * n), *hi = form(w, "v%d.hi", 2 * n);
-        const char *value = call   ? form(w, "%s(%s, %s)", call, lo, hi)
-                            : as_u ? form(w, "as_int%s(as_uint%s(%s) + as_uint%s(%s))", width, width, lo, width, hi)
-                                   : form(w, "%s + %s", lo, hi);
+        const char *half = n > 1 ? arena_printf(w->p->arena, "%s%d", scalar, n) : scalar,
+                   *width = n > 1 ? arena_printf(w->p->arena, "%d", n) : "";
+        const char *lo = arena_printf(w->p->arena, "v%d.lo", 2 * n), *hi = arena_printf(w->p->arena, "v%d.hi", 2 * n);
+        const char *value =
+            call   ? arena_printf(w->p->arena, "%s(%s, %s)", call, lo, hi)
+            : as_u ? arena_printf(w->p->arena, "as_int%s(as_uint%s(%s) + as_uint%s(%s))", width, width, lo, width, hi)
+                   : arena_printf(w->p->arena, "%s + %s", lo, hi);
         if (n > 1)
-            line(w, "const %s v%d = %s;", half, n, value);
+            cfamily_prelude_line(w->p, "const %s v%d = %s;", half, n, value);
         else
-            line(w, "return %s;", value);
+            cfamily_prelude_line(w->p, "return %s;", value);
     }
     end(w);
 }
 
 static void wrapping(writer *w, char op) {
     const char *u = sized(w, w->t == ELEMENT_INDEX ? "ulong" : "uint");
-    begin(w, w->v, form(w, "%s a, %s b", w->v, w->v));
-    line(w, "return as_%s(as_%s(a) %c as_%s(b));", w->v, u, op, u);
+    begin(w, w->v, arena_printf(w->p->arena, "%s a, %s b", w->v, w->v));
+    cfamily_prelude_line(w->p, "return as_%s(as_%s(a) %c as_%s(b));", w->v, u, op, u);
     end(w);
 }
 
 static void shift(writer *w, bool left) {
     const char *u = sized(w, w->t == ELEMENT_INDEX ? "ulong" : "uint");
     int mask = w->t == ELEMENT_INDEX ? 63 : 31;
-    begin(w, w->v, form(w, "%s a, %s b", w->v, w->v));
+    begin(w, w->v, arena_printf(w->p->arena, "%s a, %s b", w->v, w->v));
     if (left)
-        line(w, "return as_%s(as_%s(a) << as_%s(b & %d));", w->v, u, u, mask);
+        cfamily_prelude_line(w->p, "return as_%s(as_%s(a) << as_%s(b & %d));", w->v, u, u, mask);
     else
-        line(w, "return a >> (b & %d);", mask);
+        cfamily_prelude_line(w->p, "return a >> (b & %d);", mask);
     end(w);
 }
 
@@ -254,19 +241,20 @@ static const char *widened_mask(writer *w, const char *mask) {
                          : strstr(scalar, "short") ? "short"
                          : strstr(scalar, "long")  ? "long"
                                                    : NULL;
-    return wanted ? form(w, "convert_%s%s(%s)", wanted, w->width, mask) : mask;
+    return wanted ? arena_printf(w->p->arena, "convert_%s%s(%s)", wanted, w->width, mask) : mask;
 }
 
 static void select_lanes(writer *w) {
-    begin(w, w->v, form(w, "int%s mask, %s x, %s y", w->width, w->v, w->v));
-    line(w, "return %s ? x : y;", widened_mask(w, "mask"));
+    begin(w, w->v, arena_printf(w->p->arena, "int%s mask, %s x, %s y", w->width, w->v, w->v));
+    cfamily_prelude_line(w->p, "return %s ? x : y;", widened_mask(w, "mask"));
     end(w);
 }
 
 static void prefix_select(writer *w) {
-    begin(w, w->v, form(w, "long count, %s x, %s y", w->v, w->v));
-    line(w, "const int n = count < 0 ? 0 : count > %d ? %d : (int)count;", w->lanes, w->lanes);
-    line(w, "return %s ? x : y;", widened_mask(w, form(w, "((int%s)(%s) < n)", w->width, listed(w, "%"))));
+    begin(w, w->v, arena_printf(w->p->arena, "long count, %s x, %s y", w->v, w->v));
+    cfamily_prelude_line(w->p, "const int n = count < 0 ? 0 : count > %d ? %d : (int)count;", w->lanes, w->lanes);
+    cfamily_prelude_line(w->p, "return %s ? x : y;",
+                         widened_mask(w, arena_printf(w->p->arena, "((int%s)(%s) < n)", w->width, listed(w, "%"))));
     end(w);
 }
 
@@ -341,22 +329,22 @@ const char *opencl_helper(cfamily *p, cfamily_helper h, element_type t, element_
     switch (h) {
     case HELPER_SPLAT:
         begin(w, w->v, "bool b");
-        line(w, "return (%s)(b ? -1 : 0);", w->v);
+        cfamily_prelude_line(w->p, "return (%s)(b ? -1 : 0);", w->v);
         end(w);
         break;
     case HELPER_IOTA:
         begin(w, w->v, "void");
-        line(w, "return (%s)(%s);", w->v, listed(w, "%"));
+        cfamily_prelude_line(w->p, "return (%s)(%s);", w->v, listed(w, "%"));
         end(w);
         break;
     case HELPER_NEG:
-        begin(w, w->v, form(w, "%s x", w->v));
-        line(w, "return as_%s(0 - as_%s(x));", w->v, sized(w, "uint"));
+        begin(w, w->v, arena_printf(w->p->arena, "%s x", w->v));
+        cfamily_prelude_line(w->p, "return as_%s(0 - as_%s(x));", w->v, sized(w, "uint"));
         end(w);
         break;
     case HELPER_ABS:
-        begin(w, w->v, form(w, "%s x", w->v));
-        line(w, "return as_%s(abs(x));", w->v);
+        begin(w, w->v, arena_printf(w->p->arena, "%s x", w->v));
+        cfamily_prelude_line(w->p, "return as_%s(abs(x));", w->v);
         end(w);
         break;
     case HELPER_BLOCK_LOAD: block_load(w); break;
