@@ -296,9 +296,9 @@ static bool add_device_ceilings(measuring *m, const char *device, const pair_tab
 }
 
 static bool add_ceilings(measuring *m, const pair_table *table, const int *at, int count) {
-    const char *device = strchr(m->arms[0]->name, '@');
+    const char *device = json_string_value(json_object_get(m->arms[0]->description, "device"));
     if (device && !strcmp(m->arms[0]->clock, CLOCK_DEVICE_NAME))
-        return add_device_ceilings(m, arena_strndup(m->work->arena, device + 1, strcspn(device + 1, ":")), table, at, count);
+        return add_device_ceilings(m, device, table, at, count);
     const ceilings *c = lab_ceilings(m->lab, m->cell->threads, m->diags);
     if (!c)
         return false;

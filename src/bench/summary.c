@@ -67,7 +67,8 @@ static void add_title(text_buffer *out, const view *v, const char *environment) 
     }
     const char *gpu = json_string_value(json_array_get(json_object_get(machine, "gpus"), 0)); /* "NAME, driver .." */
     if (*device)
-        text_add(out, "On %.*s (`--device %s`):\n\n", gpu ? (int)strcspn(gpu, ",") : (int)strlen(device), gpu ? gpu : device, device);
+        text_add(out, "On %.*s (`--device %s`):\n\n", gpu ? (int)strcspn(gpu, ",") : (int)strlen(device), gpu ? gpu : device,
+                 device);
     else
         text_add(out, "On %s:\n\n", row_text(machine, "processor"));
 }

@@ -331,12 +331,8 @@ static interval nested_value(model *m, const kernel_value *v, bool *wraps, int n
             r = interval_product(x[0], (interval){(wide)1 << x[1].lo, (wide)1 << x[1].hi});
         break;
     case KERNEL_PREFIX_SELECT: r = either(x[0], x[1]); break;
-    case KERNEL_MIN:
-        r = (interval){x[0].lo < x[1].lo ? x[0].lo : x[1].lo, x[0].hi < x[1].hi ? x[0].hi : x[1].hi};
-        break;
-    case KERNEL_MAX:
-        r = (interval){x[0].lo > x[1].lo ? x[0].lo : x[1].lo, x[0].hi > x[1].hi ? x[0].hi : x[1].hi};
-        break;
+    case KERNEL_MIN: r = (interval){x[0].lo < x[1].lo ? x[0].lo : x[1].lo, x[0].hi < x[1].hi ? x[0].hi : x[1].hi}; break;
+    case KERNEL_MAX: r = (interval){x[0].lo > x[1].lo ? x[0].lo : x[1].lo, x[0].hi > x[1].hi ? x[0].hi : x[1].hi}; break;
     case KERNEL_SELECT: r = either(x[1], x[2]); break;
     default: break;
     }

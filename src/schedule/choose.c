@@ -241,7 +241,8 @@ static bool needs(const tile_kernel *k, const machine_model *machine, const choi
     bool lowered = lower_kernel(a, bound, machine, &low, &quiet);
     if (lowered) {
         const kernel_ir *ir = low.plan->variants.at[0].kernel;
-        *out = (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir), unrolled_statements(&ir->body)};
+        *out =
+            (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir), unrolled_statements(&ir->body)};
     }
     for (int i = 0; !lowered && i < quiet.items.count && diags; i++) {
         const diag *g = quiet.items.at[i];
@@ -264,7 +265,8 @@ static int64_t bytes_there(const machine_model *m) {
 /* Every slot of a range is written out, since registers can't be indexed: smaller tiles until a thread's text is of a length that compilers and
  * instruction caches like, each time of the range whose tiles save most. */
 static void shorten(const tile_kernel *k, const machine_model *machine, choice *choices, int count, int64_t statements) {
-if(getenv("DBG"))fprintf(stderr,"%s %lld\n",k->name,(long long)statements);
+    if (getenv("DBG"))
+        fprintf(stderr, "%s %lld\n", k->name, (long long)statements);
     while (statements > MOST_UNROLLED) {
         int best = -1;
         for (int i = 0; i < count; i++) {
@@ -273,7 +275,8 @@ if(getenv("DBG"))fprintf(stderr,"%s %lld\n",k->name,(long long)statements);
             if (!choices[i].chosen_here || size < 2)
                 continue;
             choices[i].value = (size + 1) / 2;
-            if (needs(k, machine, choices, count, &with, NULL) && with.bytes <= bytes_there(machine) && with.statements < statements) {
+            if (needs(k, machine, choices, count, &with, NULL) && with.bytes <= bytes_there(machine) &&
+                with.statements < statements) {
                 best = i;
                 statements = with.statements;
             }
@@ -313,8 +316,7 @@ static bool fit(const tile_kernel *k, const machine_model *machine, choice *choi
             if (count > 64 || choices[i].value < 2)
                 continue;
             memcpy(smaller, choices, sizeof *choices * (size_t)count);
-            for (smaller[i].value /= 2;
-                 smaller[i].value > 1 && bytes_needed(k, machine, smaller, count) > bytes_there(machine);)
+            for (smaller[i].value /= 2; smaller[i].value > 1 && bytes_needed(k, machine, smaller, count) > bytes_there(machine);)
                 smaller[i].value /= 2;
             int64_t saved = bytes - bytes_needed(k, machine, smaller, count);
             if (saved > 0)

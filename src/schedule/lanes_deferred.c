@@ -90,8 +90,7 @@ static void defer_in(lower *l, const tile_block *b, const tile_stmt *loop) {
         if (s->kind == TILE_STMT_UPDATE && !known && may_wait(l, s, loop)) {
             sink *to = NEW(l->arena, sink);
             *to = variable_sink(l, s->variable, 0);
-            reduction *parts =
-                lanes_reduction_new(l, to->axes, to->axis_count, updated_value(l, s), s->value, to, s->span, true);
+            reduction *parts = lanes_reduction_new(l, to->axes, to->axis_count, updated_value(l, s), s->value, to, s->span, true);
             if (parts) {
                 lanes_reduction_start(parts);
                 deferred_update u = {s, s->value, parts};

@@ -21,7 +21,8 @@ struct reduction {
     source_span span;
     tile_range **reduced;
     int reduced_count;
-    bool held; /* the parts of all results are kept at once: until subgroups have met, for a later trip of a loop, or because they are few */
+    bool
+        held; /* the parts of all results are kept at once: until subgroups have met, for a later trip of a loop, or because they are few */
     bool extreme;        /* argmax, argmin: parts are the best value and where it stands */
     int lanes;           /* of the accumulators */
     bool reduced_vector; /* lanes of an accumulator are partial results */
@@ -379,7 +380,7 @@ static int64_t result_registers(const reduction *c) {
 }
 
 reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
-                                 source_span span, bool deferred) {
+                               source_span span, bool deferred) {
     reduction *c = NEW(l->arena, reduction);
     *c = (reduction){
         .l = l, .axes = axes, .axis_count = axis_count, .value = value, .heavy = heavy, .s = s, .span = span, .lanes = 1};

@@ -82,11 +82,11 @@ typedef struct lower {
     VEC(tile_range *) loops;   /* the loops entered, outermost first */
     tile_value **join_right;   /* while a join is lowered: the right part's values, by field */
     tile_variable *join_state;
-    index_var **mapped;   /* by position in k->symbols, then integer scalars: the Kernel IR variable */
-    index_var **task_ids; /* by range id: the task id that counts its tiles; NULL when there is one tile */
-    cond **predicates;    /* by range id: of the loop that binds it; NULL for none */
-    VEC(lower_given_name) names; /* given so far, to keep them unique */
-    int *name_heads;             /* by hash: the newest entry, -1: none; NULL before the first */
+    index_var **mapped;            /* by position in k->symbols, then integer scalars: the Kernel IR variable */
+    index_var **task_ids;          /* by range id: the task id that counts its tiles; NULL when there is one tile */
+    cond **predicates;             /* by range id: of the loop that binds it; NULL for none */
+    VEC(lower_given_name) names;   /* given so far, to keep them unique */
+    int *name_heads;               /* by hash: the newest entry, -1: none; NULL before the first */
     ghost_record *ghosts;          /* by value id: made so far */
     kernel_array **across;         /* by twice the value id: the shared arrays through which its parts go */
     spread *spreads;               /* by range id; NULL when a task is one thread */
@@ -119,9 +119,9 @@ typedef struct sink {
 } sink;
 
 /* ---- lower_statement.c ---- */
-sink variable_sink(lower *l, const tile_variable *x, int field); /* of a variable's field */
+sink variable_sink(lower *l, const tile_variable *x, int field);    /* of a variable's field */
 tile_value *updated_value(const lower *l, const tile_stmt *update); /* old op value */
-void make_updates(lower *l, const tile_block *b); /* before anything is sized by value_count */
+void make_updates(lower *l, const tile_block *b);                   /* before anything is sized by value_count */
 void lower_block(lower *l, const tile_block *b);
 
 /* ---- lower_value.c ---- */
@@ -153,10 +153,10 @@ bool may_vectorise(lower *l, const tile_range *r);
 int64_t range_capacity(const tile_range *r); /* constant tile size, or -1 */
 void count_uses(lower *l);
 bool atom_mentions(const atom *a, const tile_range *r);
-bool atom_settled(const point *p, const atom *a); /* every range that it mentions is open */
-bool value_reads_updated(const tile_value *v);    /* reads an array that the kernel updates */
+bool atom_settled(const point *p, const atom *a);                     /* every range that it mentions is open */
+bool value_reads_updated(const tile_value *v);                        /* reads an array that the kernel updates */
 bool value_index_varies(const tile_value *load, const tile_range *r); /* some index is data that varies along r */
-bool value_mentions_state(const tile_value *v);   /* reads a variable, or an array that the kernel updates */
+bool value_mentions_state(const tile_value *v);                       /* reads a variable, or an array that the kernel updates */
 
 /* ---- lower_nest.c ---- */
 void emit_store(point *p, const sink *s, kernel_value *v);

@@ -380,7 +380,8 @@ static void lower_loop_body(lower *l, const tile_stmt *s) {
     size_t values = (size_t)l->value_count;
     kernel_array **held = NEW_ARRAY(l->arena, kernel_array *, values);
     memcpy(held, l->held, values * sizeof *held);
-    kernel_stmt **scalars = NEW_ARRAY(l->arena, kernel_stmt *, values); /* named in this loop: the loop of the last tile has not got them */
+    kernel_stmt **scalars =
+        NEW_ARRAY(l->arena, kernel_stmt *, values); /* named in this loop: the loop of the last tile has not got them */
     memcpy(scalars, l->held_scalar, values * sizeof *scalars);
     l->predicates[r->id] = s->predicate;
     VEC_PUSH(l->arena, l->loops, r);

@@ -16,8 +16,8 @@ typedef struct machine_model {
     int subgroup_lanes;    /* threads of a subgroup; 0: a task is one thread */
     int subgroups;         /* subgroups of a block */
     int rereading_subgroups; /* the same where tasks read again what they have read: few tasks at a time, so that a near cache keeps it; 0: no different */
-    int64_t shared_bytes;  /* memory that a block shares */
-    int widest_vector;     /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
+    int64_t shared_bytes; /* memory that a block shares */
+    int widest_vector;    /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
 } machine_model;
 
 /* Everything a schedule settled: bindings for the TILE names, and why. */
