@@ -151,7 +151,7 @@ void cfamily_body(cfamily *p, const kernel_ir *k);
 void cfamily_begin(cfamily *p, const kernel_ir *k); /* prepares arrays, names and liveness for a new kernel */
 void cfamily_block(cfamily *p, const kernel_block *b);
 void cfamily_line(cfamily *p, const char *format, ...) PRINTF_LIKE(2, 3);
-void cfamily_prelude_line(cfamily *p, const char *format, ...) PRINTF_LIKE(2, 3); /* within a function of the prelude */
+void cfamily_prelude_line(cfamily *p, const char *format, ...) PRINTF_LIKE(2, 3);           /* within a function of the prelude */
 bool cfamily_refuse(cfamily *p, source_span span, const char *what, ...) PRINTF_LIKE(3, 4); /* E0551; returns false */
 bool cfamily_array_used(const cfamily *p, const kernel_array *a);
 bool cfamily_is_live(const cfamily *p, const void *key);
