@@ -111,6 +111,11 @@ static double scalar_value(const bench_work *w, const char *name) {
     return 0;
 }
 
+/* 0 for what no whole number can be. */
+static int64_t whole_of(double value) {
+    return value > -9e18 && value < 9e18 ? (int64_t)value : 0;
+}
+
 static bool whole_value(void *context, const char *name, int64_t *value) {
     const bench_work *w = context;
     const call_scalar *scalar = scalar_of(w, name);
@@ -121,7 +126,7 @@ static bool whole_value(void *context, const char *name, int64_t *value) {
     }
     if (!scalar || !scalar->declared->var)
         return false;
-    *value = (int64_t)scalar_value(w, name);
+    *value = whole_of(scalar_value(w, name));
     return true;
 }
 
@@ -152,8 +157,8 @@ static bool set_extents(device_arm *f, const manifest *m, const manifest_launch 
         int64_t *b = &f->launch.blocks[n], *t = &f->launch.threads[n];
         if (!evaluate(w, m, l->blocks[n], b, diags) || !evaluate(w, m, l->threads[n], t, diags))
             return false;
-        if (*b < 0 || *t < 1 || __builtin_mul_overflow(blocks, *b, &blocks) || __builtin_mul_overflow(threads, *t, &threads) ||
-            blocks > MOST_BLOCKS || threads > MOST_BLOCKS)
+        if (*b < 0 || *t < 1 || *b > MOST_BLOCKS || *t > MOST_BLOCKS || __builtin_mul_overflow(blocks, *b, &blocks) ||
+            __builtin_mul_overflow(threads, *t, &threads) || blocks > MOST_BLOCKS || threads > MOST_BLOCKS)
             return wrong(
                 w, m, diags,
                 arena_printf(w->arena, "%" PRId64 " blocks of %" PRId64 " threads in a dimension cannot be launched", *b, *t));
@@ -164,7 +169,7 @@ static bool set_extents(device_arm *f, const manifest *m, const manifest_launch 
 static bool set_argument(device_arm *f, const manifest *m, const manifest_argument *x, int at, diag_list *diags) {
     bench_work *w = f->work;
     text_argument *out = &f->arguments[at];
-    int64_t whole = (int64_t)x->value;
+    int64_t whole = whole_of(x->value);
     double value = x->value;
     const char *type = x->type;
     f->array_of[at] = -1;
@@ -180,11 +185,12 @@ static bool set_argument(device_arm *f, const manifest *m, const manifest_argume
         if (!scalar)
             return wrong(w, m, diags, arena_printf(w->arena, "%s has no argument `%s`", w->name, x->name));
         value = scalar_value(w, x->name);
-        whole = (int64_t)value;
+        whole = whole_of(value);
         type = type ? type : scalar->declared->type == ELEMENT_BOOL ? "bool" : "f32";
     }
-    if (type && !strcmp(type, "int32") && whole != (int32_t)whole)
-        return wrong(w, m, diags, arena_printf(w->arena, "%" PRId64 " is no int32", whole));
+    bool is_whole = !type || !strncmp(type, "int", 3), narrow = type && !strcmp(type, "int32");
+    if (is_whole && ((double)whole != value || (narrow && whole != (int32_t)whole)))
+        return wrong(w, m, diags, arena_printf(w->arena, "%g is no %s", value, narrow ? "int32" : "int64"));
     out->bytes = !type || !strcmp(type, "int64") ? 8 : 4;
     if (out->bytes == 8)
         out->value.i64 = whole;

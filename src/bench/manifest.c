@@ -20,9 +20,13 @@ bool manifest_is_name(const char *text) {
 
 bool manifest_wrong(const manifest *m, diag_list *diags, const char *what) {
     diag *g = diag_error(diags, "E1021", (source_span){.file = m->path}, "%s", what);
-    diag_note(
-        diags, g,
-        "the least a manifest says: {\"source\": \"mine.c\", \"entry\": \"mine\", \"arguments\": [\"a\", \"b\", \"y\", \"N\"]}");
+    diag_note(diags, g,
+              "the least a manifest says: {\"source\": \"mine.%s\", \"entry\": \"mine\", %s\"arguments\": [\"a\", \"b\", \"y\", "
+              "\"N\"]}",
+              !m->device          ? "c"
+              : *m->device == 'o' ? "cl"
+                                  : "cu",
+              m->device ? "\"threads\": 64, \"blocks\": \"ceildiv(N, 64)\", " : "");
     return false;
 }
 

@@ -90,6 +90,10 @@ def suite(device, ending, kernel_head, index, clock, environment):
     check(f"{device}: the row says where and by which clock", mine.get("device") == device and clock in mine["clock"] and mine["clock"] == ours["clock"]
           and mine["buffers"] != "the same" and mine["code_hash"] and mine["compile_ms"] > 0, mine)
 
+    # With marginal costs and ceilings, in the first place too.
+    status, answer, log = run(*vec_add, arm.replace(kernel + ".json", "vec_add.json"), options=[o for o in quick if not o.startswith("--no-")])
+    check(f"{device}: marginal costs and ceilings", status == 0 and all(r["status"] == "pass" and r["marginal"] for r in answer["rows"]), log, answer)
+
     # By hand.
     right = drop_in("right", ending, text())
     status, answer, log = run(*vec_add, f"ours@{device}", right)
@@ -130,6 +134,8 @@ def suite(device, ending, kernel_head, index, clock, environment):
         ("an argument that the kernel lacks", drop_in("argument", ending, text(), arguments=["a", "b", "z", "N"]), "E1021", "z"),
         ("an argument of no type", drop_in("type", ending, text(), arguments=["a", "b", "y", {"name": "N", "type": "int7"}]), "E1021", "int32"),
         ("an argument that is a number", drop_in("number", ending, text(), arguments=["a", 3]), "E1021", "arguments"),
+        ("a fraction for a whole number", drop_in("half", ending, text(), arguments=["a", "b", "y", {"value": 1.5, "type": "int32"}]), "E1021", "1.5"),
+        ("a number beyond every type", drop_in("huge", ending, text(), arguments=["a", "b", "y", {"value": 1e300}]), "E1021", "int64"),
         ("no launch for the shape", drop_in("when", ending, text(), when="N < 1000"), "E1021", "shape"),
         ("four dimensions", drop_in("four", ending, text(), blocks=[1, 1, 1, 1]), "E1021", "three"),
         ("launches that are none", drop_in("launches", ending, text(), launches=[]), "E1021", "launches"),
