@@ -18,7 +18,8 @@ static const struct {
     {"grid_reduction", "N = 0;N = 9000;N = 4096"},
     {"persistent_tasks", "M = 65, N = 40, blocks = 2;M = 3, N = 3, blocks = 5"},
     {"swizzled_tile", "M = 65, N = 40;M = 32, N = 32;M = 1, N = 1"},
-    {"pointer_style", "n_src = 1000, n_dst = 1000, ne00 = 150, ne01 = 5, ld = 200;n_src = 8, n_dst = 9, ne00 = 3, ne01 = 2, ld = 4"},
+    {"pointer_style",
+     "n_src = 1000, n_dst = 1000, ne00 = 150, ne01 = 5, ld = 200;n_src = 8, n_dst = 9, ne00 = 3, ne01 = 2, ld = 4"},
     {"fragment_attention", "Q = 17, T = 33;Q = 1, T = 1"},
     {"atomic_last_block", "N = 9000, tasks_in_all = 3;N = 1, tasks_in_all = 1"},
     {"intrinsics", "M = 100;M = 64"},
@@ -33,9 +34,18 @@ static const struct {
     machine_model model;
     const char *suffix;
 } machines[] = {
-    {{.target = "c", .vector_lanes = 8, .vector_registers = 16, .private_bytes = 1 << 20, .cache_bytes = 1 << 18, .workers = 2}, ""},
-    {{.target = "c", .vector_lanes = 4, .vector_registers = 16, .private_bytes = 1 << 14, .cache_bytes = 1 << 18, .workers = 2,
-      .subgroup_lanes = 8, .subgroups = 2, .shared_bytes = 1 << 16}, ", by a block"},
+    {{.target = "c", .vector_lanes = 8, .vector_registers = 16, .private_bytes = 1 << 20, .cache_bytes = 1 << 18, .workers = 2},
+     ""},
+    {{.target = "c",
+      .vector_lanes = 4,
+      .vector_registers = 16,
+      .private_bytes = 1 << 14,
+      .cache_bytes = 1 << 18,
+      .workers = 2,
+      .subgroup_lanes = 8,
+      .subgroups = 2,
+      .shared_bytes = 1 << 16},
+     ", by a block"},
 };
 enum { SMALL_TILE = 16, MACHINES = sizeof machines / sizeof *machines };
 
@@ -68,7 +78,8 @@ static void add_base(mutation_bases *out, const char *name, const kernel_ir *ker
         mutant_result r = {0};
         mutation_run_witnesses(k, &p, &r);
         out->wrongly_refuted += r.unconfirmed > 0;
-        why = arena_printf(a, "%s%s", r.unconfirmed ? "REFUTED, BUT IT BEHAVES: " : "", diags.items.count ? diags.items.at[0]->message : "not proved");
+        why = arena_printf(a, "%s%s", r.unconfirmed ? "REFUTED, BUT IT BEHAVES: " : "",
+                           diags.items.count ? diags.items.at[0]->message : "not proved");
     } else if (!mutation_choose_launches(a, &b, given, 1, &why)) {
         bool found = strncmp(why, "no launch", 9) != 0;
         out->misbehaving += found;
@@ -84,8 +95,8 @@ static void add_base(mutation_bases *out, const char *name, const kernel_ir *ker
     VEC_PUSH(a, out->items, b);
 }
 
-static bool lower(arena *a, const tile_module *m, const tile_kernel *source, const machine_model *machine, lowering *out, bool small_tiles,
-                  diag_list *diags) {
+static bool lower(arena *a, const tile_module *m, const tile_kernel *source, const machine_model *machine, lowering *out,
+                  bool small_tiles, diag_list *diags) {
     compile_options o = {.sample_statics = true};
     compiled_kernel c = {.source = source};
     schedule_choice choice = {0};
@@ -104,7 +115,8 @@ static bool lower(arena *a, const tile_module *m, const tile_kernel *source, con
     return k && lower_kernel(a, k, machine, out, diags);
 }
 
-static void add_lowered(mutation_bases *out, const char *name, const tile_module *m, const tile_kernel *k, const machine_model *machine) {
+static void add_lowered(mutation_bases *out, const char *name, const tile_module *m, const tile_kernel *k,
+                        const machine_model *machine) {
     arena *a = out->arena;
     lowering l = {0};
     diag_list diags;
@@ -121,7 +133,8 @@ static void add_lowered(mutation_bases *out, const char *name, const tile_module
     }
     for (int v = 0; v < l.plan->variants.count; v++) {
         kernel_simplify(l.plan->variants.at[v].kernel);
-        add_base(out, l.plan->variants.count > 1 ? arena_printf(a, "%s, variant %d", name, v) : name, l.plan->variants.at[v].kernel, NULL);
+        add_base(out, l.plan->variants.count > 1 ? arena_printf(a, "%s, variant %d", name, v) : name,
+                 l.plan->variants.at[v].kernel, NULL);
     }
 }
 

@@ -102,7 +102,8 @@ static bool write_arguments(FILE *f, const kernel_ir *k, const gpu_entry *e, con
         } else if (p->kind == GPU_BOOL) {
             return false;
         } else {
-            fprintf(f, "<size=%d fill=%" PRId64 " %s>\n", narrow ? 4 : 8, p->kind == GPU_INTEGER ? l->integers[p->position] : 0, narrow ? "int" : "long");
+            fprintf(f, "<size=%d fill=%" PRId64 " %s>\n", narrow ? 4 : 8, p->kind == GPU_INTEGER ? l->integers[p->position] : 0,
+                    narrow ? "int" : "long");
         }
     }
     return true;
@@ -148,7 +149,8 @@ static bool write_files(arena *a, kernel_ir *k, const char *launch, const char *
 static foreign_verdict run(const char *folder, char *said, size_t size) {
     static const char *const objections[] = {"data race", "Invalid read", "Invalid write", "divergence", "Invalid memory"};
     char command[512], line[512];
-    snprintf(command, sizeof command, "cd '%s' && timeout %d oclgrind-kernel --data-races --max-errors 4 mutant.sim 2>&1", folder, LONGEST_SECONDS);
+    snprintf(command, sizeof command, "cd '%s' && timeout %d oclgrind-kernel --data-races --max-errors 4 mutant.sim 2>&1", folder,
+             LONGEST_SECONDS);
     FILE *f = popen(command, "r");
     foreign_verdict v = FOREIGN_QUIET;
     bool trouble = false;
@@ -174,7 +176,8 @@ foreign_verdict foreign_judge(const char *name, const char *text, const char *la
     diag_list diags;
     diag_init(&diags, a);
     kernel_ir *k = kernel_parse(a, name, text, &diags);
-    foreign_verdict v = k && kernel_check(k, &diags) && write_files(a, k, launch, folder) ? run(folder, said, size) : FOREIGN_NONE;
+    foreign_verdict v =
+        k && kernel_check(k, &diags) && write_files(a, k, launch, folder) ? run(folder, said, size) : FOREIGN_NONE;
     static const char *const files[] = {"mutant.cl", "mutant.sim"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);

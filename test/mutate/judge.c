@@ -5,8 +5,13 @@
 #include <string.h>
 #include <time.h>
 
-const target_limits mutation_limits = {.target = "any", .private_bytes = 16 << 20, .shared_bytes = 232448, .threads_per_block = 1024,
-                                       .index_bits = 64, .largest_extent = INT32_MAX, .has_lanes = true};
+const target_limits mutation_limits = {.target = "any",
+                                       .private_bytes = 16 << 20,
+                                       .shared_bytes = 232448,
+                                       .threads_per_block = 1024,
+                                       .index_bits = 64,
+                                       .largest_extent = INT32_MAX,
+                                       .has_lanes = true};
 
 static double now_ms(void) {
     struct timespec t;
@@ -216,7 +221,8 @@ static bool misbehaves(arena *a, const kernel_ir *k, const char *launch, uint64_
             continue;
         }
         if (!out->harm[0])
-            snprintf(out->harm, sizeof out->harm, "%s at %s: %s", sim_kinds[f->kind].name, *launch ? launch : "the least launch", f->message);
+            snprintf(out->harm, sizeof out->harm, "%s at %s: %s", sim_kinds[f->kind].name, *launch ? launch : "the least launch",
+                     f->message);
         return true;
     }
     return false;
@@ -255,14 +261,15 @@ void mutation_run_witnesses(const kernel_ir *k, const proof *p, mutant_result *o
         out->not_run += !seen && *why;
         out->unconfirmed += !seen && !*why;
         if (!seen)
-            snprintf(out->reason, sizeof out->reason, "%.20s of `%.20s` at %.50s %.24s", item->property, item->subject ? item->subject : "",
-                     launch, why);
+            snprintf(out->reason, sizeof out->reason, "%.20s of `%.20s` at %.50s %.24s", item->property,
+                     item->subject ? item->subject : "", launch, why);
         arena_free(a);
     }
 }
 
 bool mutation_is_wrong(const mutant_result *r) {
-    return r->state == MUTANT_CRASHED || (r->state == MUTANT_JUDGED && ((r->harmful && r->verdict == VERDICT_PROVED) || r->unconfirmed));
+    return r->state == MUTANT_CRASHED ||
+           (r->state == MUTANT_JUDGED && ((r->harmful && r->verdict == VERDICT_PROVED) || r->unconfirmed));
 }
 
 static void keep(const char *folder, const mutation_base *b, int site, const mutant_result *out, const char *text) {
@@ -274,8 +281,9 @@ static void keep(const char *folder, const mutation_base *b, int site, const mut
     FILE *f = fopen(path, "w");
     if (!f)
         return;
-    fprintf(f, "// %s, line %d: %s: %s\n// verdict: %s%s%s\n// simulator: %s\n%s", b->name, out->line, mutation_table[out->op].name, out->what,
-            verdict_names[out->verdict], out->reason[0] ? ": " : "", out->reason, out->harm[0] ? out->harm : "saw nothing", text);
+    fprintf(f, "// %s, line %d: %s: %s\n// verdict: %s%s%s\n// simulator: %s\n%s", b->name, out->line,
+            mutation_table[out->op].name, out->what, verdict_names[out->verdict], out->reason[0] ? ": " : "", out->reason,
+            out->harm[0] ? out->harm : "saw nothing", text);
     fclose(f);
 }
 
@@ -318,7 +326,8 @@ void mutation_judge(const mutation_base *b, int site, const char *folder, bool a
     for (int i = 0; i < p.items.count && out->verdict == VERDICT_UNKNOWN && !out->reason[0]; i++)
         if (p.items.at[i].verdict == VERDICT_UNKNOWN)
             snprintf(out->reason, sizeof out->reason, "%.24s of `%.24s`: %.64s", p.items.at[i].property,
-                     p.items.at[i].subject ? p.items.at[i].subject : "", p.items.at[i].explanation ? p.items.at[i].explanation : "");
+                     p.items.at[i].subject ? p.items.at[i].subject : "",
+                     p.items.at[i].explanation ? p.items.at[i].explanation : "");
     mutation_run_witnesses(k, &p, out);
     out->by_witness = !out->harmful && out->confirmed;
     out->harmful = out->harmful || out->confirmed;

@@ -9,30 +9,30 @@ enum { LAUNCHES = 6 };
 
 /* A proved kernel that mutants are made of. */
 typedef struct mutation_base {
-    const char *name;  /* "kernels/matmul.tile: matmul" */
-    const char *text;  /* Kernel IR */
+    const char *name;               /* "kernels/matmul.tile: matmul" */
+    const char *text;               /* Kernel IR */
     const char *launches[LAUNCHES]; /* at which it behaves: "M = 33, N = 1" */
     int launch_count;
-    int64_t steps;     /* of the longest of them */
+    int64_t steps; /* of the longest of them */
     int sites;
 } mutation_base;
 
 typedef struct mutant_result {
-    int state;               /* MUTANT_... */
+    int state; /* MUTANT_... */
     int op, line;
     bool affine;
-    bool harmful;            /* the simulator saw it misbehave, at a launch or at a witness */
-    bool by_witness;         /* only at a witness */
-    bool endless;            /* it only ran longer than its limit of steps */
+    bool harmful;    /* the simulator saw it misbehave, at a launch or at a witness */
+    bool by_witness; /* only at a witness */
+    bool endless;    /* it only ran longer than its limit of steps */
     int verdict;
     int refuted, confirmed, not_run, unconfirmed; /* refuted properties; what became of their witnesses */
     int foreign, foreign_base;                    /* foreign_verdict at a launch: of the mutant, of its base */
-    bool harmful_there;      /* and what the simulator says at that launch */
+    bool harmful_there;                           /* and what the simulator says at that launch */
     double prove_ms, sim_ms;
     char what[160];
-    char harm[120];          /* what misbehaved and where */
+    char harm[120]; /* what misbehaved and where */
     char foreign_said[120];
-    char reason[120];        /* refuted without a misbehaving witness: which; not proved: why */
+    char reason[120]; /* refuted without a misbehaving witness: which; not proved: why */
 } mutant_result;
 enum { MUTANT_WAITING, MUTANT_RUNNING, MUTANT_REFUSED, MUTANT_JUDGED, MUTANT_CRASHED };
 

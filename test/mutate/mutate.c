@@ -111,7 +111,8 @@ static void work(mutation_run *r) {
 
 static bool run_workers(mutation_run *r) {
     int n = r->jobs.count, alive = 0;
-    size_t owners = (sizeof(board) + sizeof(int) * (size_t)n + 63) / 64 * 64, size = owners + sizeof(mutant_result) * (size_t)(n + 1);
+    size_t owners = (sizeof(board) + sizeof(int) * (size_t)n + 63) / 64 * 64,
+           size = owners + sizeof(mutant_result) * (size_t)(n + 1);
     char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return false;
@@ -138,7 +139,8 @@ static bool run_workers(mutation_run *r) {
         for (int i = 0; i < n; i++)
             if (r->results[i].state == MUTANT_RUNNING && r->board->owner[i] == (int)ended) {
                 r->results[i].state = MUTANT_CRASHED;
-                snprintf(r->results[i].reason, sizeof r->results[i].reason, "signal %d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+                snprintf(r->results[i].reason, sizeof r->results[i].reason, "signal %d",
+                         WIFSIGNALED(status) ? WTERMSIG(status) : 0);
             }
         to_start = 1;
     }
@@ -148,7 +150,8 @@ static bool run_workers(mutation_run *r) {
 /* ---- the report ---- */
 
 typedef struct tally {
-    int all, refused, harmful, harmful_refuted, harmful_unknown, harmful_proved, harmless, harmless_proved, harmless_unknown, crashed;
+    int all, refused, harmful, harmful_refuted, harmful_unknown, harmful_proved, harmless, harmless_proved, harmless_unknown,
+        crashed;
     int affine_harmful, affine_refuted, affine_unknown, by_witness;
     int witnesses, confirmed, not_run, unconfirmed;
     double prove_ms, worst_prove_ms;
@@ -183,15 +186,15 @@ static void count_result(tally *t, const mutant_result *m) {
 }
 
 static void print_row(const char *name, const tally *t) {
-    printf("%-22s %6d %8d | %8d %8d %8d %8d | %8d %8d %8d\n", name, t->all, t->refused, t->harmful, t->harmful_refuted, t->harmful_unknown,
-           t->harmful_proved, t->harmless, t->harmless_proved, t->harmless_unknown);
+    printf("%-22s %6d %8d | %8d %8d %8d %8d | %8d %8d %8d\n", name, t->all, t->refused, t->harmful, t->harmful_refuted,
+           t->harmful_unknown, t->harmful_proved, t->harmless, t->harmless_proved, t->harmless_unknown);
 }
 
 static void print_mutant(const mutation_run *r, int i, const char *what) {
     const mutant_result *m = &r->results[i];
     printf("  %s: %s, line %d: %s: %s\n      %s%s%s%s%s%s\n", what, r->bases.items.at[r->jobs.at[i].base].name, m->line,
-           mutation_table[m->op].name, m->what, verdict_names[m->verdict], m->reason[0] ? ": " : "", m->reason, m->harm[0] ? "; simulator: " : "",
-           m->harm, m->endless ? "; ran beyond its steps" : "");
+           mutation_table[m->op].name, m->what, verdict_names[m->verdict], m->reason[0] ? ": " : "", m->reason,
+           m->harm[0] ? "; simulator: " : "", m->harm, m->endless ? "; ran beyond its steps" : "");
 }
 
 static bool say(bool good, const char *name, const char *why) {
@@ -215,7 +218,8 @@ static void print_least_confirmed(const mutation_run *r) {
         }
     }
     if (least >= 0)
-        printf("each kernel with ten mutants or more has at least %d whose witness misbehaves (%s)\n", of_least, r->bases.items.at[least].name);
+        printf("each kernel with ten mutants or more has at least %d whose witness misbehaves (%s)\n", of_least,
+               r->bases.items.at[least].name);
 }
 
 /* The second judge: what it objects to in a mutant whose base it finds fault with neither, the prover must not have proved. */
@@ -240,9 +244,11 @@ static bool report_foreign(const mutation_run *r) {
         if (harm && (!m->harmful_there || m->verdict == VERDICT_PROVED || m->foreign_base == FOREIGN_HARM))
             print_mutant(r, i, m->foreign_said);
     }
-    printf("oclgrind, a second judge, of %d mutants: both see harm in %d, neither in %d, the simulator alone in %d, oclgrind alone in %d\n\n", asked, both,
-           neither, simulator_alone, foreign_alone);
-    return say(!proved && !foreign_alone && !base, "nothing that oclgrind objects to is proved or harmless in the simulator", "see above");
+    printf("oclgrind, a second judge, of %d mutants: both see harm in %d, neither in %d, the simulator alone in %d, oclgrind "
+           "alone in %d\n\n",
+           asked, both, neither, simulator_alone, foreign_alone);
+    return say(!proved && !foreign_alone && !base, "nothing that oclgrind objects to is proved or harmless in the simulator",
+               "see above");
 }
 
 static bool report_all(const mutation_run *r) {
@@ -252,17 +258,19 @@ static bool report_all(const mutation_run *r) {
         count_result(&all, &r->results[i]);
         count_result(&of[r->jobs.at[i].op], &r->results[i]);
     }
-    printf("\n%-22s %6s %8s | %8s %8s %8s %8s | %8s %8s %8s\n", "mutation", "made", "checker", "harmful", "refuted", "unproved", "PROVED",
-           "harmless", "proved", "unproved");
+    printf("\n%-22s %6s %8s | %8s %8s %8s %8s | %8s %8s %8s\n", "mutation", "made", "checker", "harmful", "refuted", "unproved",
+           "PROVED", "harmless", "proved", "unproved");
     for (int op = 0; op < MUTATE_COUNT; op++)
         if (of[op].all)
             print_row(mutation_table[op].name, &of[op]);
     print_row("all", &all);
-    printf("\n%d harmful of affine kernels: %d refuted (%.1f%%); affine and not proved, harmful or not: %d\n", all.affine_harmful, all.affine_refuted,
-           all.affine_harmful ? 100.0 * all.affine_refuted / all.affine_harmful : 100.0, all.affine_unknown);
-    printf("%d witnesses: %d misbehave in the simulator, %d do not, %d cannot be run there; %d mutants did harm only at the prover's witness\n",
+    printf("\n%d harmful of affine kernels: %d refuted (%.1f%%); affine and not proved, harmful or not: %d\n", all.affine_harmful,
+           all.affine_refuted, all.affine_harmful ? 100.0 * all.affine_refuted / all.affine_harmful : 100.0, all.affine_unknown);
+    printf("%d witnesses: %d misbehave in the simulator, %d do not, %d cannot be run there; %d mutants did harm only at the "
+           "prover's witness\n",
            all.witnesses, all.confirmed, all.unconfirmed, all.not_run, all.by_witness);
-    printf("proofs: %.1f ms on average, %.0f ms at most\n", all.all > all.refused ? all.prove_ms / (all.all - all.refused) : 0, all.worst_prove_ms);
+    printf("proofs: %.1f ms on average, %.0f ms at most\n", all.all > all.refused ? all.prove_ms / (all.all - all.refused) : 0,
+           all.worst_prove_ms);
     print_least_confirmed(r);
     if (all.all < r->jobs.count)
         printf("%d of those chosen were not reached in the time given\n", r->jobs.count - all.all);
@@ -284,9 +292,13 @@ static bool report_all(const mutation_run *r) {
     bool good = say(!all.crashed, "every mutant is judged", "some crashed or hung") && foreign_agrees;
     good = say(!all.harmful_proved, "no harmful mutant is proved", "see above") && good;
     good = say(!all.unconfirmed, "every witness that can be run misbehaves", "see above") && good;
-    good = say(all.affine_refuted * 10 >= all.affine_harmful * 9, "at least 90% of the affine harmful ones are refuted", "too many are not") && good;
+    good = say(all.affine_refuted * 10 >= all.affine_harmful * 9, "at least 90% of the affine harmful ones are refuted",
+               "too many are not") &&
+           good;
     good = say(!all.affine_unknown, "every affine mutant is proved or refuted", "some are not, see above") && good;
-    good = say(all.harmful > 0 && all.harmful > all.all / 20, "the mutants do harm", "too few do: the simulator or the launches are at fault") && good;
+    good = say(all.harmful > 0 && all.harmful > all.all / 20, "the mutants do harm",
+               "too few do: the simulator or the launches are at fault") &&
+           good;
     good = say(!r->bases.wrongly_refuted, "no kernel is refuted at a witness where it behaves", "see above") && good;
     return say(!r->bases.misbehaving, "no kernel misbehaves as it stands", "see above") && good;
 }
@@ -334,7 +346,8 @@ static bool read_settings(settings *s, int argc, char **argv) {
 int main(int argc, char **argv) {
     mutation_run r = {.start = time(NULL)};
     if (!read_settings(&r.s, argc, argv)) {
-        fprintf(stderr, "usage: mutate [--count N] [--seed N] [--kernel PART] [--one-in N] [--foreign-one-in N] [--operator PART] [--keep FOLDER] [--seconds N] [--workers N] [--list] [--unproved]\n");
+        fprintf(stderr, "usage: mutate [--count N] [--seed N] [--kernel PART] [--one-in N] [--foreign-one-in N] [--operator "
+                        "PART] [--keep FOLDER] [--seconds N] [--workers N] [--list] [--unproved]\n");
         return 2;
     }
     r.bases.arena = arena_new();
@@ -354,7 +367,8 @@ int main(int argc, char **argv) {
     }
     int total = r.jobs.count;
     choose_jobs(&r);
-    printf("%d kernels, %d left out; %d places to change, %d chosen\n", r.bases.items.count, r.bases.left_out.count, total, r.jobs.count);
+    printf("%d kernels, %d left out; %d places to change, %d chosen\n", r.bases.items.count, r.bases.left_out.count, total,
+           r.jobs.count);
     bool good = r.jobs.count > 0 && run_workers(&r) && report_all(&r);
     if (!r.jobs.count)
         printf("FAIL nothing to mutate\n");

@@ -74,8 +74,8 @@ static cond *swap_comparisons(walk *w, cond *c) {
     if (!c || w->done)
         return c;
     if (c->op == COND_LE || c->op == COND_LT) {
-        if (here(w, MUTATE_COMPARISON, "`%s %s %s` becomes `%s`", text_of(w, c->x), c->op == COND_LE ? "<=" : "<", text_of(w, c->y),
-                 c->op == COND_LE ? "<" : "<="))
+        if (here(w, MUTATE_COMPARISON, "`%s %s %s` becomes `%s`", text_of(w, c->x), c->op == COND_LE ? "<=" : "<",
+                 text_of(w, c->y), c->op == COND_LE ? "<" : "<="))
             return cond_compare(w->k->arena, c->op == COND_LE ? COND_LT : COND_LE, c->x, c->y);
         return c;
     }
@@ -131,7 +131,7 @@ static int64_t ring_of(const index_expr *x) {
 
 typedef struct ring_walk {
     walk *w;
-    int64_t all;       /* > 0: every place with this ring is shortened */
+    int64_t all; /* > 0: every place with this ring is shortened */
     bool seen[9];
 } ring_walk;
 
