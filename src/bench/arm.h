@@ -40,7 +40,8 @@ void arm_close(bench_arm *arm);
 /* One file each. */
 bool arm_open_kernel(bench_arm *arm, bench_work *w, const char *device, const char *words, diag_list *diags);
 bool arm_open_file(bench_arm *arm, bench_work *w, const char *path, diag_list *diags);
-bool arm_open_file_device(bench_arm *arm, bench_work *w, const struct manifest *m, diag_list *diags); /* a manifest with a device */
+/* For a manifest with a device. */
+bool arm_open_file_device(bench_arm *arm, bench_work *w, const struct manifest *m, diag_list *diags);
 bool arm_open_library(bench_arm *arm, bench_work *w, bool *unsupported, diag_list *diags);
 bool arm_open_python(bench_arm *arm, bench_work *w, const char *words, bool *unsupported, diag_list *diags);
 
