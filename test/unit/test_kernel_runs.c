@@ -264,6 +264,8 @@ static void others_compute_what_they_say(void **state) {
         }
         free(x.data), free(y.data);
     }
+    if (quick()) /* texts_behave has run the others */
+        return;
     { /* the sum of everything */
         tensor x = new_tensor(ELEMENT_F32, 9001, true), y = new_tensor(ELEMENT_F32, 1, false);
         run("grid_reduction", (tensor *[]){&x, &y}, (int64_t[]){9001}, NULL);
