@@ -98,8 +98,6 @@ def suite(device, ending, kernel_head, index, clock, environment):
     right = drop_in("right", ending, text())
     status, answer, log = run(*vec_add, f"ours@{device}", right)
     check(f"{device}: a kernel by hand", status == 0 and row(answer, right).get("status") == "pass", log, answer)
-    status, answer, log = run("--cold", *vec_add, f"ours@{device}", right)
-    check(f"{device}: cold", status == 0 and row(answer, right).get("status") == "pass" and row(answer, right)["mode"] == "cold", log, answer)
     launches = [{"entry": "never", "when": "N mod 7 == 0", "threads": 1, "blocks": 1, "arguments": []},
                 {"entry": "mine", "arguments": INT32_N, "threads": [64], "blocks": ["floor((N + 63) / 64)", 1]}]
     arm = drop_in("listed", ending, text(), entry=None, arguments=None, threads=None, blocks=None, launches=launches)

@@ -1166,8 +1166,9 @@ static void tilings(void **unused) {
 
 static void speed(void **unused) {
     (void)unused;
-    const char *asked = getenv("TILEC_ORACLE_SPEED");
-    int m = asked ? 1024 : 256, rows = asked ? 151936 : 4096;
+    if (!getenv("TILEC_ORACLE_SPEED")) /* tells, and tests nothing */
+        skip();
+    int m = 1024, rows = 151936;
     uint16_t *a = malloc(2 * (size_t)m * (size_t)m), *b = malloc(2 * (size_t)m * (size_t)m);
     fill_half(a, m * m, 1);
     fill_half(b, m * m, 0);
