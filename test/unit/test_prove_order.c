@@ -99,7 +99,7 @@ static void test_texts_are_proved(void **state) {
         size_t n = strlen(e->d_name);
         if (n < 5 || strcmp(e->d_name + n - 4, ".kir"))
             continue;
-        if (quick() && met++ % 7)
+        if (quick() && met++ % 10)
             continue;
         arena *a = arena_new();
         kernel_ir *k;
@@ -121,7 +121,7 @@ static void test_texts_are_proved(void **state) {
 
 static void test_twins_are_refuted(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof twins / sizeof *twins; i += quick() ? 25 : 1) {
+    for (size_t i = 0; i < sizeof twins / sizeof *twins; i += quick() ? 50 : 1) {
         const twin *t = &twins[i];
         arena *a = arena_new();
         char *text = read_text(t->file), *broken = changed(text, t->from, t->to);
