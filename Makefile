@@ -26,7 +26,7 @@ flags := -std=c17 -D_XOPEN_SOURCE=700 -O2 -g -Wall -Wextra -Wpedantic -fPIC -fvi
 link := -Wl,--as-needed
 libraries := -lisl -lxxhash -ljansson -ldl -lm -lpthread -lrt
 ifdef SANITIZE
-flags += -O1 -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+flags += $(if $(COVERAGE_FUZZER),-O1,-O0) -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 link += -fsanitize=$(SANITIZE)
 endif
 ifdef COVERAGE_FUZZER
