@@ -1,6 +1,4 @@
 /* Choosing tile sizes: what the command line says, else the module's schedule for the target, else the compiler from the kernel's shape. */
-#include <stdio.h>
-#include <stdlib.h>
 #include "schedule/lower.h"
 #include <limits.h>
 #include <string.h>
@@ -265,8 +263,6 @@ static int64_t bytes_there(const machine_model *m) {
 /* Every slot of a range is written out, since registers can't be indexed: smaller tiles until a thread's text is of a length that compilers and
  * instruction caches like, each time of the range whose tiles save most. */
 static void shorten(const tile_kernel *k, const machine_model *machine, choice *choices, int count, int64_t statements) {
-    if (getenv("DBG"))
-        fprintf(stderr, "%s %lld\n", k->name, (long long)statements);
     while (statements > MOST_UNROLLED) {
         int best = -1;
         for (int i = 0; i < count; i++) {
