@@ -91,12 +91,13 @@ static const char *join(arena *a, const word_list *list) {
     return all;
 }
 
-/* The command as typed, for the rows. */
+/* The command as typed, for the rows; but for where they go, which is this machine's matter. */
 static const char *command_text(const command_line *line, arena *a) {
     const char *text = "tilec bench";
     for (int i = 0; i < line->option_count; i++)
-        text = arena_printf(a, "%s %s%s%s", text, line->options[i].row->name, line->options[i].row->value ? " " : "",
-                            line->options[i].value);
+        if (strcmp(line->options[i].row->name, "--store"))
+            text = arena_printf(a, "%s %s%s%s", text, line->options[i].row->name, line->options[i].row->value ? " " : "",
+                                line->options[i].value);
     for (int i = 0; i < line->positional_count; i++)
         text = arena_printf(a, "%s %s", text, line->positional[i]);
     return text;

@@ -52,6 +52,8 @@ done = run("--kernel", "vec_add", "--shape", "N=100", "--shape", "N=5000", "--sh
            *quick)
 check("a sweep", done.returncode == 0 and len(rows(store)) == 6, done.stderr, done.stdout)
 check("the run tells of the machine", len(rows(store, "run")) == 1 and rows(store, "run")[0]["machine"]["processors"] >= 1)
+check("the command is kept, but not where its rows went", all(r["command"].startswith("tilec bench --kernel vec_add") and "--sample-ms 0.01" in r["command"]
+                                                                and store not in json.dumps(r) for r in rows(store) + rows(store, "run")))
 ceilings = rows(store, "ceilings")
 check("ceilings", len(ceilings) == 1 and all(ceilings[0][k] > 0 for k in ("launch_ns", "launch_all_ns", "fma_per_second")), ceilings)
 measured = rows(store)
