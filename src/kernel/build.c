@@ -250,10 +250,10 @@ kernel_access kernel_at(kernel_ir *k, kernel_array *array, index_expr **indices)
     return access;
 }
 
-int kernel_aligned_lanes(const kernel_access *access) {
+int kernel_aligned_lanes(const kernel_array *array, int lanes) {
     enum { LARGEST_BYTES = 16 };
-    int bytes = element_table[access->array->element].block_bytes, most = LARGEST_BYTES / bytes;
-    return access->lanes < most || most < 1 ? access->lanes : most;
+    int bytes = element_table[array->element].block_bytes, most = LARGEST_BYTES / bytes;
+    return lanes < most || most < 1 ? lanes : most;
 }
 
 kernel_access kernel_at_vector(kernel_ir *k, kernel_array *array, index_expr **indices, int lanes, int vector_dim,

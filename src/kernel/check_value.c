@@ -45,7 +45,7 @@ static void check_aligned(checker *c, const kernel_access *a) {
         check_fail(c, "E0939", here, "an aligned access to `%s`, whose layout may part the lanes", array->name);
     while (root->view_of)
         root = root->view_of;
-    int bytes = kernel_aligned_lanes(a) * element_table[array->element].block_bytes;
+    int bytes = kernel_aligned_lanes(array, a->lanes) * element_table[array->element].block_bytes;
     int known = root->alignment ? root->alignment : element_table[root->element].block_bytes;
     if (known % bytes || offset % bytes)
         check_fail(c, "E0939", here,

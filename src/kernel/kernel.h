@@ -85,8 +85,8 @@ typedef struct kernel_access {
     /* a vector whose first lane's address is a multiple of its size, or of 16 bytes if it is larger: proved, not assumed */
     bool aligned;
 } kernel_access;
-/* Lanes of an `aligned` access whose first stands at such a multiple. */
-int kernel_aligned_lanes(const kernel_access *access);
+/* Lanes of an `aligned` vector of this array whose first stands at such a multiple. */
+int kernel_aligned_lanes(const kernel_array *array, int lanes);
 
 /* ---- values: pure expression trees over lets, loads, ids ---- */
 /* KERNEL_OP(enum, text, operands (-1 any), class) in kernel_ops.def */

@@ -1,21 +1,8 @@
 /* Alignment: offset mod lanes is 0 wherever a vector marked `aligned` is accessed. Strides are products of extents, which sets can't say; but modulo a
  * constant number of lanes each extent has few values, and for each of them the offset is an affine expression. */
-#include "prove/alignment.h"
+#include "prove/model.h"
 
 enum { MOST_CASES = 4096 };
-
-typedef struct marked {
-    model *m;
-    const kernel_access *at[256];
-    int count;
-} marked;
-
-static void note(void *context, kernel_access *a, bool is_write) {
-    marked *x = context;
-    (void)is_write;
-    if (a->aligned && x->count < (int)(sizeof x->at / sizeof *x->at))
-        x->at[x->count++] = a;
-}
 
 /* The stride of dimension d, in elements, as factors: an expression each. */
 static int stride_factors(model *m, const kernel_array *a, int d, const index_expr **factors) {
@@ -103,9 +90,9 @@ static int_set *misplaced(model *m, const place *p, int64_t lanes) {
     return bad;
 }
 
-static bool judge_place(prover *p, place *at, const kernel_access *access) {
+static bool judge_place(prover *p, place *at) {
     model *m = p->m;
-    int lanes = kernel_aligned_lanes(access), bytes = lanes * element_table[at->array->element].block_bytes;
+    int lanes = kernel_aligned_lanes(at->array, at->lanes), bytes = lanes * element_table[at->array->element].block_bytes;
     m->why = NULL;
     witness w = witness_of(m, misplaced(m, at, lanes), scope_names(m, at->scope), at->scope->depth);
     const char *why = m->why;
@@ -126,28 +113,16 @@ static bool judge_place(prover *p, place *at, const kernel_access *access) {
 
 void judge_alignment(prover *p) {
     model *m = p->m;
-    const kernel_stmt *last = NULL;
-    marked *marks = NEW(m->arena, marked);
-    const kernel_visitor v = {.context = marks, .access = note};
     bool *judged = NEW_ARRAY(m->arena, bool, m->kernel->arrays.count + 1),
          *broken = NEW_ARRAY(m->arena, bool, m->kernel->arrays.count + 1);
-    marks->m = m;
     prover_start(p);
     for (int i = 0; i < m->places.count; i++) {
         place *at = m->places.at[i];
         const kernel_array *a = at->array;
-        if (at->stmt != last) {
-            marks->count = 0;
-            kernel_visit_stmt(at->stmt, &v);
-            last = at->stmt;
-        }
-        const kernel_access *mark = NULL;
-        for (int j = 0; j < marks->count; j++)
-            mark = marks->at[j]->indices == at->indices ? marks->at[j] : mark;
-        if (!mark || broken[a->id])
+        if (!at->aligned || broken[a->id])
             continue;
         judged[a->id] = true;
-        broken[a->id] = !judge_place(p, at, mark);
+        broken[a->id] = !judge_place(p, at);
     }
     for (int i = 0; i < m->kernel->arrays.count; i++) {
         const kernel_array *a = m->kernel->arrays.at[i];

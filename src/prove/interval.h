@@ -15,6 +15,8 @@ interval interval_of(model *m, const index_expr *x);
 interval interval_of_value(model *m, const kernel_value *v, bool *wraps);
 /* A number that factor * x + factor_y * y (y may be NULL) never exceeds where the scope is reached; at least 2^100: none is known. reach.c. */
 wide reach_most(model *m, const scope *at, const index_expr *x, int64_t factor, const index_expr *y, int64_t factor_y);
+/* VALUE: what its value, an element that is checked at launch, stays below, 0 or more; NULL: it is no such element as it stands in memory. */
+const index_expr *reach_element_bound(const scope *s);
 /* Whether the place's accesses surely lie within dimension d of its array. */
 bool reach_inside(model *m, const place *p, int d);
 /* The same value, or condition, where the scope is reached; minima, floors and remainders that are decided there are gone. */

@@ -45,6 +45,7 @@ typedef struct place {
     index_expr **indices;
     index_expr **extents;  /* a box of cells from `indices`; NULL: one cell or a vector */
     int lanes, vector_dim; /* vector_dim -1: a whole cell */
+    bool aligned;          /* a vector that is promised to begin at a multiple of its size */
     index_expr *active;
     scope *scope;
     region *region;
@@ -443,6 +444,8 @@ bool prover_no_conflict(prover *p, const kernel_array *a, int first, int second,
 bool prover_beyond(prover *p);
 
 void judge_bounds(prover *p);
+/* Vectors marked `aligned` begin at multiples of their size, whatever the launch: the array's base by its `align`, the offset by its indices. */
+void judge_alignment(prover *p);
 void judge_race(prover *p);
 void judge_thread_races(prover *p);
 void judge_rings(prover *p);

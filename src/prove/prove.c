@@ -1,7 +1,6 @@
 /* The list of properties, and the door: only a plan whose every item is proved becomes a proved_plan. */
 #include "prove/prove.h"
 #include "base/hash.h"
-#include "prove/alignment.h"
 #include "prove/memo.h"
 #include "prove/model.h"
 #include <string.h>

@@ -107,7 +107,6 @@ static int innermost(const model *m, const index_expr *x, int nesting) {
 }
 
 static wide most(reach *r, sum s);
-static wide most_by_facts(reach *r, const sum *s, wide best);
 
 static wide least_of(wide a, wide b) {
     return a < b ? a : b;
@@ -138,8 +137,7 @@ static wide numeric(reach *r, const index_expr *x, bool high) {
     return high ? y : -y;
 }
 
-/* A range that a value from memory keeps to, if a launch check says so. */
-static const index_expr *element_bound(const scope *s) {
+const index_expr *reach_element_bound(const scope *s) {
     const kernel_value *v = s->stmt->value;
     while (v->op == KERNEL_CONVERT && v->type == ELEMENT_INDEX) /* which does not wrap */
         v = v->operands[0];
@@ -160,7 +158,7 @@ static wide most_by_variable(reach *r, const sum *s, const term *t) {
         return most_with(r, s, up ? at->extent : &zero, t->factor, up ? -1 : 0);
     if (at && at->kind == SCOPE_LOOP)
         return most_with(r, s, up ? at->stmt->hi : at->stmt->lo, t->factor, up ? -1 : 0);
-    const index_expr *bound = at && at->kind == SCOPE_VALUE ? element_bound(at) : NULL;
+    const index_expr *bound = at && at->kind == SCOPE_VALUE ? reach_element_bound(at) : NULL;
     if (bound)
         return most_with(r, s, up ? bound : &zero, t->factor, up ? -1 : 0);
     return most_by_number(r, s, t);

@@ -1,6 +1,7 @@
 /* Scopes and places as questions for Z3. What a set leaves out because it is not affine is asserted here; what data decide is left out, so that
  * what is shown impossible is impossible, and what is found possible is told only where nothing was left out. */
 #include "prove/smt_model.h"
+#include "prove/interval.h"
 #include "prove/smt.h"
 #include <inttypes.h>
 #include <string.h>
@@ -61,14 +62,11 @@ static void relate(question *q, int variable, const char *relation, const index_
 }
 
 static void assume_value(question *q, const scope *s, int own) {
-    const kernel_value *v = s->stmt->value;
-    while (v->op == KERNEL_CONVERT)
-        v = v->operands[0];
-    const kernel_array *from = v->op == KERNEL_LOAD ? v->access.array : NULL;
+    const index_expr *bound = reach_element_bound(s);
     q->whole = false;
-    if (from && from->use == USE_IN && from->element_bound) { /* checked at launch */
+    if (bound) {
         smt_assert(q->z, "(<= 0 x%d)", own);
-        relate(q, own, "<", from->element_bound);
+        relate(q, own, "<", bound);
     }
 }
 

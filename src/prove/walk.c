@@ -25,6 +25,7 @@ place *walk_place(walk *w, region *step, const kernel_access *access, access_use
                  .indices = access->indices,
                  .lanes = access->lanes,
                  .active = access->active,
+                 .aligned = access->aligned,
                  .vector_dim = access->lanes > 1 ? access->vector_dim : -1,
                  .scope = step->scope,
                  .region = step,

@@ -263,7 +263,8 @@ static int64_t active_lanes(sim_machine *m, sim_thread *t, const sim_access *acc
 /* The address of an aligned vector's first lane, from an array's base, which is as aligned as `align` says. */
 static void check_aligned(sim_machine *m, const sim_observer *by, const sim_access *access, const sim_array *a,
                           const int64_t *cell) {
-    int64_t place = a->view_offset + sim_unit_of(a, cell) * a->width, bytes = kernel_aligned_lanes(access->source) * a->width;
+    int64_t place = a->view_offset + sim_unit_of(a, cell) * a->width,
+            bytes = kernel_aligned_lanes(access->source->array, access->source->lanes) * a->width;
     if (place % bytes)
         sim_report_finding(m, SIM_ALIGNMENT, by->thread, by->instruction, NULL, a->source->name,
                            "%s stands %lld bytes into `%s`, which is no multiple of %lld", sim_cell_name(m, a, cell),

@@ -323,6 +323,42 @@ static void test_aligned_vectors(void **state) {
     }
 }
 
+/* A sum of so many vectors, each aligned but the last. */
+static void add_vectors(text_buffer *b, int first, int count, int all) {
+    if (count == 1) {
+        text_add(b, "x[i, %d:4] aligned", first == all - 1 ? 2 : 4);
+        return;
+    }
+    text_add(b, "add(");
+    add_vectors(b, first, count / 2, all);
+    text_add(b, ", ");
+    add_vectors(b, first + count / 2, count - count / 2, all);
+    text_add(b, ")");
+}
+
+static void test_every_aligned_vector_is_judged(void **state) {
+    (void)state;
+    enum { VECTORS = 260 };
+    text_buffer b = {0};
+    arena *a = arena_new();
+    kernel_ir *k;
+    proof p;
+    text_add(&b, "kernel k { symbol M task (i < M) global in x: f32[M, 8] align 16 let v: f32x4 = ");
+    add_vectors(&b, 0, VECTORS, VECTORS);
+    text_add(&b, " }");
+    assert_false(proved(a, "aligned", text_get(&b), 64, &k, &p));
+    bool found = false;
+    for (int i = 0; i < p.items.count; i++)
+        if (!strcmp(p.items.at[i].property, "alignment")) {
+            found = true;
+            assert_int_equal(p.items.at[i].verdict, VERDICT_REFUTED);
+            assert_true(misbehaves(k, p.items.at[i].witness));
+        }
+    assert_true(found);
+    text_free(&b);
+    arena_free(a);
+}
+
 /* A question that fails, wherever it stands, never makes a broken kernel proved. */
 static void test_failures_prove_nothing(void **state) {
     (void)state;
@@ -389,6 +425,7 @@ int main(void) {
         cmocka_unit_test(test_twins_are_refuted),
         cmocka_unit_test(test_defects),
         cmocka_unit_test(test_aligned_vectors),
+        cmocka_unit_test(test_every_aligned_vector_is_judged),
         cmocka_unit_test(test_uncertain_barriers),
         cmocka_unit_test(test_scatters_among_lanes),
         cmocka_unit_test(test_failures_prove_nothing),

@@ -161,6 +161,23 @@ static void test_kernels_beyond_sets(void **unused) {
     }
 }
 
+/* An element that is checked at launch keeps to its bound as it stands in memory; 200 as an i8 is -56. */
+static void test_elements_that_wrap(void **unused) {
+    (void)unused;
+    NEED_Z3();
+#define ELEMENT(value)                                                                                                           \
+    "kernel row { symbol R, L, n task (r < R) global in ids: i32[R] bound L global in x: f32[n] global out y: f32[R]\n"          \
+    "assume L * R <= n let v: index = convert(index, " value ") store y[r] <- x[v * R + r] }"
+    arena *a = arena_new();
+    proof p;
+    assert_true(judged(a, ELEMENT("ids[r]"), &p));
+    assert_false(judged(a, ELEMENT("convert(i8, ids[r])"), &p));
+    for (int i = 0; i < p.items.count; i++)
+        if (!strcmp(p.items.at[i].property, "bounds") && !strcmp(p.items.at[i].subject, "x"))
+            assert_int_equal(p.items.at[i].verdict, VERDICT_UNKNOWN);
+    arena_free(a);
+}
+
 /* Without the library, and where any one question gets no answer, such kernels are not proved and nothing is refuted. */
 static void test_no_answer_proves_nothing(void **unused) {
     (void)unused;
@@ -529,6 +546,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_kernels_beyond_sets),
+        cmocka_unit_test(test_elements_that_wrap),
         cmocka_unit_test(test_no_answer_proves_nothing),
         cmocka_unit_test(test_swizzles),
         cmocka_unit_test(test_random_conditions),
