@@ -382,7 +382,9 @@ void cfamily_block(cfamily *p, const kernel_block *b) {
             if (s->condition)
                 cfamily_line(p, "if (%s)", cfamily_cond(p, s->condition).text);
             p->label_used = p->label_used || p->break_label;
-            if (p->break_label)
+            if (p->break_label && p->dialect->no_goto)
+                cfamily_refuse(p, s->span, "leaving an unrolled loop");
+            else if (p->break_label)
                 cfamily_line(p, "%sgoto %s;", s->condition ? "    " : "", p->break_label);
             else
                 cfamily_line(p, "%sbreak;", s->condition ? "    " : "");

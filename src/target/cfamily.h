@@ -91,6 +91,7 @@ typedef struct cfamily_dialect {
     const char *(*load)(cfamily *p, const kernel_access *access, const char *stride, const char *active);
     const char *(*store)(cfamily *p, const kernel_access *access, const char *stride, const char *active, const char *value);
     bool has_lanes; /* levels below the task, and shared memory */
+    bool no_goto;   /* so a break out of an unrolled loop is refused */
 } cfamily_dialect;
 
 /* What is known of an array while a kernel is printed. */

@@ -177,6 +177,7 @@ const cfamily_dialect metal_dialect = {
     .load = load,
     .store = store,
     .has_lanes = true,
+    .no_goto = true,
 };
 
 /* ---- kernels ---- */
@@ -209,13 +210,9 @@ const gpu_dialect metal_gpu = {
     .aligned_entries = true,
 };
 
-/* What only the whole shows: MSL has no goto, and a launch no more than 31 buffers. */
+/* What only the whole shows: a launch binds no more than 31 buffers. */
 static bool complete(const launch_plan *plan, const gpu_program *program, diag_list *diags) {
     source_span span = plan->variants.count ? plan->variants.at[0].kernel->span : (source_span){0};
-    if (strstr(program->text, " goto ")) {
-        diag_error(diags, "E0551", span, "target metal cannot express leaving an unrolled loop (kernel %s)", plan->name);
-        return false;
-    }
     for (int i = 0; i < program->entries.count; i++)
         if (program->entries.at[i].parameters.count > METAL_BUFFERS) {
             diag_error(diags, "E0551", span, "target metal cannot express %d arguments: a launch binds %d buffers (kernel %s)",
