@@ -4,9 +4,8 @@
 #define TILEC_TILE_ORACLE_H
 #include "tile/tile.h"
 
-/* What a target's arithmetic does: one row per target (oracle_models.c). Bounds are relative (in units of the result) or absolute. */
+/* What a target's arithmetic does (oracle_models.c). Bounds are relative (in units of the result) or absolute. */
 typedef struct arithmetic_model {
-    const char *target;
     double unit;   /* f32 add, sub, mul, fma, sqrt: relative rounding error, 2^-24 */
     double divide; /* relative error of / */
     double exp_ulp, log_ulp, tanh_ulp, erf_ulp, sin_ulp, cos_ulp, rsqrt_ulp; /* in units of 2^-23 of the result */
@@ -14,7 +13,7 @@ typedef struct arithmetic_model {
     double smallest;     /* absolute error an underflow may cause: 2^-149, or 2^-126 when flushing */
     bool fused_products; /* DOT: a product is not rounded by itself */
 } arithmetic_model;
-const arithmetic_model *arithmetic_model_find(const char *target); /* "c"; NULL when unknown */
+const arithmetic_model *arithmetic_model_find(const char *target); /* NULL when unknown */
 
 /* How the emitted code sums one DOT or REDUCE_SUM node (by tile_value id). Over n elements the depth (longest chain of roundings) is
  * ceil(min(n, chunk) / parallel) + ceil(log2(parallel)) + ceil(n / chunk); with `deferred`,
