@@ -106,11 +106,10 @@ k_proj = v_proj = q_proj
 
 
 def gate_up_silu(x, wg, wu, y):
-    torch.mul(F.silu(torch.mv(wg, x)), torch.mv(wu, x), out=y)
-
-
-def argmax(x, i):
-    i.view(torch.int32).copy_(torch.argmax(x))
+    g, u = (torch.empty(y.shape, dtype=torch.float32, device=y.device) for _ in "gu")
+    matrix_vector(x, wg, g)
+    matrix_vector(x, wu, u)
+    y.copy_(F.silu(g) * u)
 
 
 def attn_gqa(q, k, v, len, scale, o):
@@ -119,9 +118,6 @@ def attn_gqa(q, k, v, len, scale, o):
     out = F.scaled_dot_product_attention(queries, k[keys].permute(1, 0, 2)[None], v[keys].permute(1, 0, 2)[None], scale=scale,
                                          enable_gqa=queries.shape[1] != heads)
     o.copy_(out.reshape(o.shape))
-
-
-attn_split = attn_gqa
 
 
 def matmul_f32(a, b, c):

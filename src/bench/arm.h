@@ -1,4 +1,4 @@
-/* Arms: the things that are compared. Each runs the same work on the same buffers and is timed by the same clock. */
+/* Arms: the things that are compared. Each runs the same work on the same buffers and is timed by one clock. */
 #ifndef TILEC_BENCH_ARM_H
 #define TILEC_BENCH_ARM_H
 #include "bench/work.h"
@@ -19,7 +19,7 @@ struct bench_arm {
     const bench_arm_kind *kind;
     const char *name; /* as given on the command line */
     void *state;
-    const char *clock;   /* CLOCK_NAME; pairs of different clocks are refused */
+    const char *clock;   /* CLOCK_NAME, CLOCK_DEVICE_NAME, or what a Python file says; pairs of different clocks are refused */
     int threads;         /* that it uses */
     bool shares_buffers; /* it works on the work's own memory; false: on copies, made outside the time */
     bool foreign;        /* somebody else's order of summation: judged with the bound of the longest chain */

@@ -13,6 +13,7 @@ typedef struct kernel_arm {
     run_call *call;
     session *other;      /* of a device that is not the work's; NULL: the work's own */
     recording recording; /* of a device with queues */
+    void **own;          /* what the call's arrays stand for while the recording's stand in; made at the first one */
 } kernel_arm;
 
 void arm_point_at(bench_arm *arm, int64_t set) {
@@ -33,9 +34,9 @@ static void point_there(kernel_arm *k, void *const *there) {
 }
 
 /* The call's arrays stand for host memory again. */
-static void point_here(kernel_arm *k, void *const *own) {
+static void point_here(kernel_arm *k) {
     for (int n = 0; n < k->work->arrays.count; n++) {
-        k->call->arrays.at[n].device = own[n];
+        k->call->arrays.at[n].device = k->own[n];
         k->call->arrays.at[n].on_device = false;
     }
 }
@@ -47,11 +48,12 @@ static bool enqueue(void *context, void *const *there, bool first, diag_list *di
 }
 
 static bool run_there(kernel_arm *k, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags) {
-    void **own = NEW_ARRAY(k->call->arena, void *, k->work->arrays.count + 1);
+    if (!k->own)
+        k->own = NEW_ARRAY(k->call->arena, void *, k->work->arrays.count + 1);
     for (int n = 0; n < k->work->arrays.count; n++)
-        own[n] = k->call->arrays.at[n].device;
+        k->own[n] = k->call->arrays.at[n].device;
     bool good = recording_run(&k->recording, first_set, count, nanoseconds, diags);
-    point_here(k, own);
+    point_here(k);
     return good;
 }
 
@@ -156,7 +158,8 @@ static void describe(bench_arm *arm, const kernel_arm *k, double prepare_ns, int
         if (session_target(k->call->session)->emit(s->compiled->plan, &text, &ignored) &&
             r->host_memory) /* C, for the system's compiler */
             path = cache_compile(text_get(&text), "", &hit, &ignored);
-        bytes += path ? code_bytes(path) : 0;
+        int64_t one_step = path ? code_bytes(path) : -1;
+        bytes = bytes >= 0 && one_step >= 0 ? bytes + one_step : -1;
         text_add(&code, "%s", text_get(&text));
         text_free(&text);
         free(path);
@@ -167,8 +170,10 @@ static void describe(bench_arm *arm, const kernel_arm *k, double prepare_ns, int
     json_object_set_new(arm->description, "device", json_string(session_device_name(k->call->session)));
     json_object_set_new(arm->description, "schedule", json_string(text_get(&schedule)));
     json_object_set_new(arm->description, "code_hash", json_string(digits));
-    json_object_set_new(arm->description, "code_bytes", json_integer(bytes));
-    json_object_set_new(arm->description, "private_bytes", json_integer(private_bytes));
+    if (r->host_memory) {
+        json_object_set_new(arm->description, "code_bytes", bytes >= 0 ? json_integer(bytes) : json_null());
+        json_object_set_new(arm->description, "private_bytes", json_integer(private_bytes));
+    }
     if (known) {
         json_object_set_new(arm->description, "registers", json_integer(most.registers));
         json_object_set_new(arm->description, "spills", json_integer(most.local_bytes));

@@ -15,11 +15,6 @@ static bool shown(const view_entry *e, const part *p) {
 }
 
 /* Whether two entries are about the same work. */
-static bool same_work(const view_entry *x, const view_entry *y) {
-    return !strcmp(x->kernel, y->kernel) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments) &&
-           !strcmp(x->mode, y->mode) && !strcmp(x->environment, y->environment) && x->threads == y->threads;
-}
-
 static void heading(text_buffer *out, const view *v, const view_entry *e, int y) {
     text_add(out, "<text class=\"t h\" x=\"12\" y=\"%d\">", y);
     plot_text(out, e->kernel);
@@ -57,7 +52,7 @@ static void one_picture(text_buffer *out, const view *v, const part *p, bool sta
             const view_entry *e = &v->entries.at[i];
             bool first = true;
             for (int j = 0; j < i; j++)
-                first = first && !(shown(&v->entries.at[j], p) && same_work(&v->entries.at[j], e));
+                first = first && !(shown(&v->entries.at[j], p) && view_same_work(&v->entries.at[j], e));
             groups += first;
             rows++;
             series |= 1u << plot_series(v, e);
@@ -81,13 +76,13 @@ static void one_picture(text_buffer *out, const view *v, const part *p, bool sta
         const view_entry *e = &v->entries.at[i];
         bool first = shown(e, p);
         for (int j = 0; first && j < i; j++)
-            first = !(shown(&v->entries.at[j], p) && same_work(&v->entries.at[j], e));
+            first = !(shown(&v->entries.at[j], p) && view_same_work(&v->entries.at[j], e));
         if (!first)
             continue;
         y += HEADING;
         heading(out, v, e, y - 3);
         for (int j = i; j < v->entries.count; j++)
-            if (shown(&v->entries.at[j], p) && same_work(&v->entries.at[j], e)) {
+            if (shown(&v->entries.at[j], p) && view_same_work(&v->entries.at[j], e)) {
                 mark(out, v, &v->entries.at[j], &x, y + 8);
                 y += ROW;
             }

@@ -93,9 +93,7 @@ static void add_table(text_buffer *out, const view *v) {
     const view_entry *before = NULL;
     for (int i = 0; i < v->entries.count; i++) {
         const view_entry *e = &v->entries.at[i];
-        bool first = !before || strcmp(before->kernel, e->kernel) || strcmp(before->shape, e->shape) ||
-                     before->threads != e->threads || strcmp(before->mode, e->mode) ||
-                     strcmp(before->environment, e->environment) || strcmp(before->arguments, e->arguments);
+        bool first = !before || !view_same_work(before, e);
         add_row(out, v, e, first);
         before = e;
     }

@@ -5,14 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-static bool same_cell(const view_entry *x, const view_entry *y) {
-    return !strcmp(x->kernel, y->kernel) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments) &&
-           !strcmp(x->mode, y->mode) && !strcmp(x->environment, y->environment) && x->threads == y->threads;
-}
-
 static bool begins_cell(const view *v, int at) {
     for (int i = 0; i < at; i++)
-        if (same_cell(&v->entries.at[i], &v->entries.at[at]))
+        if (view_same_work(&v->entries.at[i], &v->entries.at[at]))
             return false;
     return true;
 }
@@ -71,7 +66,7 @@ void report_text(text_buffer *out, const view *v) {
             continue;
         bench_text_cell(out, v->entries.at[i].row);
         for (int j = i; j < v->entries.count; j++)
-            if (same_cell(&v->entries.at[i], &v->entries.at[j])) {
+            if (view_same_work(&v->entries.at[i], &v->entries.at[j])) {
                 const view_entry *e = &v->entries.at[j];
                 bench_text_row(out, e->row);
                 if (e->stale)
@@ -125,7 +120,7 @@ void report_markdown(text_buffer *out, const view *v, const char *title) {
             continue;
         for (int j = i; j < v->entries.count; j++) {
             const view_entry *e = &v->entries.at[j];
-            if (!same_cell(&v->entries.at[i], e))
+            if (!view_same_work(&v->entries.at[i], e))
                 continue;
             const json_t *ceiling = json_object_get(e->row, "ceiling");
             text_add(out, "| %s | %s%s | %d | %s | ", e->kernel, view_shape_name(v, e), strcmp(e->mode, "cold") ? "" : ", cold",

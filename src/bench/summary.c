@@ -1,14 +1,10 @@
 /* The short table: a line for each piece of work, a column for each arm that ours was compared with. */
 #include "bench/report.h"
 #include "bench/text.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_COLUMNS = 6 };
-
-static bool same_work(const view_entry *x, const view_entry *y) {
-    return !strcmp(x->kernel, y->kernel) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments) &&
-           !strcmp(x->mode, y->mode) && !strcmp(x->environment, y->environment) && x->threads == y->threads;
-}
 
 static void add_ratio(text_buffer *out, const view_entry *e) {
     if (!e)
@@ -31,7 +27,7 @@ static void add_line(text_buffer *out, const view *v, const view_entry *first, c
     const view_entry *ratios[MOST_COLUMNS] = {NULL}, *ours = first;
     for (int i = 0; i < v->entries.count; i++) {
         const view_entry *e = &v->entries.at[i];
-        if (*e->lever || !same_work(e, first))
+        if (*e->lever || !view_same_work(e, first))
             continue;
         const char *name = view_arm_name(v, e);
         if (is_reference(v, e))
@@ -56,30 +52,31 @@ static void add_line(text_buffer *out, const view *v, const view_entry *first, c
              ours->launch_bound ? "launch-bound" : "");
 }
 
-/* What the table of an environment is of: the processor, or the device that ours ran on. */
-static void add_title(text_buffer *out, const view *v, const char *environment) {
-    const json_t *machine = json_object_get(v->machines, environment);
-    const char *device = "";
-    for (int i = 0; i < v->entries.count && !*device; i++) {
-        const view_entry *e = &v->entries.at[i];
-        if (!strcmp(e->environment, environment) && is_reference(v, e) && strchr(e->arm, '@'))
-            device = strchr(e->arm, '@') + 1;
-    }
-    const char *gpu = json_string_value(json_array_get(json_object_get(machine, "gpus"), 0)); /* "NAME, driver .." */
-    if (*device)
-        text_add(out, "On %.*s (`--device %s`):\n\n", gpu ? (int)strcspn(gpu, ",") : (int)strlen(device), gpu ? gpu : device,
-                 device);
+static bool same_table(const view_entry *x, const view_entry *y) {
+    return !strcmp(x->environment, y->environment) && !strcmp(x->device, y->device);
+}
+
+/* What a table is of: the processor, or the device that ours ran on. */
+static void add_title(text_buffer *out, const view *v, const view_entry *of) {
+    const json_t *machine = json_object_get(v->machines, of->environment);
+    const char *name = NULL; /* of an NVIDIA device: "NAME, driver .." */
+    if (!strncmp(of->device, "cuda", 4))
+        name =
+            json_string_value(json_array_get(json_object_get(machine, "gpus"), of->device[4] ? (size_t)atoi(of->device + 5) : 0));
+    if (*of->device)
+        text_add(out, "On %.*s (`--device %s`):\n\n", name ? (int)strcspn(name, ",") : (int)strlen(of->device),
+                 name ? name : of->device, of->device);
     else
         text_add(out, "On %s:\n\n", row_text(machine, "processor"));
 }
 
-static void add_table(text_buffer *out, const view *v, const char *environment) {
+static void add_table(text_buffer *out, const view *v, const view_entry *of) {
     const char *columns[MOST_COLUMNS];
     int count = 0;
     for (int i = 0; i < v->entries.count; i++) {
         const view_entry *e = &v->entries.at[i];
         const char *name = view_arm_name(v, e);
-        bool known = strcmp(e->environment, environment) || *e->lever || is_reference(v, e) || count == MOST_COLUMNS;
+        bool known = !same_table(e, of) || *e->lever || is_reference(v, e) || count == MOST_COLUMNS;
         for (int c = 0; c < count; c++)
             known = known || !strcmp(columns[c], name);
         if (!known)
@@ -93,24 +90,27 @@ static void add_table(text_buffer *out, const view *v, const char *environment) 
         text_add(out, "---|");
     text_add(out, "---|\n");
     for (int i = 0; i < v->entries.count; i++) {
-        bool first = !strcmp(v->entries.at[i].environment, environment) && !*v->entries.at[i].lever;
+        bool first = same_table(&v->entries.at[i], of) && !*v->entries.at[i].lever;
         for (int j = 0; first && j < i; j++)
-            first = *v->entries.at[j].lever || !same_work(&v->entries.at[j], &v->entries.at[i]);
+            first = *v->entries.at[j].lever || !view_same_work(&v->entries.at[j], &v->entries.at[i]);
         if (first)
             add_line(out, v, &v->entries.at[i], columns, count);
     }
 }
 
 void report_summary(text_buffer *out, const view *v) {
+    bool several = false;
+    for (int i = 0; i < v->entries.count; i++)
+        several = several || !same_table(&v->entries.at[0], &v->entries.at[i]);
     for (int i = 0; i < v->entries.count; i++) {
         bool first = true;
         for (int j = 0; j < i; j++)
-            first = first && strcmp(v->entries.at[j].environment, v->entries.at[i].environment);
+            first = first && !same_table(&v->entries.at[j], &v->entries.at[i]);
         if (!first)
             continue;
         text_add(out, "%s", i ? "\n" : "");
-        if (json_object_size(v->machines) > 1)
-            add_title(out, v, v->entries.at[i].environment);
-        add_table(out, v, v->entries.at[i].environment);
+        if (several)
+            add_title(out, v, &v->entries.at[i]);
+        add_table(out, v, &v->entries.at[i]);
     }
 }

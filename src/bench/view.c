@@ -61,6 +61,28 @@ static void fill(view *v, view_entry *e, const json_t *hashes) {
     v->unsupported += !strcmp(row_text(row, "status"), "unsupported");
 }
 
+bool view_same_work(const view_entry *x, const view_entry *y) {
+    return !strcmp(x->kernel, y->kernel) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments) &&
+           !strcmp(x->mode, y->mode) && !strcmp(x->environment, y->environment) && !strcmp(x->device, y->device) &&
+           x->threads == y->threads;
+}
+
+static const char *device_in(arena *a, const char *arm) {
+    const char *at = strncmp(arm, "ours@", 5) ? NULL : arm + 5;
+    return at ? arena_strndup(a, at, strcspn(at, ":")) : "";
+}
+
+/* An arm that was not timed names no first arm: it belongs to the cell of that run which is otherwise its own. */
+static void place_untimed(view *v, view_entry *e) {
+    for (int i = 0; i < v->entries.count; i++) {
+        const view_entry *x = &v->entries.at[i];
+        e->device = x->device;
+        if (!x->has_ratio && *x->device && !strcmp(row_text(x->row, "run"), row_text(e->row, "run")) && view_same_work(x, e))
+            return;
+    }
+    e->device = "";
+}
+
 view *view_new(json_t *rows, const json_t *hashes) {
     arena *a = arena_new();
     view *v = NEW(a, view);
@@ -94,6 +116,13 @@ view *view_new(json_t *rows, const json_t *hashes) {
     }
     for (int n = 0; n < v->entries.count; n++)
         fill(v, &v->entries.at[n], hashes);
+    for (int n = 0; n < v->entries.count; n++) {
+        view_entry *e = &v->entries.at[n];
+        e->device = device_in(a, e->has_ratio ? e->first : e->arm);
+    }
+    for (int n = 0; n < v->entries.count; n++)
+        if (!v->entries.at[n].timed && strncmp(v->entries.at[n].arm, "ours", 4))
+            place_untimed(v, &v->entries.at[n]);
     return v;
 }
 
@@ -144,9 +173,7 @@ const char *view_shape_name(const view *v, const view_entry *e) {
 const view_entry *view_first(const view *v, const view_entry *e) {
     for (int i = 0; e->has_ratio && i < v->entries.count; i++) {
         const view_entry *x = &v->entries.at[i];
-        if (!strcmp(x->arm, e->first) && !strcmp(x->kernel, e->kernel) && !strcmp(x->shape, e->shape) &&
-            !strcmp(x->mode, e->mode) && !strcmp(x->environment, e->environment) && !strcmp(x->arguments, e->arguments) &&
-            x->threads == e->threads && !x->has_ratio)
+        if (!strcmp(x->arm, e->first) && !x->has_ratio && view_same_work(x, e))
             return x;
     }
     return NULL;

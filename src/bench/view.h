@@ -11,6 +11,7 @@ double row_number(const json_t *row, const char *key);
 typedef struct view_entry {
     const json_t *row; /* of the newest run (its last launch) */
     const char *kernel, *shape, *arguments, *arm, *mode, *environment, *lever;
+    const char *device; /* that the first arm of its cell names, as in ours@cuda; "": the host */
     int threads;
     bool timed;  /* status pass */
     bool stale;  /* the kernel has another meaning by now, or is gone */
@@ -40,6 +41,8 @@ const json_t *view_ceilings(const view *v, const char *environment, int threads)
 const char *view_arm_name(const view *v, const view_entry *e);
 /* "64 x 64 x 64" for products, "N = 1536" otherwise, with arguments that change the work. Arena text. */
 const char *view_shape_name(const view *v, const view_entry *e);
+/* Whether they are arms of one cell: kernel, shape, data, threads, machine and device. */
+bool view_same_work(const view_entry *x, const view_entry *y);
 /* The entry of the first arm that `e` was compared with; NULL. */
 const view_entry *view_first(const view *v, const view_entry *e);
 #endif

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "base/file.h"
+#include "bench/report.h"
 #include "bench/store.h"
 #include "bench/view.h"
 #include <signal.h>
@@ -258,6 +259,53 @@ static void launches_of_a_run_are_joined(void **state) {
     json_decref(rows);
 }
 
+static void add_arm(json_t *rows, const char *arm, const char *status, const char *first, double ns) {
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:s}", "kind", "arm", "utc", "u", "run", "r",
+                            "kernel", "k", "shape", "N = 1", "arm", arm, "mode", "warm", "environment", "e", "kernel_hash", "h",
+                            "threads", 1, "status", status);
+    if (ns > 0)
+        json_object_set_new(row, "t_median_ns", json_real(ns));
+    if (first)
+        json_object_update_new(row, json_pack("{s:s, s:{s:f, s:f, s:f, s:s}}", "verdict", "faster", "ratio", "median", 2.0, "low",
+                                              1.9, "high", 2.1, "first", first));
+    json_array_append_new(rows, row);
+}
+
+/* One piece of work on the host and on a device of the same machine: two tables, and an arm that was not timed stands in its cell's. */
+static void devices_have_tables_of_their_own(void **state) {
+    (void)state;
+    json_t *rows = json_array();
+    json_array_append_new(rows, json_pack("{s:s, s:s, s:{s:s, s:[s,s]}}", "kind", "run", "environment", "e", "machine",
+                                          "processor", "P", "gpus", "G0, driver 1", "G1, driver 1"));
+    add_arm(rows, "ours", "pass", NULL, 1e3);
+    add_arm(rows, "openblas", "pass", "ours", 2e3);
+    add_arm(rows, "ours@cuda:1", "pass", NULL, 7e3);
+    add_arm(rows, "file:mine.json", "pass", "ours@cuda:1", 14e3);
+    view *v = view_new(rows, NULL);
+    assert_string_equal(v->entries.at[1].device, "");
+    assert_string_equal(v->entries.at[3].device, "cuda");
+    assert_ptr_equal(view_first(v, &v->entries.at[1]), &v->entries.at[0]);
+    assert_ptr_equal(view_first(v, &v->entries.at[3]), &v->entries.at[2]);
+    text_buffer text = {0};
+    report_summary(&text, v);
+    const char *host = strstr(text_get(&text), "On P:"), *device = strstr(text_get(&text), "On G");
+    assert_non_null(host);
+    assert_non_null(device);
+    assert_true(host < device);
+    assert_non_null(strstr(host, "| 1.00 us |"));
+    assert_true(strstr(host, "| 7.00 us |") > device);
+    text_free(&text);
+    view_free(v);
+    json_decref(rows);
+    rows = json_array();
+    add_arm(rows, "ours@opencl", "pass", NULL, 7e3);
+    add_arm(rows, "python:a.py", "fail", NULL, 0);
+    v = view_new(rows, NULL);
+    assert_string_equal(v->entries.at[1].device, "opencl");
+    view_free(v);
+    json_decref(rows);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rows_come_back, open_place, close_place),
@@ -270,6 +318,7 @@ int main(void) {
         cmocka_unit_test(columns_of_the_view),
         cmocka_unit_test(the_newest_row_counts),
         cmocka_unit_test(launches_of_a_run_are_joined),
+        cmocka_unit_test(devices_have_tables_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
