@@ -320,7 +320,9 @@ bool call_run_on(run_call *c, void *stream, diag_list *diags) {
         return call_run(c, diags);
     if (!c->prepared && !call_prepare(c, diags))
         return false;
-    void **marks = NEW_ARRAY(c->arena, void *, c->steps.count + 1);
+    if (!c->marks)
+        c->marks = NEW_ARRAY(c->arena, void *, c->steps.count + 1);
+    void **marks = memset(c->marks, 0, sizeof *marks * (size_t)(c->steps.count + 1));
     bool good = true, waits = !stream;
     for (int i = 0; good && i < c->arrays.count; i++) {
         call_array *x = &c->arrays.at[i];

@@ -225,9 +225,9 @@ static bool run(device *d, device_kernel *k, int variant, int64_t tasks, void *c
                 const float *floats, void *stream, diag_list *diags) {
     const gpu_entry *e;
     cu_handle function = cuda_function(d, k, variant, arrays, integers, &e, diags);
-    argument values[256];
-    void *parameters[256];
-    if (!function || e->parameters.count > 256)
+    argument values[CUDA_MOST_PARAMETERS];
+    void *parameters[CUDA_MOST_PARAMETERS];
+    if (!function)
         return false;
     for (int64_t first = 0; first < tasks; first += blocks_per_launch) {
         int64_t count = tasks - first < blocks_per_launch ? tasks - first : blocks_per_launch;

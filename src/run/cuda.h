@@ -44,6 +44,9 @@ device_kernel *cuda_load_plan(device *d, const launch_plan *plan, diag_list *dia
 /* The variant's function for these arguments, and the entry that tells its parameters. NULL with a diagnostic. */
 cu_handle cuda_function(device *d, device_kernel *k, int variant, void *const *arrays, const int64_t *integers,
                         const gpu_entry **entry, diag_list *diags);
+/* Parameters of an entry, ours or a stranger's. */
+enum { CUDA_MOST_PARAMETERS = 256 };
+
 /* A text, who wrote it, and the code of the diagnostic when the compiler refuses it. */
 typedef struct cuda_source {
     const char *name, *text, *kind, *code;

@@ -183,6 +183,9 @@ static bool device_fits(const device *d, const device_kernel *k, diag_list *diag
         else if (e->shared_bytes > d->shared_limit)
             diag_error(diags, "E0858", span, "%s needs %" PRId64 " bytes of shared memory, and the device has %d for a block",
                        k->plan->name, e->shared_bytes, d->shared_limit);
+        else if (e->parameters.count > CUDA_MOST_PARAMETERS)
+            diag_error(diags, "E0858", span, "%s has %d parameters, and a launch takes %d", k->plan->name, e->parameters.count,
+                       CUDA_MOST_PARAMETERS);
         else
             continue;
         return false;

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_ARGUMENTS = 256 };
-
 struct text_kernel {
     cu_handle module, function;
 };
@@ -48,17 +46,18 @@ static text_kernel *load(device *d, const char *name, const char *text, const ch
 static unsigned char nothing[4096];
 
 static bool launch(device *d, text_kernel *k, const text_launch *l, diag_list *diags) {
-    void *parameters[MOST_ARGUMENTS];
-    cu_pointer pointers[MOST_ARGUMENTS];
-    if (l->count > MOST_ARGUMENTS) {
-        diag_error(diags, "E1022", (source_span){0}, "a launch has %d arguments, and %d are allowed", l->count, MOST_ARGUMENTS);
+    void *parameters[CUDA_MOST_PARAMETERS];
+    cu_pointer pointers[CUDA_MOST_PARAMETERS];
+    if (l->count > CUDA_MOST_PARAMETERS) {
+        diag_error(diags, "E1022", (source_span){0}, "a launch has %d arguments, and %d are allowed", l->count,
+                   CUDA_MOST_PARAMETERS);
         return false;
     }
     for (int i = 0; i < l->count; i++) {
         pointers[i] = (cu_pointer)(uintptr_t)l->arguments[i].array;
         parameters[i] = pointers[i] ? (void *)&pointers[i] : (void *)&l->arguments[i].value;
     }
-    for (int i = l->count; i < MOST_ARGUMENTS; i++)
+    for (int i = l->count; i < CUDA_MOST_PARAMETERS; i++)
         parameters[i] = nothing;
     if (l->blocks[0] * l->blocks[1] * l->blocks[2] == 0)
         return true;

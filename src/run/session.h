@@ -77,6 +77,7 @@ typedef struct run_call {
     VEC(tile_binding) extra; /* symbols given for a program's kernels rather than for itself */
     const char *dump;        /* letters, for the compiles this call makes */
     FILE *dump_file;
+    void **marks; /* of the steps of call_run_on; made at the first one */
     bool shapes_solved, prepared;
 } run_call;
 

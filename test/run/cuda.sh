@@ -97,6 +97,15 @@ FAKE_CUDA=no-device expect "cuda without a device leaves the others" 0 "^cpu" "$
 FAKE_CUDA=old expect "cuda with an old driver" 1 "11.4 is needed" "$tilec" "${softmax[@]}" --shape R=5,C=9
 FAKE_CUDA=capability expect "cuda on an old device" 1 E0855 "$tilec" "${softmax[@]}" --shape R=5,C=9
 FAKE_CUDA=registers expect "cuda a kernel that takes too many registers" 1 "E0858.*32 registers" "$tilec" "${softmax[@]}" --shape R=5,C=9
+many=() declared= sum=x[n]
+for i in $(seq 260); do
+    declared+="s$i: f32, "
+    sum+=$([ $((i % 26)) -eq 1 ] && [ $i -gt 1 ] && echo ")")$([ $((i % 26)) -eq 1 ] && echo " + (s$i" || echo " + s$i") # groups: an expression nests 200 deep at most
+    many+=(--arg "s$i=1")
+done
+sum+=")"
+echo "kernel many(${declared}x: f32[N]) -> (y: f32[N]) { for tile y[n: B] { y[n] = $sum } }" > "$fake/many.tile"
+expect "cuda a kernel of too many parameters" 1 "E0858.*parameters" "$tilec" run "$fake/many.tile" --device cuda --shape N=9 --arg x=random:1 "${many[@]}"
 FAKE_CUDA=newer FAKE_CUDA_LOG=$fake/newer expect "cuda on a device newer than NVRTC" 0 "worst error" "$tilec" "${softmax[@]}" --shape R=5,C=9
 expect "cuda as PTX for the newest that NVRTC knows" 0 "option --gpu-architecture=compute_90" cat "$fake/newer"
 FAKE_CUDA=no-memory expect "cuda without memory" 1 "E0803.*are free" "$tilec" "${softmax[@]}" --shape R=5,C=9
