@@ -200,11 +200,15 @@ static bool bind(api_entry *e, tilec_call *c, const char *name, const tilec_arra
     }
     element_type type = types[x->type];
     const runtime_streams *streams = session_runtime(c->call->session)->streams;
-    if (x->memory != TILEC_HOST ? !streams || x->memory != TILEC_DEVICE : x->device != NULL) {
-        diag *g =
-            diag_error(&e->diags, "E0665", span, "argument `%s` is memory of a device, but %s has none apart from the host's",
-                       name, session_device_name(c->call->session));
-        diag_note(&e->diags, g, "copy it to host memory first");
+    if (x->device || (x->memory != TILEC_HOST && (!streams || x->memory != TILEC_DEVICE))) {
+        const char *own = session_device_name(c->call->session);
+        diag *g = diag_error(&e->diags, "E0665", span,
+                             streams ? "argument `%s` is memory of a device, but not of %s"
+                                     : "argument `%s` is memory of a device, but %s has none apart from the host's",
+                             name, own);
+        diag_note(&e->diags, g,
+                  streams ? "a device other than the context's own cannot be named: copy it there, or open that one"
+                          : "copy it to host memory first");
         return false;
     }
     /* Another rank than the array's is refused before anything is read of a shape whose length may be another too. */
