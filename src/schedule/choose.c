@@ -1,6 +1,5 @@
 /* Choosing tile sizes: what the command line says, else the module's schedule for the target, else the compiler from the kernel's shape. */
 #include "schedule/lower.h"
-#include <limits.h>
 #include <string.h>
 
 enum { LARGEST_TILE = 1 << 20, MOST_UNROLLED = 1200 };

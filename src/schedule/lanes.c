@@ -1,7 +1,5 @@
 /* Lowering to the threads of a block: loop nests in which every thread does its share. */
 #include "schedule/lower.h"
-#include <limits.h>
-#include <string.h>
 
 static index_expr *id_or_zero(arena *a, index_var *v) {
     return v ? ix_var(a, v) : ix_const(a, 0);

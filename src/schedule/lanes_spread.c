@@ -127,9 +127,8 @@ static void survey_block(survey *s, const tile_block *b) {
         }
         for (int f = 0; t->kind == TILE_STMT_VAR && f < t->variable->field_count; f++)
             survey_value(s, t->variable->empty[f]);
-        if (t->kind == TILE_STMT_STORE)
+        if (t->kind == TILE_STMT_STORE) {
             join_stored(s, t);
-        if (t->kind == TILE_STMT_STORE)
             for (int r = 0; r < ranges(s); r++) {
                 tile_range *range = l->k->ranges.at[r];
                 int score = store_score(l, t->indices, t->array->rank, range);
@@ -141,6 +140,7 @@ static void survey_block(survey *s, const tile_block *b) {
                     s->strided[r] = true;
                 }
             }
+        }
         if (t->kind == TILE_STMT_LOOP) {
             for (int r = 0; t->predicate && r < ranges(s); r++)
                 if (cond_mentions(t->predicate, l->k->ranges.at[r]->var))
@@ -179,7 +179,7 @@ static bool has_subgroups(const spread *s) {
     return s->subgroups > 1;
 }
 
-bool choose_spreads(lower *l) {
+void choose_spreads(lower *l) {
     arena *a = l->arena;
     int n = l->k->ranges.count;
     survey s = {.l = l};
@@ -207,7 +207,7 @@ bool choose_spreads(lower *l) {
         l->spreads[s.rows->id] = (spread){subgroups / 2, lanes / 8, 1, g->ids[0], t->ids[0]};
         l->spreads[s.columns->id] = (spread){2, 8, 1, g->ids[1], t->ids[1]};
         l->spreads[s.columns->id].vector = vector_of(&s, s.columns, 16);
-        return true;
+        return;
     }
     static const char *const subgroup_name = "subgroup", *const lane_name = "lane";
     extent[0] = ix_const(a, subgroups);
@@ -242,7 +242,6 @@ bool choose_spreads(lower *l) {
             x->subgroups = subgroups;
             x->subgroup = g;
         }
-    return true;
 }
 
 int64_t spread_slots(const lower *l, const tile_range *r) {

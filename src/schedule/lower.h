@@ -220,7 +220,7 @@ index_expr *name_index(lower *l, kernel_block *b, const char *name, index_expr *
 /* ---- lanes*.c: the same for a block of threads (doc/lanes.md) ---- */
 /* The machine as this kernel's blocks see it: how many subgroups they have. */
 machine_model block_machine(arena *a, const tile_kernel *k, const machine_model *machine);
-bool choose_spreads(lower *l);
+void choose_spreads(lower *l);
 int64_t spread_slots(const lower *l, const tile_range *r); /* elements (vectors) of r that one thread holds; -1: not constant */
 void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span);
 /* Opens r for what this thread has of it. */

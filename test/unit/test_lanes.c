@@ -200,7 +200,8 @@ static int try_file(const char *path, uint64_t seed) {
     for (int i = 0; i < m->kernels.count; i++) {
         if (only && strcmp(only, m->kernels.at[i]->name))
             continue;
-        for (uint64_t s = 0; s < (quick ? turn++ % 10 == 0 : 4); s++)
+        uint64_t runs = quick ? turn++ % 10 == 0 : 4;
+        for (uint64_t s = 0; s < runs; s++)
             try_kernel(m, m->kernels.at[i], seed + s, &diags);
     }
     int count = m->kernels.count;
