@@ -12,7 +12,9 @@ typedef struct compile_options {
     const tile_binding *statics;
     int static_count; /* --shape for statics, or inferred from arguments by the caller */
     const tile_binding *tiles;
-    int tile_count;   /* --set */
+    int tile_count;
+    const schedule_setting *settings; /* --set: tile sizes and options, after those of `tiles` */
+    int setting_count;
     const char *dump; /* letters of pipeline.c */
     FILE *dump_file;  /* where dumps go; NULL: stdout */
     bool no_proof_limit;

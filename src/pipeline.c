@@ -37,7 +37,12 @@ static bool run_specialise(pipeline_state *s) {
     if (!compile_bind_statics(s->arena, source, o, s->out, s->diags))
         return false;
     tile_kernel *k = tile_specialise(s->arena, source, s->out->statics.at, s->out->statics.count);
-    if (!schedule_choose(s->arena, s->module, k, o->target->machine(), o->tiles, o->tile_count, &s->out->schedule, s->diags))
+    int count = o->tile_count + o->setting_count;
+    schedule_setting *settings = NEW_ARRAY(s->arena, schedule_setting, count + 1);
+    memcpy(settings, schedule_settings_of(s->arena, o->tiles, o->tile_count), sizeof *settings * (size_t)o->tile_count);
+    for (int i = 0; i < o->setting_count; i++)
+        settings[o->tile_count + i] = o->settings[i];
+    if (!schedule_choose_settings(s->arena, s->module, k, o->target->machine(), settings, count, &s->out->schedule, s->diags))
         return false;
     s->out->tiles = tile_specialise(s->arena, k, s->out->schedule.bindings.at, s->out->schedule.bindings.count);
     return s->out->tiles != NULL;
@@ -45,7 +50,8 @@ static bool run_specialise(pipeline_state *s) {
 
 /* l: Tile IR to a launch plan of Kernel IR. */
 static bool run_lower(pipeline_state *s) {
-    return lower_kernel(s->arena, s->out->tiles, s->options->target->machine(), &s->out->lowered, s->diags);
+    const machine_model machine = schedule_machine(s->options->target->machine(), &s->out->schedule.options);
+    return lower_kernel(s->arena, s->out->tiles, &machine, &s->out->lowered, s->diags);
 }
 
 /* z: dead lets, one-trip loops and constant index arithmetic go, so that what is proved is also what a person reads. */

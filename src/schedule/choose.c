@@ -1,5 +1,7 @@
 /* Choosing tile sizes: what the command line says, else the module's schedule for the target, else the compiler from the kernel's shape. */
 #include "schedule/lower.h"
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LARGEST_TILE = 1 << 20, MOST_UNROLLED = 1200 };
@@ -158,7 +160,7 @@ static void list_tiles(const tile_kernel *k, text_buffer *out) {
 }
 
 static void unknown_key(const tile_kernel *k, const char *key, source_span span, const char *target, diag_list *diags) {
-    static const char *const elsewhere[] = {"subgroups", "operands", "roles", "stages", "swizzle", "cluster", "vector"};
+    static const char *const elsewhere[] = {"vector", "subgroups", "operands", "roles", "stages", "swizzle", "cluster"};
     text_buffer names = {0};
     list_tiles(k, &names);
     diag *g;
@@ -243,7 +245,11 @@ static bool needs(const tile_kernel *k, const machine_model *machine, const choi
     }
     for (int i = 0; !lowered && i < quiet.items.count && diags; i++) {
         const diag *g = quiet.items.at[i];
-        diag_error(diags, g->code, g->span, "%s", g->message);
+        diag *copy = diag_error(diags, g->code, g->span, "%s", g->message);
+        if (g->caret)
+            diag_caret(diags, copy, "%s", g->caret);
+        for (int n = 0; n < g->notes.count; n++)
+            diag_note(diags, copy, "%s", g->notes.at[n]);
     }
     arena_free(a);
     return lowered;
@@ -323,19 +329,71 @@ static bool fit(const tile_kernel *k, const machine_model *machine, choice *choi
     return false;
 }
 
-bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *machine,
-                     const tile_binding *overrides, int override_count, schedule_choice *out, diag_list *diags) {
+/* The value's words without blanks between them. */
+static const char *joined_words(arena *a, const tile_schedule_entry *e) {
+    text_buffer text = {0};
+    for (int i = 0; i < e->words.count; i++)
+        text_add(&text, "%s", e->words.at[i]);
+    const char *joined = arena_strdup(a, text_get(&text));
+    text_free(&text);
+    return joined;
+}
+
+static bool whole_number(const char *text, int64_t *value) {
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return *text && !*end && !errno;
+}
+
+static void set_tile(choice *choices, int count, const index_var *symbol, const schedule_setting *s, source_span span,
+                     diag_list *diags) {
+    int64_t value;
+    if (!whole_number(s->value, &value)) {
+        diag_error(diags, "E0501", span, "tile size %s must be an integer", s->key);
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        if (choices[i].symbol == symbol && legal_size(s->key, value, span, diags)) {
+            choices[i].value = value;
+            choices[i].chosen_here = false;
+        }
+}
+
+typedef VEC(schedule_setting) setting_list;
+
+bool schedule_choose_settings(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                              const schedule_setting *settings, int setting_count, schedule_choice *out, diag_list *diags) {
     int errors = diags->errors, count = 0;
-    const machine_model own = block_machine(a, k, machine);
-    machine = &own;
     *out = (schedule_choice){0};
+    const tile_schedule *given = module_schedule(m, k, row->target);
+    source_span span = given && given->entries.count ? given->span : k->span;
+    /* The module's first: what is set over it replaces it. */
+    setting_list all = {0};
+    for (int e = 0; given && e < given->entries.count; e++) {
+        const tile_schedule_entry *entry = &given->entries.at[e];
+        schedule_setting s = {entry->key, joined_words(a, entry), entry->span};
+        VEC_PUSH(a, all, s);
+    }
+    for (int i = 0; i < setting_count; i++)
+        VEC_PUSH(a, all, settings[i]);
+    for (int i = 0; i < all.count; i++) {
+        const schedule_setting *s = &all.at[i];
+        option_place place = {k, row, s->span.line ? s->span : k->span, diags};
+        if (find_tile(k, s->key))
+            continue;
+        if (option_target_has(row, s->key))
+            option_set(&place, s, &out->options);
+        else
+            unknown_key(k, s->key, place.span, row->target, diags);
+    }
+    const machine_model wanted = schedule_machine(row, &out->options), own = block_machine(a, k, &wanted), *machine = &own;
     survey s = {a, k, NEW_ARRAY(a, range_role, k->ranges.count), NEW_ARRAY(a, unsigned char, k->value_count)};
     survey_block(&s, &k->body, NULL);
     int wide = 0;
     for (int i = 0; i < k->task.count; i++)
         wide += !is_one(k->task.at[i]) && !k->task.at[i]->whole;
     choice *choices = NEW_ARRAY(a, choice, k->symbols.count);
-    source_span span = k->span;
     for (int i = 0; i < k->symbols.count; i++) {
         index_var *symbol = k->symbols.at[i];
         if (symbol->kind != INDEX_TILE)
@@ -348,35 +406,10 @@ bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const
                                                               : proposed(&s, r, wide > 1),
                                     true};
     }
-    const tile_schedule *given = module_schedule(m, k, machine->target);
-    for (int e = 0; given && e < given->entries.count; e++) {
-        const tile_schedule_entry *entry = &given->entries.at[e];
-        const index_var *symbol = find_tile(k, entry->key);
-        span = given->span;
-        if (!symbol || !entry->is_integer) {
-            if (symbol)
-                diag_error(diags, "E0501", entry->span, "tile size %s must be an integer", entry->key);
-            else
-                unknown_key(k, entry->key, entry->span, machine->target, diags);
-            continue;
-        }
-        for (int i = 0; i < count; i++)
-            if (choices[i].symbol == symbol && legal_size(entry->key, entry->integer, entry->span, diags)) {
-                choices[i].value = entry->integer;
-                choices[i].chosen_here = false;
-            }
-    }
-    for (int o = 0; o < override_count; o++) {
-        const index_var *symbol = find_tile(k, overrides[o].name);
-        if (!symbol) {
-            unknown_key(k, overrides[o].name, k->span, machine->target, diags);
-            continue;
-        }
-        for (int i = 0; i < count; i++)
-            if (choices[i].symbol == symbol && legal_size(overrides[o].name, overrides[o].value, k->span, diags)) {
-                choices[i].value = overrides[o].value;
-                choices[i].chosen_here = false;
-            }
+    for (int i = 0; i < all.count; i++) {
+        const index_var *symbol = find_tile(k, all.at[i].key);
+        if (symbol)
+            set_tile(choices, count, symbol, &all.at[i], all.at[i].span.line ? all.at[i].span : k->span, diags);
     }
     if (diags->errors > errors || !fit(k, machine, choices, count, span, diags))
         return false;
@@ -386,7 +419,21 @@ bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const
         VEC_PUSH(a, out->bindings, b);
         text_add(&text, "%s%s = %lld%s", i ? ", " : "", b.name, (long long)b.value, choices[i].chosen_here ? " (chosen)" : "");
     }
+    options_print(&text, &out->options);
     out->text = arena_strdup(a, text_get(&text));
     text_free(&text);
     return true;
+}
+
+schedule_setting *schedule_settings_of(arena *a, const tile_binding *bindings, int count) {
+    schedule_setting *settings = NEW_ARRAY(a, schedule_setting, count + 1);
+    for (int i = 0; i < count; i++)
+        settings[i] = (schedule_setting){.key = bindings[i].name, .value = arena_printf(a, "%lld", (long long)bindings[i].value)};
+    return settings;
+}
+
+bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *machine,
+                     const tile_binding *overrides, int override_count, schedule_choice *out, diag_list *diags) {
+    return schedule_choose_settings(a, m, k, machine, schedule_settings_of(a, overrides, override_count), override_count, out,
+                                    diags);
 }

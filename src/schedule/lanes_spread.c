@@ -199,14 +199,25 @@ void choose_spreads(lower *l) {
     if (s.columns) { /* a product: threads stand as rows and columns on both levels */
         static const char *const subgroup_names[] = {"subgroup_row", "subgroup_column"}, *const lane_names[] = {"lane_row",
                                                                                                                 "lane_column"};
-        extent[0] = ix_const(a, subgroups / 2), extent[1] = ix_const(a, 2);
+        const schedule_options *o = &l->machine->options;
+        int columns = o->subgroup_columns ? o->subgroup_columns : subgroups < 2 ? 1 : 2, rows = subgroups / columns;
+        extent[0] = ix_const(a, rows), extent[1] = ix_const(a, columns);
         kernel_add_level(l->ir, LEVEL_SUBGROUP, 2, subgroup_names, extent);
         extent[0] = ix_const(a, lanes / 8), extent[1] = ix_const(a, 8);
         kernel_add_level(l->ir, LEVEL_LANE, 2, lane_names, extent);
         kernel_level *g = &l->ir->levels.at[1], *t = &l->ir->levels.at[2];
-        l->spreads[s.rows->id] = (spread){subgroups / 2, lanes / 8, 1, g->ids[0], t->ids[0]};
-        l->spreads[s.columns->id] = (spread){2, 8, 1, g->ids[1], t->ids[1]};
+        l->spreads[s.rows->id] = (spread){rows, lanes / 8, 1, g->ids[0], t->ids[0]};
+        l->spreads[s.columns->id] = (spread){columns, 8, 1, g->ids[1], t->ids[1]};
         l->spreads[s.columns->id].vector = vector_of(&s, s.columns, 16);
+        return;
+    }
+    if (l->machine->options.subgroup_rows) {
+        const schedule_options *o = &l->machine->options;
+        diag *g = diag_error(l->diags, "E0504", o->subgroups_at.line ? o->subgroups_at : l->k->span,
+                             "subgroups = %d x %d: kernel `%s` has no product of rows and columns for blocks to lie over",
+                             o->subgroup_rows, o->subgroup_columns, l->k->name);
+        diag_caret(l->diags, g, "the nearest legal value is %d", o->subgroups);
+        l->failed = true;
         return;
     }
     static const char *const subgroup_name = "subgroup", *const lane_name = "lane";

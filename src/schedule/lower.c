@@ -246,11 +246,12 @@ static void lower_promises(lower *l) {
     }
 }
 
-static const char *schedule_line(arena *a, const tile_kernel *k) {
+static const char *schedule_line(arena *a, const tile_kernel *k, const schedule_options *options) {
     text_buffer text = {0};
     for (int i = 0; i < k->symbols.count; i++)
         if (k->symbols.at[i]->has_value)
             text_add(&text, "%s%s = %lld", text.length ? ", " : "", k->symbols.at[i]->name, (long long)k->symbols.at[i]->value);
+    options_print(&text, options);
     const char *line = arena_strdup(a, text_get(&text));
     text_free(&text);
     return line;
@@ -260,6 +261,8 @@ static const char *schedule_line(arena *a, const tile_kernel *k) {
 static void lower_for_threads(lower *l) {
     arena *a = l->arena;
     choose_spreads(l);
+    if (l->failed)
+        return;
     cond *whole = NULL;
     int count = l->k->task.count;
     index_expr **ragged = NEW_ARRAY(a, index_expr *, count);
@@ -300,7 +303,7 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     make_updates(&l, &k->body);
     int values = l.value_count, ranges = k->ranges.count, variables = k->variables.count;
     l.ir = kernel_new(a, k->name, k->span);
-    l.ir->schedule = schedule_line(a, k);
+    l.ir->schedule = schedule_line(a, k, &machine->options);
     l.block = &l.ir->body;
     l.place = NEW_ARRAY(a, range_place, ranges);
     l.task_ids = NEW_ARRAY(a, index_var *, ranges);

@@ -7,6 +7,20 @@
 #define TILEC_SCHEDULE_LOWER_H
 #include "schedule/schedule.h"
 
+/* ---- options.c ---- */
+/* What an option is judged for, and where errors point. */
+typedef struct option_place {
+    const tile_kernel *k;
+    const machine_model *machine;
+    source_span span;
+    diag_list *diags;
+} option_place;
+bool option_target_has(const machine_model *machine, const char *key);
+/* Sets one of the options that the target has; false with E0504. */
+bool option_set(const option_place *p, const schedule_setting *s, schedule_options *out);
+/* Appends "vector = 4, subgroups = 2 x 2, operands = direct": those that are set. */
+void options_print(text_buffer *out, const schedule_options *o);
+
 /* One comparison of a loop predicate that can bound a loop, `x <= 0`, or any other condition (x NULL), kept as a guard. */
 typedef struct atom {
     index_expr *x;

@@ -289,7 +289,8 @@ bool atom_settled(const point *p, const atom *a) {
 bool may_vectorise(lower *l, const tile_range *r) {
     int64_t capacity = range_capacity(r);
     /* Fewer elements than half a vector are quicker one by one. */
-    return (capacity < 0 || 2 * capacity >= l->machine->vector_lanes) && !is_guarded(l, r);
+    return (l->spreads || l->machine->subgroup_lanes || l->machine->vector_lanes > 1) &&
+           (capacity < 0 || 2 * capacity >= l->machine->vector_lanes) && !is_guarded(l, r);
 }
 
 /* Whether a load in v with an outside value may leave its array along r: an elementwise nest opens vectors only where they are

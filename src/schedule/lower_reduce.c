@@ -411,8 +411,61 @@ void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *va
     result_level(&p, &c);
 }
 
+/* Whether the task may keep a copy of x as it is now: every extent a constant, every range entered. */
+static bool may_copy(lower *l, const tile_value *x) {
+    for (int i = 0; i < x->axis_count; i++)
+        if (range_capacity(x->axes[i]) < 0 || !l->place[x->axes[i]->id].entered)
+            return false;
+    return true;
+}
+
+/* Results that read each element of x. */
+static int64_t operand_reuse(const tile_value *heavy, const tile_value *x) {
+    int64_t reuse = 1;
+    for (int i = 0; i < heavy->axis_count; i++) {
+        int64_t capacity = range_capacity(heavy->axes[i]);
+        if (!tile_has_axis(x, heavy->axes[i]))
+            reuse *= capacity < 0 || capacity > 4096 ? 4096 : capacity;
+        reuse = reuse > 4096 ? 4096 : reuse;
+    }
+    return reuse;
+}
+
+static void operand_route(lower *l, const tile_value *heavy, int operand, const char *what) {
+    VEC_PUSH(l->arena, l->out->routes,
+             arena_printf(l->arena, "line %d: operand %d of dot is %s", heavy->span.line, operand + 1, what));
+}
+
+static bool cannot_stage(lower *l, const tile_value *heavy, int operand) {
+    const source_span at = l->machine->options.operands_at;
+    diag *g = diag_error(l->diags, "E0506", at.line ? at : heavy->span, "operand %d of the product in line %d can't be staged",
+                         operand + 1, heavy->span.line);
+    diag_caret(l->diags, g, "the nearest legal value is direct");
+    diag_note(l->diags, g, "it goes over a dimension of no constant extent, or one that no loop around the product enters");
+    l->failed = true;
+    return false;
+}
+
 /* Operands of a product are copied to f32 when that pays: a narrow type would be converted again for each result that reads it, and lanes
- * want their elements side by side. */
+ * want their elements side by side. A schedule may say that they are, and as what, or that they are not. */
+static bool is_copied(lower *l, const tile_value *heavy, int operand, bool spatial) {
+    tile_value *x = heavy->operands[operand];
+    const operand_choice choice = l->machine->options.operands;
+    if (choice == OPERANDS_DIRECT) {
+        operand_route(l, heavy, operand, "read in place: the schedule says direct");
+        return false;
+    }
+    if (choice == OPERANDS_STAGED)
+        return x->axis_count && (may_copy(l, x) || cannot_stage(l, heavy, operand));
+    int64_t reuse = operand_reuse(heavy, x);
+    bool narrow = x->type != (is_whole_number(x->type) ? x->type : arithmetic_type(x->type));
+    bool pays = is_cheap(l, x) ? reuse >= 16 && (narrow || spatial) : reuse > 1;
+    if (!pays || (may_copy(l, x) && tile_product(x->axes, x->axis_count) * 4 <= l->machine->cache_bytes / 2))
+        return pays;
+    operand_route(l, heavy, operand, "read in place: a copy of it does not fit the cache");
+    return false;
+}
+
 void prepare_reduction(lower *l, tile_value *heavy) {
     for (int o = 0; o < heavy->operand_count; o++) {
         value_list inner = {0};
@@ -422,37 +475,20 @@ void prepare_reduction(lower *l, tile_value *heavy) {
     }
     if (heavy->op != TILE_DOT || l->spreads)
         return;
+    const schedule_options *options = &l->machine->options;
     reduction_shape shape = choose_reduction_shape(l, heavy->axes, heavy->axis_count, heavy);
     for (int o = 0; o < 2; o++) {
         tile_value *x = heavy->operands[o];
-        if (l->held[x->id] || l->held_scalar[x->id])
+        bool spatial = shape.vector && !shape.vector_reduced && tile_has_axis(x, shape.vector);
+        if (l->held[x->id] || l->held_scalar[x->id] || !is_copied(l, heavy, o, spatial))
             continue;
-        int64_t reuse = 1;
-        bool whole = true;
-        for (int i = 0; i < heavy->axis_count; i++) {
-            int64_t capacity = range_capacity(heavy->axes[i]);
-            if (!tile_has_axis(x, heavy->axes[i]))
-                reuse *= capacity < 0 || capacity > 4096 ? 4096 : capacity;
-            reuse = reuse > 4096 ? 4096 : reuse;
-        }
-        int64_t cells = tile_product(x->axes, x->axis_count);
-        for (int i = 0; i < x->axis_count; i++)
-            whole = whole && range_capacity(x->axes[i]) >= 0 && l->place[x->axes[i]->id].entered;
-        element_type kept = is_whole_number(x->type) ? x->type : arithmetic_type(x->type);
-        bool narrow = x->type != kept, spatial = shape.vector && !shape.vector_reduced && tile_has_axis(x, shape.vector);
-        bool pays = is_cheap(l, x) ? reuse >= 16 && (narrow || spatial) : reuse > 1;
-        if (!pays || !whole || cells * 4 > l->machine->cache_bytes / 2) {
-            if (pays)
-                VEC_PUSH(l->arena, l->out->routes,
-                         arena_printf(l->arena,
-                                      "line %d: operand %d of dot is read in place: a copy of it does not fit the cache",
-                                      heavy->span.line, o + 1));
-            continue;
-        }
+        element_type kept = options->operand_typed     ? options->operand_type
+                            : is_whole_number(x->type) ? x->type
+                                                       : arithmetic_type(x->type);
         const tile_range *panel = spatial ? shape.vector : NULL;
         hold_value_as(l, x, kept, panel, panel ? (int64_t)shape.vectors * l->machine->vector_lanes : 0);
-        VEC_PUSH(l->arena, l->out->routes,
-                 arena_printf(l->arena, "line %d: operand %d of dot is copied to private memory%s", heavy->span.line, o + 1,
-                              panel ? " in panels" : ""));
+        operand_route(l, heavy, o,
+                      arena_printf(l->arena, "copied to private memory%s%s%s", panel ? " in panels" : "",
+                                   options->operand_typed ? " as " : "", options->operand_typed ? element_table[kept].name : ""));
     }
 }

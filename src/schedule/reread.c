@@ -53,7 +53,9 @@ static bool reads_again(arena *a, const tile_kernel *k) {
 
 machine_model block_machine(arena *a, const tile_kernel *k, const machine_model *machine) {
     machine_model m = *machine;
-    if (m.subgroup_lanes && m.rereading_subgroups && reads_again(a, k))
+    if (m.options.subgroups)
+        m.subgroups = m.options.subgroups;
+    else if (m.subgroup_lanes && m.rereading_subgroups && reads_again(a, k))
         m.subgroups = m.rereading_subgroups;
     return m;
 }

@@ -5,6 +5,21 @@
 #include "tile/oracle.h"
 #include "tile/tile.h"
 
+/* How the operands of a kernel's products are read: each from where it is, or from copies made first (in private memory by a task that is one thread,
+ * in shared memory by a block). */
+typedef enum operand_choice { OPERANDS_CHOSEN, OPERANDS_DIRECT, OPERANDS_STAGED } operand_choice;
+
+/* What a schedule says besides tile sizes (doc/language.md), checked against the target and the kernel. Zero: the compiler's choice. */
+typedef struct schedule_options {
+    int vector;                          /* most elements that one access takes */
+    int subgroups;                       /* of a block */
+    int subgroup_rows, subgroup_columns; /* how they stand over the results of a product: their product is `subgroups` */
+    operand_choice operands;
+    bool operand_typed; /* the copies are of operand_type, which holds every value of every operand exactly */
+    element_type operand_type;
+    source_span vector_at, subgroups_at, operands_at; /* where each was said; line 0: not in a source text */
+} schedule_options;
+
 /* What lowering and the capacity proof need to know of a target; one row a target (target/target.def gives them). */
 typedef struct machine_model {
     const char *target;    /* "c" */
@@ -16,20 +31,39 @@ typedef struct machine_model {
     int subgroup_lanes;    /* threads of a subgroup; 0: a task is one thread */
     int subgroups;         /* subgroups of a block */
     int rereading_subgroups; /* the same where tasks read again what they have read: few tasks at a time, so that a near cache keeps it; 0: no different */
-    int64_t shared_bytes; /* memory that a block shares */
-    int widest_vector;    /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
+    int64_t shared_bytes;     /* memory that a block shares */
+    int widest_vector;        /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
+    int most_subgroups;       /* that a schedule may ask for */
+    bool stages_operands;     /* the lowering honours schedule_options.operands */
+    schedule_options options; /* what the schedule wants of the lowering; nothing in a target's row */
 } machine_model;
 
 /* Everything a schedule settled: bindings for the TILE names, and why. */
 typedef struct schedule_choice {
     VEC(tile_binding) bindings;
-    const char *text; /* "BM = 96, BN = 128, BK = 256" for people and for the cache key */
+    schedule_options options;
+    const char *text; /* "BM = 96, BN = 128, BK = 256, operands = direct" for people and for the cache key */
 } schedule_choice;
 
-/* Chooses tile sizes: from `overrides` (--set), then the module's schedule for this target, then by the compiler. Diagnoses unknown
+/* One key of a schedule and its value as it is written, blanks left out: "64", "2x2", "staged(f16)". */
+typedef struct schedule_setting {
+    const char *key, *value;
+    source_span span; /* line 0: not from a source text */
+} schedule_setting;
+
+/* Chooses tile sizes and options: from `settings` (--set), then the module's schedule for this target, then by the compiler. Diagnoses unknown
  * keys and illegal values (E05xx, naming the limit and the nearest legal value). Statics must be bound already. False on errors. */
+bool schedule_choose_settings(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *machine,
+                              const schedule_setting *settings, int setting_count, schedule_choice *out, diag_list *diags);
+/* The same for whole numbers. */
 bool schedule_choose(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *machine,
                      const tile_binding *overrides, int override_count, schedule_choice *out, diag_list *diags);
+/* The settings that stand for these bindings. */
+schedule_setting *schedule_settings_of(arena *a, const tile_binding *bindings, int count);
+/* Whether the key is an option that means something for this kernel on some target (not a tile size): a program's kernels share settings. */
+bool schedule_has_option(const tile_kernel *k, const char *key);
+/* The target's row with the options in it: what lower_kernel is given. */
+machine_model schedule_machine(const machine_model *row, const schedule_options *options);
 
 /* The result of lowering: a launch plan and how each reduction was emitted (for the oracle's bounds). */
 typedef struct lowering {

@@ -9,7 +9,7 @@ static machine_model machine;
 static pthread_once_t machine_probed = PTHREAD_ONCE_INIT; /* two threads may be the first to ask */
 
 static void probe_machine(void) {
-    machine_model probed = {.vector_lanes = 4, .vector_registers = 16, .private_bytes = PRIVATE_BYTES};
+    machine_model probed = {.vector_lanes = 4, .vector_registers = 16, .private_bytes = PRIVATE_BYTES, .stages_operands = true};
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {

@@ -7,6 +7,7 @@ enum {
     SHARED_BYTES = 48 * 1024,
     ACROSS_BYTES = 8 * 1024,
     THREADS = 128,
+    MOST_THREADS = 1024,
     LANES = 32,
     REREADING_THREADS = 256
 };
@@ -22,6 +23,7 @@ const machine_model *cuda_machine(void) {
                                           .subgroup_lanes = LANES,
                                           .subgroups = THREADS / LANES,
                                           .rereading_subgroups = REREADING_THREADS / LANES,
+                                          .most_subgroups = MOST_THREADS / LANES,
                                           .shared_bytes = SHARED_BYTES - ACROSS_BYTES};
     return &machine;
 }
@@ -30,7 +32,7 @@ const target_limits *cuda_limits(void) {
     static const target_limits limits = {.target = "cuda",
                                          .private_bytes = PRIVATE_BYTES,
                                          .shared_bytes = SHARED_BYTES,
-                                         .threads_per_block = 1024,
+                                         .threads_per_block = MOST_THREADS,
                                          .index_bits = 64,
                                          .largest_extent = INT32_MAX,
                                          .has_lanes = true};

@@ -2,7 +2,7 @@
  * offers less (metal_build.c). */
 #include "target/metal.h"
 
-enum { PRIVATE_BYTES = 4096, SHARED_BYTES = 32 * 1024, ACROSS_BYTES = 8 * 1024, THREADS = 128 };
+enum { PRIVATE_BYTES = 4096, SHARED_BYTES = 32 * 1024, ACROSS_BYTES = 8 * 1024, THREADS = 128, MOST_THREADS = 1024 };
 
 /* Tiles leave room for what simdgroups exchange. */
 const machine_model *metal_machine(void) {
@@ -14,6 +14,7 @@ const machine_model *metal_machine(void) {
                                           .workers = 1,
                                           .subgroup_lanes = METAL_LANES,
                                           .subgroups = THREADS / METAL_LANES,
+                                          .most_subgroups = MOST_THREADS / METAL_LANES,
                                           .shared_bytes = SHARED_BYTES - ACROSS_BYTES,
                                           .widest_vector = METAL_VECTOR};
     return &machine;
@@ -23,7 +24,7 @@ const target_limits *metal_limits(void) {
     static const target_limits limits = {.target = "metal",
                                          .private_bytes = PRIVATE_BYTES,
                                          .shared_bytes = SHARED_BYTES,
-                                         .threads_per_block = 1024,
+                                         .threads_per_block = MOST_THREADS,
                                          .index_bits = 64,
                                          .largest_extent = INT32_MAX,
                                          .has_lanes = true};

@@ -3,7 +3,14 @@
 #include "kernel/legalize.h"
 #include "target/gpu_plan.h"
 
-enum { PRIVATE_BYTES = 4096, SHARED_BYTES = 32 * 1024, EXCHANGE_BYTES = 12 * 1024, THREADS = 128, LANES = 32 };
+enum {
+    PRIVATE_BYTES = 4096,
+    SHARED_BYTES = 32 * 1024,
+    EXCHANGE_BYTES = 12 * 1024,
+    THREADS = 128,
+    MOST_THREADS = 256,
+    LANES = 32
+};
 
 /* Tiles leave room for what lanes exchange (legalize_subgroup.c). 32 lanes, whatever the device's own width: without subgroup operations it is only how elements are dealt out. */
 const machine_model *opencl_machine(void) {
@@ -15,6 +22,7 @@ const machine_model *opencl_machine(void) {
                                           .workers = 1,
                                           .subgroup_lanes = LANES,
                                           .subgroups = THREADS / LANES,
+                                          .most_subgroups = MOST_THREADS / LANES,
                                           .shared_bytes = SHARED_BYTES - EXCHANGE_BYTES};
     return &machine;
 }
@@ -23,7 +31,7 @@ const target_limits *opencl_limits(void) {
     static const target_limits limits = {.target = "opencl",
                                          .private_bytes = PRIVATE_BYTES,
                                          .shared_bytes = SHARED_BYTES,
-                                         .threads_per_block = 256,
+                                         .threads_per_block = MOST_THREADS,
                                          .index_bits = 64,
                                          .largest_extent = INT32_MAX,
                                          .has_lanes = true};

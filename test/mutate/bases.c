@@ -112,7 +112,8 @@ static bool lower(arena *a, const tile_module *m, const tile_kernel *source, con
     if (!schedule_choose(a, m, k, machine, tiles.at, tiles.count, &choice, diags))
         return false;
     k = tile_specialise(a, k, choice.bindings.at, choice.bindings.count);
-    return k && lower_kernel(a, k, machine, out, diags);
+    const machine_model wanted = schedule_machine(machine, &choice.options);
+    return k && lower_kernel(a, k, &wanted, out, diags);
 }
 
 static void add_lowered(mutation_bases *out, const char *name, const tile_module *m, const tile_kernel *k,

@@ -22,6 +22,7 @@ static const machine_model small_block = {.target = "threads",
                                           .workers = 1,
                                           .subgroup_lanes = 8,
                                           .subgroups = 4,
+                                          .most_subgroups = 8,
                                           .shared_bytes = 48 * 1024};
 
 static void fail_with(diag_list *diags, const char *what, const char *shape) {
@@ -159,16 +160,24 @@ static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t
         if (out.statics.at[i].value > 16)
             out.statics.at[i].value = 16;
     tile_kernel *k = tile_specialise(a, source, out.statics.at, out.statics.count);
-    tile_binding sizes[16];
+    tile_binding sizes[18];
     int count = 0;
     for (int i = 0; i < k->symbols.count; i++)
         if (k->symbols.at[i]->kind == INDEX_TILE && count < 16)
             sizes[count++] = (tile_binding){k->symbols.at[i]->name, (int64_t[]){1, 3, 8, 16, 32, 48}[recipe_next(&state) % 6]};
     bool chosen = seed % 2 == 0;
-    if (!schedule_choose(a, m, k, &small_block, chosen ? NULL : sizes, chosen ? 0 : count, &choice, diags))
+    count = chosen ? 0 : count;
+    const int vector = (int[]){0, 0, 1, 2, 4}[recipe_next(&state) % 5],
+              subgroups = (int[]){0, 0, 1, 2, 8}[recipe_next(&state) % 5];
+    if (vector)
+        sizes[count++] = (tile_binding){"vector", vector};
+    if (subgroups)
+        sizes[count++] = (tile_binding){"subgroups", subgroups};
+    if (!schedule_choose(a, m, k, &small_block, sizes, count, &choice, diags))
         fail_with(diags, source->name, "its schedule");
     k = tile_specialise(a, k, choice.bindings.at, choice.bindings.count);
-    if (!lower_kernel(a, k, &small_block, &low, diags))
+    const machine_model machine = schedule_machine(&small_block, &choice.options);
+    if (!lower_kernel(a, k, &machine, &low, diags))
         fail_with(diags, source->name, "lowering");
     kernel_ir *ir = low.plan->variants.at[0].kernel;
     kernel_simplify(ir);

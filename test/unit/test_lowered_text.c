@@ -53,7 +53,8 @@ static int check_kernel(const tile_module *m, const tile_kernel *source, diag_li
     tile_kernel *k = ok ? tile_specialise(a, source, out.statics.at, out.statics.count) : NULL;
     ok = ok && schedule_choose(a, m, k, c->machine(), NULL, 0, &choice, diags);
     k = ok ? tile_specialise(a, k, choice.bindings.at, choice.bindings.count) : NULL;
-    ok = ok && lower_kernel(a, k, c->machine(), &lowered, diags);
+    const machine_model machine = schedule_machine(c->machine(), &choice.options);
+    ok = ok && lower_kernel(a, k, &machine, &lowered, diags);
     if (!ok) {
         diag_print_all(diags, stderr, false);
         fail_msg("%s is not lowered", source->name);

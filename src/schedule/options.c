@@ -1,0 +1,257 @@
+/* What a schedule says besides tile sizes: vector, subgroups, operands. Each is legal for the target and the kernel, or an error that names the limit. */
+#include "schedule/lower.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { VECTOR_BYTES = 16 };
+
+/* ---- what the kernel has ---- */
+
+typedef struct product_walk {
+    unsigned char *seen;
+    void (*body)(void *context, const tile_value *product);
+    void *context;
+} product_walk;
+
+static void products_of(product_walk *w, const tile_value *v) {
+    if (w->seen[v->id]++)
+        return;
+    if (v->op == TILE_DOT)
+        w->body(w->context, v);
+    for (int i = 0; i < v->operand_count; i++)
+        products_of(w, v->operands[i]);
+}
+
+static void products_in(product_walk *w, const tile_block *b) {
+    for (int i = 0; i < b->items.count; i++) {
+        const tile_stmt *t = b->items.at[i];
+        if (t->value)
+            products_of(w, t->value);
+        for (int f = 0; t->kind == TILE_STMT_JOIN && f < t->variable->field_count; f++)
+            products_of(w, t->values[f]);
+        products_in(w, &t->body);
+    }
+}
+
+static void each_product(const tile_kernel *k, void (*body)(void *, const tile_value *), void *context) {
+    product_walk w = {calloc((size_t)k->value_count + 1, 1), body, context};
+    if (w.seen)
+        products_in(&w, &k->body);
+    free(w.seen);
+}
+
+static void count_product(void *context, const tile_value *product) {
+    (void)product;
+    ++*(int *)context;
+}
+
+static bool has_products(const tile_kernel *k) {
+    int count = 0;
+    each_product(k, count_product, &count);
+    return count > 0;
+}
+
+bool schedule_has_option(const tile_kernel *k, const char *key) {
+    return !strcmp(key, "vector") || !strcmp(key, "subgroups") || (!strcmp(key, "operands") && has_products(k));
+}
+
+/* ---- vector ---- */
+
+/* The most elements of the kernel's arrays that one access can take. */
+static int64_t widest(const tile_kernel *k, const machine_model *machine) {
+    if (!machine->subgroup_lanes)
+        return machine->vector_lanes;
+    int64_t most = 1;
+    for (int i = 0; i < k->arrays.count; i++) {
+        const element_info *e = &element_table[k->arrays.at[i]->type];
+        if (e->block_elements == 1 && VECTOR_BYTES / e->block_bytes > most)
+            most = VECTOR_BYTES / e->block_bytes;
+    }
+    return machine->widest_vector && most > machine->widest_vector ? machine->widest_vector : most;
+}
+
+static bool is_power(int64_t n) {
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+static int64_t nearest_power(int64_t n, int64_t most) {
+    int64_t below = 1;
+    while (below * 2 <= n && below * 2 <= most)
+        below *= 2;
+    return below * 2 <= most && below * 2 - n < n - below ? below * 2 : below;
+}
+
+/* A whole number and nothing else. */
+static bool whole_number(const char *text, int64_t *value) {
+    char *end;
+    if (!*text || strlen(text) > 18)
+        return false;
+    *value = strtoll(text, &end, 10);
+    return !*end;
+}
+
+static bool set_vector(const option_place *p, const schedule_setting *s, schedule_options *out) {
+    int64_t n, most = widest(p->k, p->machine);
+    if (!whole_number(s->value, &n)) {
+        diag *g = diag_error(p->diags, "E0504", p->span, "vector = %s is not a whole number", s->value);
+        diag_caret(p->diags, g, "a power of two, 1 .. %lld", (long long)most);
+        return false;
+    }
+    if (!is_power(n) || n > most) {
+        diag *g = diag_error(p->diags, "E0504", p->span,
+                             "vector = %lld is not a power of two in 1 .. %lld, what %s takes at once%s", (long long)n,
+                             (long long)most, p->machine->target, p->machine->subgroup_lanes ? " of this kernel's elements" : "");
+        diag_caret(p->diags, g, "the nearest legal value is %lld", (long long)nearest_power(n, most));
+        return false;
+    }
+    out->vector = (int)n;
+    out->vector_at = s->span;
+    return true;
+}
+
+/* ---- subgroups ---- */
+
+static bool set_subgroups(const option_place *p, const schedule_setting *s, schedule_options *out) {
+    const machine_model *m = p->machine;
+    const char *x = strchr(s->value, 'x');
+    char first[24] = "";
+    int64_t rows = 0, columns = 0;
+    if (x && x - s->value < (int)sizeof first) {
+        memcpy(first, s->value, (size_t)(x - s->value));
+        first[x - s->value] = 0;
+    }
+    if (x ? !whole_number(first, &rows) || !whole_number(x + 1, &columns) : !whole_number(s->value, &rows)) {
+        diag *g = diag_error(p->diags, "E0504", p->span, "subgroups = %s is neither a number nor rows x columns", s->value);
+        diag_caret(p->diags, g, "as in `subgroups = %d` or `subgroups = 2 x 2`", m->subgroups);
+        return false;
+    }
+    int64_t across = x ? columns : 1;
+    if (!is_power(rows) || !is_power(across) || rows > m->most_subgroups || across > m->most_subgroups ||
+        rows * across > m->most_subgroups) {
+        diag *g = diag_error(p->diags, "E0504", p->span,
+                             "subgroups = %s: a block of %s has 1 .. %d subgroups of %d threads, powers of two", s->value,
+                             m->target, m->most_subgroups, m->subgroup_lanes);
+        if (x) {
+            int64_t r = nearest_power(rows, m->most_subgroups);
+            diag_caret(p->diags, g, "the nearest legal value is %lld x %lld", (long long)r,
+                       (long long)nearest_power(columns, m->most_subgroups / r));
+        } else {
+            diag_caret(p->diags, g, "the nearest legal value is %lld", (long long)nearest_power(rows, m->most_subgroups));
+        }
+        return false;
+    }
+    out->subgroups = (int)(rows * across);
+    out->subgroup_rows = x ? (int)rows : 0;
+    out->subgroup_columns = x ? (int)columns : 0;
+    out->subgroups_at = s->span;
+    return true;
+}
+
+/* ---- operands ---- */
+
+/* Every value of `from` is one of `to`, and reads back as the same. */
+static bool holds_exactly(element_type to, element_type from) {
+    if (to == from)
+        return true;
+    switch (to) {
+    case ELEMENT_F32: return element_table[from].is_float;
+    case ELEMENT_F16:
+    case ELEMENT_BF16: return from == ELEMENT_E4M3 || from == ELEMENT_E5M2;
+    case ELEMENT_I32: return from == ELEMENT_I8;
+    case ELEMENT_U32: return from == ELEMENT_U8;
+    default: return false;
+    }
+}
+
+typedef struct exactness {
+    element_type type;
+    const tile_value *rounded; /* an operand that the type does not hold */
+} exactness;
+
+static void check_exact(void *context, const tile_value *product) {
+    exactness *e = context;
+    for (int i = 0; i < 2; i++)
+        if (!e->rounded && product->operands[i]->axis_count && !holds_exactly(e->type, product->operands[i]->type))
+            e->rounded = product->operands[i];
+}
+
+static bool set_operands(const option_place *p, const schedule_setting *s, schedule_options *out) {
+    static const char staged[] = "staged";
+    size_t n = sizeof staged - 1, length = strlen(s->value);
+    bool direct = !strcmp(s->value, "direct"), typed = false;
+    element_type type = ELEMENT_COUNT;
+    if (!direct && !strncmp(s->value, staged, n) && s->value[n] == '(' && s->value[length - 1] == ')') {
+        char name[16] = "";
+        if (length - n - 2 < sizeof name)
+            memcpy(name, s->value + n + 1, length - n - 2);
+        type = element_by_name(name);
+        typed = type != ELEMENT_COUNT && element_table[type].block_elements == 1;
+    }
+    if (!direct && !typed && strcmp(s->value, staged) != 0) {
+        diag *g = diag_error(p->diags, "E0504", p->span, "operands = %s is not a way to read operands", s->value);
+        diag_caret(p->diags, g, "direct, staged, or staged(f32): copies of that element type");
+        return false;
+    }
+    if (!has_products(p->k)) {
+        diag *g =
+            diag_error(p->diags, "E0504", p->span, "operands = %s: kernel `%s` has no product, `@`, whose operands it could mean",
+                       s->value, p->k->name);
+        diag_caret(p->diags, g, "leave it out");
+        return false;
+    }
+    exactness e = {type, NULL};
+    if (typed)
+        each_product(p->k, check_exact, &e);
+    if (e.rounded) {
+        element_type from = e.rounded->type;
+        diag *g = diag_error(p->diags, "E0504", p->span, "operands = %s would round an operand of %s", s->value,
+                             element_table[from].name);
+        diag_caret(p->diags, g, "the nearest legal value is staged(%s)",
+                   element_table[from].block_elements > 1 ? "f32" : element_table[from].name);
+        diag_note(p->diags, g, "the operand is in line %d; a schedule changes no operand's value", e.rounded->span.line);
+        return false;
+    }
+    out->operands = direct ? OPERANDS_DIRECT : OPERANDS_STAGED;
+    out->operand_typed = typed;
+    out->operand_type = typed ? type : ELEMENT_F32;
+    out->operands_at = s->span;
+    return true;
+}
+
+/* ---- all ---- */
+
+bool option_target_has(const machine_model *machine, const char *key) {
+    return !strcmp(key, "vector") || (!strcmp(key, "subgroups") && machine->subgroup_lanes) ||
+           (!strcmp(key, "operands") && machine->stages_operands);
+}
+
+bool option_set(const option_place *p, const schedule_setting *s, schedule_options *out) {
+    return !strcmp(s->key, "vector")      ? set_vector(p, s, out)
+           : !strcmp(s->key, "subgroups") ? set_subgroups(p, s, out)
+                                          : set_operands(p, s, out);
+}
+
+void options_print(text_buffer *out, const schedule_options *o) {
+    if (o->vector)
+        text_add(out, "%svector = %d", out->length ? ", " : "", o->vector);
+    if (o->subgroup_rows)
+        text_add(out, "%ssubgroups = %d x %d", out->length ? ", " : "", o->subgroup_rows, o->subgroup_columns);
+    else if (o->subgroups)
+        text_add(out, "%ssubgroups = %d", out->length ? ", " : "", o->subgroups);
+    if (o->operands == OPERANDS_DIRECT)
+        text_add(out, "%soperands = direct", out->length ? ", " : "");
+    else if (o->operands == OPERANDS_STAGED && o->operand_typed)
+        text_add(out, "%soperands = staged(%s)", out->length ? ", " : "", element_table[o->operand_type].name);
+    else if (o->operands == OPERANDS_STAGED)
+        text_add(out, "%soperands = staged", out->length ? ", " : "");
+}
+
+machine_model schedule_machine(const machine_model *row, const schedule_options *o) {
+    machine_model m = *row;
+    m.options = *o;
+    if (o->vector && m.subgroup_lanes)
+        m.widest_vector = o->vector;
+    else if (o->vector)
+        m.vector_lanes = o->vector;
+    return m;
+}
