@@ -142,6 +142,8 @@ TILEC_API bool tilec_bind(tilec_call *c, const char *name, const tilec_array *ar
 /* Symbols that no argument's shape tells, statics, and tile sizes that the schedule would choose. A later value replaces an earlier one. */
 TILEC_API bool tilec_set_symbol(tilec_call *c, const char *name, int64_t value);
 TILEC_API bool tilec_set_tile(tilec_call *c, const char *name, int64_t value);
+/* A key of a schedule with its value as a schedule has it: ("operands", "staged"), ("subgroups", "2x2"), ("vector", "4"), ("BM", "32"). */
+TILEC_API bool tilec_set_schedule(tilec_call *c, const char *key, const char *value);
 
 /* Solves the shapes from what is bound, without compiling: tilec_shape then knows every array, results too. */
 TILEC_API bool tilec_solve(tilec_call *c);

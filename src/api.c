@@ -297,40 +297,18 @@ bool tilec_set_symbol(tilec_call *c, const char *name, int64_t value) {
     return api_end(&e, good, r);
 }
 
-/* A kernel's own tile sizes are judged with its schedule; a program hands each to the kernels that have it, so that one must. */
-static bool is_tile_of_program(api_entry *e, const run_call *c, const char *name) {
-    const char *names[128];
-    int count = 0;
-    for (int i = 0; i < c->program->calls.count; i++) {
-        const tile_kernel *k = c->program->calls.at[i]->kernel;
-        for (int j = 0; j < k->symbols.count; j++) {
-            if (k->symbols.at[j]->kind != INDEX_TILE)
-                continue;
-            if (strcmp(k->symbols.at[j]->name, name) == 0)
-                return true;
-            if (count < 128)
-                names[count++] = k->symbols.at[j]->name;
-        }
-    }
-    diag *g = diag_error(&e->diags, "E0666", c->binding.signature.span, "no kernel of program %s has a tile size `%s`",
-                         c->program->name, name);
-    const char *near = suggest_nearest(name, names, count);
-    if (near)
-        diag_note(&e->diags, g, "did you mean %s?", near);
-    return false;
-}
-
 bool tilec_set_tile(tilec_call *c, const char *name, int64_t value) {
     api_entry e;
     api_begin_call(&e, c);
     run_call *r = c->call;
-    name = name ? name : "";
-    bool good = !r->program || is_tile_of_program(&e, r, name);
-    if (good && replace(r->tiles.at, r->tiles.count, name, value))
-        r->prepared = false;
-    else if (good)
-        good = call_set_tile(r, name, value, &e.diags);
-    return api_end(&e, good, r);
+    return api_end(&e, call_set_tile(r, name ? name : "", value, &e.diags), r);
+}
+
+bool tilec_set_schedule(tilec_call *c, const char *key, const char *value) {
+    api_entry e;
+    api_begin_call(&e, c);
+    run_call *r = c->call;
+    return api_end(&e, call_set_schedule(r, key ? key : "", value ? value : "", &e.diags), r);
 }
 
 bool tilec_solve(tilec_call *c) {

@@ -14,6 +14,8 @@ from ._library import MAX_RANK, ROLES, TYPES, encoded, lib, text
 from ._library import Argument as LibraryArgument
 from ._plan import Argument, Plan, symbols_of
 
+OPTIONS = ("vector", "subgroups", "operands")  # of a schedule, beside tile sizes
+
 _lock = threading.Lock()
 _contexts = {}  # (process, device): the context its kernels share
 
@@ -180,8 +182,8 @@ class Kernel:
                 if name in values:
                     raise TypeError(f"{self.name} was given `{name}` twice")
                 values[name] = x
-            elif name in self._kinds:
-                settings[name] = operator.index(x)
+            elif name in self._kinds or name in OPTIONS:
+                settings[name] = self._setting(name, x)
             else:
                 raise TypeError(f"{self.name} has no argument, result, symbol or tile size `{name}`: {self.declaration}")
         if out is not None:
@@ -202,8 +204,15 @@ class Kernel:
                     values[name] = x
         return values, settings
 
+    def _setting(self, name, x):
+        """Symbols and tile sizes are whole numbers, a schedule's options what a schedule says: 4, "2x2", "staged(f16)"."""
+        return operator.index(x) if name in self._kinds or not isinstance(x, str) else x
+
     def _set(self, call, settings):
         for name, x in settings.items():
+            if name not in self._kinds:
+                call.must(lib.tilec_set_schedule(call.handle, name.encode(), str(x).encode()))
+                continue
             f = lib.tilec_set_tile if self._kinds[name] == "tile" else lib.tilec_set_symbol
             call.must(f(call.handle, name.encode(), x))
 
@@ -285,12 +294,12 @@ class Kernel:
     # ---- inspection ----
 
     def compile(self, **settings):
-        """Compiles and proves, for all shapes, with these statics and tile sizes; returns the Plan. Statics that arguments would tell
+        """Compiles and proves, for all shapes, with these statics, tile sizes and options of a schedule; returns the Plan. Statics that arguments would tell
         must be given."""
         for name in settings:
-            if name not in self._kinds:
+            if name not in self._kinds and name not in OPTIONS:
                 raise TypeError(f"{self.name} has no symbol or tile size `{name}`")
-        settings = {n: operator.index(x) for n, x in settings.items()}
+        settings = {n: self._setting(n, x) for n, x in settings.items()}
         plan = self._plan({}, settings)
         self._latest = ({}, settings)
         return plan

@@ -85,6 +85,7 @@ FUNCTIONS = {  # name: (result, arguments)
     "tilec_bind_integer": (c_bool, [c_void_p, c_char_p, c_int64]),
     "tilec_set_symbol": (c_bool, [c_void_p, c_char_p, c_int64]),
     "tilec_set_tile": (c_bool, [c_void_p, c_char_p, c_int64]),
+    "tilec_set_schedule": (c_bool, [c_void_p, c_char_p, c_char_p]),
     "tilec_solve": (c_bool, [c_void_p]),
     "tilec_shape": (c_bool, [c_void_p, c_char_p, POINTER(c_int), POINTER(c_int64)]),
     "tilec_compile": (c_bool, [c_void_p]),

@@ -1,4 +1,4 @@
-/* Our own kernel as an arm: the compiler's schedule, or tile sizes given. */
+/* Our own kernel as an arm: the compiler's schedule, or settings of it given. */
 #include "base/hash.h"
 #include "bench/arm.h"
 #include "bench/clock.h"
@@ -90,16 +90,15 @@ run_call *arm_call(bench_arm *arm) {
     return arm->kind == &kernel_kind ? ((kernel_arm *)arm->state)->call : NULL;
 }
 
-static bool set_tiles(run_call *c, const char *words, diag_list *diags) {
+static bool set_schedule(run_call *c, const char *words, diag_list *diags) {
     while (*words) {
-        size_t n = strcspn(words, ","), name = strcspn(words, "=");
-        char *end;
-        long long value = name && name < n ? strtoll(words + name + 1, &end, 10) : 0;
-        if (!name || name >= n || end != words + n) {
-            diag_error(diags, "E1012", (source_span){0}, "ours:%s is not ours:NAME=N,..", words);
+        size_t n = strcspn(words, ","), key = strcspn(words, "=");
+        if (!key || key + 1 >= n) {
+            diag_error(diags, "E1012", (source_span){0}, "ours:%s is not ours:KEY=VALUE,..", words);
             return false;
         }
-        if (!call_set_tile(c, arena_strndup(c->arena, words, name), value, diags))
+        if (!call_set_schedule(c, arena_strndup(c->arena, words, key), arena_strndup(c->arena, words + key + 1, n - key - 1),
+                               diags))
             return false;
         words += n + (words[n] == ',');
     }
@@ -216,7 +215,7 @@ bool arm_open_kernel(bench_arm *arm, bench_work *w, const char *device, const ch
                                    .context = k};
     arm->kind = &kernel_kind;
     arm->state = k;
-    bool good = set_tiles(k->call, words, diags);
+    bool good = set_schedule(k->call, words, diags);
     const signature *s = &w->call->binding.signature;
     for (int i = 0; good && i < s->symbol_count; i++)
         if (w->call->binding.fixed[i])

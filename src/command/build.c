@@ -108,14 +108,14 @@ static const char *first_error(const report *r, int from) {
     return "it could not be written";
 }
 
-/* The same kernel for the target that this one's host program compares with, at tile sizes of its own. */
+/* The same kernel for the target that this one's host program compares with, on a schedule of its own. */
 static bool build_companion(build *b, int number, const compile_options *o, const target *companion, const char *folder) {
     report *r = b->report;
     compile_options own = *o;
     compiled_kernel c = {0};
     own.target = companion;
     own.dump = NULL;
-    own.tile_count = 0;
+    own.setting_count = 0;
     if (companion == b->kept_for)
         c = b->kept[number];
     return (c.plan || compile_kernel(r->arena, b->module, b->module->kernels.at[number], &own, &c, &r->diags)) &&
@@ -134,7 +134,7 @@ static bool build_kernel(build *b, int number, const compile_options *o, const c
                 (companion ? build_companion(b, number, o, companion, folder)
                            : manifest_write(proved_plan_get(c.plan), o->target->name, folder, &r->diags));
     double whole_ms = command_now_ms() - start;
-    if (good && o->target == b->kept_for && !o->tile_count)
+    if (good && o->target == b->kept_for && !o->setting_count)
         b->kept[number] = c;
     const char *target = names_target ? arena_printf(r->arena, " %-8s", o->target->name) : "";
     if (!r->json && good)
@@ -181,12 +181,13 @@ static bool build_target(build *b, compile_options o, const char *folder, bool n
 int command_build(const command_line *line) {
     report r;
     report_begin(&r, line);
-    name_values statics, tiles;
+    name_values statics;
+    setting_list settings;
     const char *name = option_value(line, "--target"), *folder = option_value(line, "-o");
     bool all = name && !strcmp(name, "all");
     compile_options o = {.target = all ? target_table : command_target(line, &r.diags), .dump_file = r.json ? stderr : stdout};
     bool held = o.target && command_name_values(line, "--shape", r.arena, &statics, &r.diags) &&
-                command_name_values(line, "--set", r.arena, &tiles, &r.diags) && command_dump(line, &o.dump, &r.diags);
+                command_settings(line, r.arena, &settings, &r.diags) && command_dump(line, &o.dump, &r.diags);
     if (line->positional_count != 1) {
         diag_error(&r.diags, "E0860", (source_span){0}, "build: %s",
                    line->positional_count ? "one file at a time" : "which file?");
@@ -196,8 +197,8 @@ int command_build(const command_line *line) {
         return report_end(&r, false);
     o.statics = statics.items.at;
     o.static_count = statics.items.count;
-    o.tiles = tiles.items.at;
-    o.tile_count = tiles.items.count;
+    o.settings = settings.items.at;
+    o.setting_count = settings.items.count;
     folder = folder ? folder : ".";
     build b = {.report = &r, .line = line, .wanted = option_value(line, "--kernel"), .list = json_array()};
     b.module = compile_load(r.arena, line->positional[0], NULL, &r.diags);

@@ -117,10 +117,11 @@ static bool check_file(report *r, const command_line *line, const char *path, co
 int command_check(const command_line *line) {
     report r;
     report_begin(&r, line);
-    name_values statics, tiles;
+    name_values statics;
+    setting_list settings;
     compile_options o = {.target = command_target(line, &r.diags), .sample_statics = true, .dump_file = r.json ? stderr : stdout};
     bool held = o.target && command_name_values(line, "--shape", r.arena, &statics, &r.diags) &&
-                command_name_values(line, "--set", r.arena, &tiles, &r.diags) && command_dump(line, &o.dump, &r.diags);
+                command_settings(line, r.arena, &settings, &r.diags) && command_dump(line, &o.dump, &r.diags);
     if (!line->positional_count) {
         diag_error(&r.diags, "E0860", (source_span){0}, "%s: which file?", line->command->name);
         held = false;
@@ -129,8 +130,8 @@ int command_check(const command_line *line) {
         return report_end(&r, false);
     o.statics = statics.items.at;
     o.static_count = statics.items.count;
-    o.tiles = tiles.items.at;
-    o.tile_count = tiles.items.count;
+    o.settings = settings.items.at;
+    o.setting_count = settings.items.count;
     json_t *list = json_array();
     for (int i = 0; i < line->positional_count; i++)
         held = check_file(&r, line, line->positional[i], &o, list) && held;

@@ -69,7 +69,7 @@ json_t *report_diagnostics(const report *r, int first); /* JSON array of those f
 
 /* The target named by --target or the first one; NULL with E0862. */
 const target *command_target(const command_line *line, diag_list *diags);
-/* Symbols and tiles of --shape and --set. */
+/* Symbols of --shape. */
 typedef struct name_values {
     arena *arena;
     VEC(tile_binding) items;
@@ -77,6 +77,13 @@ typedef struct name_values {
     const char *option;
 } name_values;
 bool command_name_values(const command_line *line, const char *option, arena *a, name_values *out, diag_list *diags);
+/* Tile sizes and options of --set: "BM=32,operands=staged". */
+typedef struct setting_list {
+    arena *arena;
+    VEC(schedule_setting) items;
+    diag_list *diags;
+} setting_list;
+bool command_settings(const command_line *line, arena *a, setting_list *out, diag_list *diags);
 /* --dump letters checked; false with E0861. *letters is NULL when not given. */
 bool command_dump(const command_line *line, const char **letters, diag_list *diags);
 /* The folder of the kernels that come with tilec: what $TILEC_KERNELS says, else beside the program or its folder, or PREFIX/share/tilec/kernels,

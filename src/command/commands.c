@@ -8,7 +8,7 @@
 /* clang-format off */
 #define DUMP_ROW {"--dump", "LETTERS", "print the IR after these passes: p parse, s specialise, l lower, z simplify, v prove, e emit"}
 #define SHAPE_ROW {"--shape", "NAME=N", "the value of a symbol or a static; several, or separated by commas"}
-#define SET_ROW {"--set", "NAME=N", "the value of a tile size that the schedule would choose"}
+#define SET_ROW {"--set", "KEY=VALUE", "what the schedule would choose: a tile size, vector=N, subgroups=N or RxC,\n" "operands=direct or staged or staged(TYPE); several, or separated by commas"}
 #define WITNESS_ROW {"--witness", NULL, "run what was refuted in the simulator, at its witness, and show that it misbehaves"}
 #define KERNEL_ROW {"--kernel", "NAME", "one kernel or program of the file"}
 
@@ -35,7 +35,7 @@ static const option_row run_options[] = {
     {"--explain", NULL, "the schedule chosen, the launch plan, every property proved"}, {0}};
 static const option_row corpus_options[] = {
     {"--kernel", "NAME", "only the rows of this kernel"}, {"--device", "NAME", "only this device"},
-    {"--full", NULL, "the large shapes too"}, {"--seed", "N", "another seed for the data"}, {0}};
+    {"--full", NULL, "the large shapes too"}, SET_ROW, {"--seed", "N", "another seed for the data"}, {0}};
 static const option_row kernels_options[] = {{"-o", "DIR", "write them to this folder"}, {0}};
 static const option_row no_options[] = {{0}};
 static const option_row explain_options[] = {

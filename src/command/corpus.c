@@ -18,6 +18,7 @@ typedef struct corpus {
     kernel_library library;
     bool progress; /* stderr is a terminal */
     uint64_t seed;
+    setting_list settings; /* --set */
     int rows, held, checks;
     double longest_proof_ms, proof_ms;
     json_t *list;
@@ -102,14 +103,38 @@ static void print_row(corpus *c, const corpus_row *row, const session *s, double
     fflush(stdout);
 }
 
+/* Rows whose kernel (of a program: some kernel) has every one of the settings. */
+static bool takes_settings(const corpus *c, const tile_module *m, const char *name) {
+    for (int i = 0; m && i < c->settings.items.count; i++) {
+        const char *key = c->settings.items.at[i].key;
+        const tile_kernel *k = tile_find_kernel(m, name);
+        const tile_program *p = k ? NULL : tile_find_program(m, name);
+        bool takes = k && session_takes_setting(k, key);
+        for (int n = 0; p && n < p->calls.count; n++)
+            takes = takes || session_takes_setting(p->calls.at[n]->kernel, key);
+        if (!takes)
+            return false;
+    }
+    return true;
+}
+
+static bool set_schedule(const corpus *c, run_call *call) {
+    for (int i = 0; i < c->settings.items.count; i++)
+        if (!call_set_schedule(call, c->settings.items.at[i].key, c->settings.items.at[i].value, &c->report->diags))
+            return false;
+    return true;
+}
+
 static bool run_row(corpus *c, const corpus_row *row, session *s) {
     report *r = c->report;
+    const tile_module *m = library_find(&c->library, row->kernel, &r->diags);
+    if (!takes_settings(c, m, row->kernel))
+        return true;
     if (c->progress) {
         fprintf(stderr, "\r\033[K%d: %s %s", c->rows + 1, row->kernel, row->shape);
         fflush(stderr);
     }
     c->rows++;
-    const tile_module *m = library_find(&c->library, row->kernel, &r->diags);
     judgement j = {0};
     double proof_ms = 0, ms = 0;
     bool held = false;
@@ -117,9 +142,9 @@ static bool run_row(corpus *c, const corpus_row *row, session *s) {
     argument_list list = {.arena = r->arena, .diags = &r->diags};
     if (m && (call = list.call = call_new(s, m, row->kernel, &r->diags))) {
         judge_options o = {.budget_ms = oracle_budget_ms, .vacuous_share = 0.01, .seed = c->seed};
-        held = each_word(r->arena, row->shape, set_symbol, &list) && each_word(r->arena, row->arguments, set_argument, &list) &&
-               add_random(c, &list) && call_solve(call, &r->diags) && arguments_fill(&list) &&
-               judge_call(call, &o, &j, &r->diags) && j.passed;
+        held = set_schedule(c, call) && each_word(r->arena, row->shape, set_symbol, &list) &&
+               each_word(r->arena, row->arguments, set_argument, &list) && add_random(c, &list) && call_solve(call, &r->diags) &&
+               arguments_fill(&list) && judge_call(call, &o, &j, &r->diags) && j.passed;
         for (int i = 0; i < call->steps.count; i++)
             if (call->steps.at[i].compiled) {
                 double one = call->steps.at[i].compiled->proof.milliseconds;
@@ -153,7 +178,8 @@ static bool run_device(corpus *c, const command_line *line, const char *device) 
         if ((full || !table[i].full) && (!wanted || strcmp(wanted, table[i].kernel) == 0))
             held = run_row(c, &table[i], s) && held;
     if (rows == c->rows) {
-        diag_error(&r->diags, "E0646", (source_span){0}, "the corpus has no rows for `%s`", wanted ? wanted : "");
+        diag_error(&r->diags, "E0646", (source_span){0}, "the corpus has no rows for `%s`%s", wanted ? wanted : "",
+                   c->settings.items.count ? " with what is set" : "");
         held = false;
     }
     session_close(s);
@@ -166,7 +192,8 @@ int command_corpus(const command_line *line) {
     corpus c = {.report = &r, .progress = !r.json && isatty(STDERR_FILENO), .seed = 1, .list = json_array()};
     double start = command_now_ms();
     int64_t seed = 1;
-    bool ready = (!option_given(line, "--seed") || option_integer("--seed", option_value(line, "--seed"), &seed, &r.diags)) &&
+    bool ready = command_settings(line, r.arena, &c.settings, &r.diags) &&
+                 (!option_given(line, "--seed") || option_integer("--seed", option_value(line, "--seed"), &seed, &r.diags)) &&
                  library_load(&r, &c.library);
     c.seed = (uint64_t)seed;
     report_flush(&r);

@@ -79,6 +79,27 @@ bool command_name_values(const command_line *line, const char *option, arena *a,
     return option_each(line, option, add_name_values, out);
 }
 
+static bool add_settings(void *context, const char *text) {
+    setting_list *out = context;
+    char *copy = arena_strdup(out->arena, text);
+    for (char *item = copy; item;) {
+        char *comma = strchr(item, ',');
+        if (comma)
+            *comma = 0;
+        schedule_setting s = {0};
+        if (!option_split(out->arena, "--set", item, &s.key, &s.value, out->diags))
+            return false;
+        VEC_PUSH(out->arena, out->items, s);
+        item = comma ? comma + 1 : NULL;
+    }
+    return true;
+}
+
+bool command_settings(const command_line *line, arena *a, setting_list *out, diag_list *diags) {
+    *out = (setting_list){.arena = a, .diags = diags};
+    return option_each(line, "--set", add_settings, out);
+}
+
 bool command_dump(const command_line *line, const char **letters, diag_list *diags) {
     *letters = option_value(line, "--dump");
     char unknown = *letters ? pipeline_unknown_letter(*letters) : 0;

@@ -143,17 +143,18 @@ static bool run_on(report *r, const command_line *line, session *s, const tile_m
         return false;
     argument_list arguments = {.arena = r->arena, .call = c, .diags = &r->diags};
     output_writer writer = {c, r, true};
-    name_values shapes, tiles;
+    name_values shapes;
+    setting_list settings;
     bool held = command_name_values(line, "--shape", r->arena, &shapes, &r->diags) &&
-                command_name_values(line, "--set", r->arena, &tiles, &r->diags) && command_dump(line, &c->dump, &r->diags);
+                command_settings(line, r->arena, &settings, &r->diags) && command_dump(line, &c->dump, &r->diags);
     int64_t rounds = 1;
     if (held && option_given(line, "--repeat"))
         held = option_integer("--repeat", option_value(line, "--repeat"), &rounds, &r->diags);
     rounds = rounds < 1 ? 1 : rounds > 1000000 ? 1000000 : rounds;
     for (int i = 0; held && i < shapes.items.count; i++)
         held = call_set_symbol(c, shapes.items.at[i].name, shapes.items.at[i].value, &r->diags);
-    for (int i = 0; held && i < tiles.items.count; i++)
-        held = call_set_tile(c, tiles.items.at[i].name, tiles.items.at[i].value, &r->diags);
+    for (int i = 0; held && i < settings.items.count; i++)
+        held = call_set_schedule(c, settings.items.at[i].key, settings.items.at[i].value, &r->diags);
     c->dump_file = r->json ? stderr : stdout;
     held = held && option_each(line, "--arg", add_argument, &arguments) && option_each(line, "--out", write_output, &writer) &&
            call_solve(c, &r->diags) && arguments_fill(&arguments);

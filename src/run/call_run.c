@@ -52,17 +52,13 @@ bool session_compile_step(run_call *c, call_step *step, diag_list *diags) {
             VEC_PUSH(c->arena, statics, b);
             text_add(&key, "%s=%" PRId64 " ", b.name, b.value);
         }
-    /* A program's kernels share --set: each takes the names it has. */
-    VEC(tile_binding) tiles = {0};
-    for (int i = 0; i < c->tiles.count; i++) {
-        bool has = c->kernel != NULL;
-        for (int j = 0; j < step->kernel->symbols.count; j++)
-            has = has || strcmp(step->kernel->symbols.at[j]->name, c->tiles.at[i].name) == 0;
-        if (has)
-            VEC_PUSH(c->arena, tiles, c->tiles.at[i]);
-    }
-    for (int i = 0; i < tiles.count; i++)
-        text_add(&key, "%s:%" PRId64 " ", tiles.at[i].name, tiles.at[i].value);
+    /* A program's kernels share --set: each takes what it has. */
+    VEC(schedule_setting) settings = {0};
+    for (int i = 0; i < c->settings.count; i++)
+        if (c->kernel || session_takes_setting(step->kernel, c->settings.at[i].key)) {
+            VEC_PUSH(c->arena, settings, c->settings.at[i]);
+            text_add(&key, "%s:%s ", c->settings.at[i].key, c->settings.at[i].value);
+        }
     for (int i = 0; i < s->compiled.count; i++)
         if (s->compiled.at[i].kernel == step->kernel && s->compiled.at[i].key &&
             strcmp(s->compiled.at[i].key, text_get(&key)) == 0) {
@@ -74,8 +70,8 @@ bool session_compile_step(run_call *c, call_step *step, diag_list *diags) {
     compile_options o = {.target = s->target,
                          .statics = statics.at,
                          .static_count = statics.count,
-                         .tiles = tiles.at,
-                         .tile_count = tiles.count,
+                         .settings = settings.at,
+                         .setting_count = settings.count,
                          .dump = c->dump,
                          .dump_file = c->dump_file};
     compiled_entry e = {.kernel = step->kernel, .arena = arena_new()};

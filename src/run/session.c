@@ -189,12 +189,54 @@ bool call_set_symbol(run_call *c, const char *name, int64_t value, diag_list *di
     return binding_set_symbol(&c->binding, name, value, origin, diags);
 }
 
-bool call_set_tile(run_call *c, const char *name, int64_t value, diag_list *diags) {
-    (void)diags; /* schedule_choose refuses unknown names: it knows the nearest and the limits */
-    tile_binding b = {arena_strdup(c->arena, name), value};
-    VEC_PUSH(c->arena, c->tiles, b);
+bool session_takes_setting(const tile_kernel *k, const char *key) {
+    for (int i = 0; i < k->symbols.count; i++)
+        if (k->symbols.at[i]->kind == INDEX_TILE && strcmp(k->symbols.at[i]->name, key) == 0)
+            return true;
+    return schedule_has_option(k, key);
+}
+
+static bool some_kernel_takes(run_call *c, const char *key, diag_list *diags) {
+    static const char *const options[] = {"vector", "subgroups", "operands"};
+    const char *names[128];
+    int count = 0;
+    for (; count < 3; count++)
+        names[count] = options[count];
+    for (int i = 0; i < c->program->calls.count; i++) {
+        const tile_kernel *k = c->program->calls.at[i]->kernel;
+        if (session_takes_setting(k, key))
+            return true;
+        for (int j = 0; j < k->symbols.count; j++)
+            if (k->symbols.at[j]->kind == INDEX_TILE && count < 128)
+                names[count++] = k->symbols.at[j]->name;
+    }
+    diag *g = diag_error(diags, "E0666", c->binding.signature.span, "no kernel of program %s has a tile size or option `%s`",
+                         c->program->name, key);
+    const char *near = suggest_nearest(key, names, count);
+    if (near && strcmp(near, key) != 0)
+        diag_note(diags, g, "did you mean %s?", near);
+    return false;
+}
+
+bool call_set_schedule(run_call *c, const char *key, const char *value, diag_list *diags) {
+    if (c->program && !some_kernel_takes(c, key, diags))
+        return false;
+    /* A kernel's own: schedule_choose_settings refuses unknown ones, since it knows the target and the limits. */
     c->prepared = false;
+    schedule_setting s = {.key = arena_strdup(c->arena, key), .value = arena_strdup(c->arena, value)};
+    for (int i = 0; i < c->settings.count; i++)
+        if (strcmp(c->settings.at[i].key, key) == 0) {
+            c->settings.at[i] = s;
+            return true;
+        }
+    VEC_PUSH(c->arena, c->settings, s);
     return true;
+}
+
+bool call_set_tile(run_call *c, const char *name, int64_t value, diag_list *diags) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRId64, value);
+    return call_set_schedule(c, name, digits, diags);
 }
 
 static bool unknown_argument(run_call *c, const char *name, diag_list *diags) {

@@ -73,9 +73,9 @@ typedef struct run_call {
     VEC(call_array) arrays;
     VEC(call_scalar) scalars;
     VEC(call_step) steps;
-    VEC(tile_binding) tiles; /* --set */
-    VEC(tile_binding) extra; /* symbols given for a program's kernels rather than for itself */
-    const char *dump;        /* letters, for the compiles this call makes */
+    VEC(schedule_setting) settings; /* --set */
+    VEC(tile_binding) extra;        /* symbols given for a program's kernels rather than for itself */
+    const char *dump;               /* letters, for the compiles this call makes */
     FILE *dump_file;
     void **marks; /* of the steps of call_run_on; made at the first one */
     bool shapes_solved, prepared;
@@ -88,6 +88,11 @@ void call_free(run_call *c);
 const char *call_names(arena *a, const tile_module *m);
 
 bool call_set_symbol(run_call *c, const char *name, int64_t value, diag_list *diags);
+/* Whether the kernel has a tile size of this name, or the option means something for it. */
+bool session_takes_setting(const tile_kernel *k, const char *key);
+/* A tile size or an option of the schedule (`BM`, `operands`), its value as a schedule has it; a later one replaces it. A kernel's are judged when it
+ * is compiled; a program hands each to the kernels that have it: false with E0666 when none does. */
+bool call_set_schedule(run_call *c, const char *key, const char *value, diag_list *diags);
 bool call_set_tile(run_call *c, const char *name, int64_t value, diag_list *diags);
 /* Binds host memory, which the call reads (inputs), updates or fills (outputs) and never frees. NULL data: only the shape. Narrow floats
  * and block formats may be given as their raw bytes or words (U8, U16 as `raw`). False with E0640, E0642, E0647. */

@@ -22,7 +22,7 @@ struct session {
     VEC(compiled_entry) compiled;
 };
 
-/* Compiles and loads the step's kernel for the statics its binding knows and the call's tile sizes, or finds it compiled; sets
+/* Compiles and loads the step's kernel for the statics its binding knows and the call's settings, or finds it compiled; sets
  * step->compiled (a refused one's too) and step->loaded. */
 bool session_compile_step(run_call *c, call_step *step, diag_list *diags);
 

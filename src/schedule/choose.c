@@ -159,7 +159,7 @@ static void list_tiles(const tile_kernel *k, text_buffer *out) {
             text_add(out, "%s%s", out->length ? ", " : "", k->symbols.at[i]->name);
 }
 
-static void unknown_key(const tile_kernel *k, const char *key, source_span span, const char *target, diag_list *diags) {
+static void unknown_key(const tile_kernel *k, const char *key, source_span span, const machine_model *machine, diag_list *diags) {
     static const char *const elsewhere[] = {"vector", "subgroups", "operands", "roles", "stages", "swizzle", "cluster"};
     text_buffer names = {0};
     list_tiles(k, &names);
@@ -168,10 +168,16 @@ static void unknown_key(const tile_kernel *k, const char *key, source_span span,
     for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
         known = known || !strcmp(elsewhere[i], key);
     if (known)
-        g = diag_error(diags, "E0503", span, "`%s` is not a choice that target %s has", key, target);
+        g = diag_error(diags, "E0503", span, "`%s` is not a choice that target %s has", key, machine->target);
     else
         g = diag_error(diags, "E0502", span, "kernel `%s` has no tile size named `%s`", k->name, key);
     diag_caret(diags, g, "its tile sizes: %s", names.length ? text_get(&names) : "none");
+    text_buffer options = {0};
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (option_target_has(machine, elsewhere[i]))
+            text_add(&options, "%s%s", options.length ? ", " : "", elsewhere[i]);
+    diag_note(diags, g, "the options of target %s: %s", machine->target, text_get(&options));
+    text_free(&options);
     text_free(&names);
 }
 
@@ -350,7 +356,8 @@ static void set_tile(choice *choices, int count, const index_var *symbol, const 
                      diag_list *diags) {
     int64_t value;
     if (!whole_number(s->value, &value)) {
-        diag_error(diags, "E0501", span, "tile size %s must be an integer", s->key);
+        diag *g = diag_error(diags, "E0501", span, "tile size %s must be an integer", s->key);
+        diag_caret(diags, g, "an integer, 1 .. %d", LARGEST_TILE);
         return;
     }
     for (int i = 0; i < count; i++)
@@ -385,7 +392,7 @@ bool schedule_choose_settings(arena *a, const tile_module *m, const tile_kernel 
         if (option_target_has(row, s->key))
             option_set(&place, s, &out->options);
         else
-            unknown_key(k, s->key, place.span, row->target, diags);
+            unknown_key(k, s->key, place.span, row, diags);
     }
     const machine_model wanted = schedule_machine(row, &out->options), own = block_machine(a, k, &wanted), *machine = &own;
     survey s = {a, k, NEW_ARRAY(a, range_role, k->ranges.count), NEW_ARRAY(a, unsigned char, k->value_count)};

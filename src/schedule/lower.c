@@ -257,12 +257,39 @@ static const char *schedule_line(arena *a, const tile_kernel *k, const schedule_
     return line;
 }
 
+/* How many threads a block has and which ranges go over them, for people. */
+static void spread_route(lower *l) {
+    text_buffer text = {0};
+    int subgroups = l->machine->subgroups, lanes = l->machine->subgroup_lanes;
+    text_add(&text, "blocks of %d threads in %d subgroup%s", subgroups * lanes, subgroups, subgroups == 1 ? "" : "s");
+    for (int i = 0; i < l->k->ranges.count; i++) {
+        const spread *x = &l->spreads[i];
+        if (x->subgroups * x->lanes * x->vector == 1)
+            continue;
+        text_add(&text, "; %s over", l->k->ranges.at[i]->name);
+        const char *join = " ";
+        if (x->subgroups > 1) {
+            text_add(&text, "%s%d subgroups", join, x->subgroups);
+            join = " x ";
+        }
+        if (x->lanes > 1) {
+            text_add(&text, "%s%d lanes", join, x->lanes);
+            join = " x ";
+        }
+        if (x->vector > 1)
+            text_add(&text, "%svectors of %d", join, x->vector);
+    }
+    VEC_PUSH(l->arena, l->out->routes, arena_strdup(l->arena, text_get(&text)));
+    text_free(&text);
+}
+
 /* A block of threads: tasks whose tiles are all whole take a path without guards. */
 static void lower_for_threads(lower *l) {
     arena *a = l->arena;
     choose_spreads(l);
     if (l->failed)
         return;
+    spread_route(l);
     cond *whole = NULL;
     int count = l->k->task.count;
     index_expr **ragged = NEW_ARRAY(a, index_expr *, count);

@@ -404,9 +404,10 @@ void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *va
                       : c.shape.vector_reduced ? "lanes along the reduced range"
                                                : "lanes along the result";
     VEC_PUSH(l->arena, l->out->routes,
-             arena_printf(l->arena, "line %d: %s: %s%s%s, %d vectors, blocks of %d x %d results", heavy->span.line,
+             arena_printf(l->arena, "line %d: %s: %s%s%s, %d vectors of %d, blocks of %d x %d results", heavy->span.line,
                           tile_op_table[heavy->op].name, how, c.shape.vector ? " " : "",
-                          c.shape.vector ? c.shape.vector->name : "", c.shape.vectors, c.shape.unroll[0], c.shape.unroll[1]));
+                          c.shape.vector ? c.shape.vector->name : "", c.shape.vectors,
+                          c.shape.vector ? l->machine->vector_lanes : 1, c.shape.unroll[0], c.shape.unroll[1]));
     point p = point_new(l);
     result_level(&p, &c);
 }

@@ -144,6 +144,15 @@ expect("a result as an argument", run("run", source, "--kernel", "add", *ones, "
 expect("run with a scalar missing", run("run", source, "--kernel", "scale", "--shape", "N=3", "--arg", "x=iota"), 1, "E0650", "`s`")
 expect("tile sizes by hand", run("run", source, "--kernel", "product", "--set", "BM=8,BN=16", "--set", "BK=4", "--shape", "M=13,N=17,K=9",
                                  "--arg", "a=random:1", "--arg", "b=random:2"), 0, "all 221 elements")
+PRODUCT = ("--kernel", "product", "--shape", "M=13,N=37,K=9", "--arg", "a=random:1", "--arg", "b=random:2", "--check")
+for setting in ("vector=1", "vector=2", "vector=4", "operands=direct", "operands=staged", "operands=staged(f16)", "operands=staged(f32)",
+                "BM=8,BN=16,vector=2,operands=staged(f16)"):
+    last = setting.rpartition(",")[2].replace("=", " = ")
+    expect(f"--set {setting}", run("run", source, *PRODUCT, "--set", setting, "--explain"), 0, "all 481 elements", last)
+expect("an option of other targets", run("run", source, *PRODUCT, "--set", "subgroups=2"), 1, "E0503", "vector, operands")
+expect("an option's illegal value", run("run", source, *PRODUCT, "--set", "operands=staged(i8)"), 1, "E0504", "staged(f16)")
+expect("an option without a use", run("check", source, "--kernel", "add", "--set", "operands=direct"), 1, "E0504", "no product")
+expect("a setting without a value", run("check", source, "--kernel", "add", "--set", "operands"), 2, "E0860")
 expect("unsatisfied where", run("run", source, "--kernel", "even", "--shape", "N=4,P=9", "--arg", "a=zeros", "--arg", "b=zeros"), 1, "E06", "P")
 expect("a scalar out of its range", run("run", source, "--kernel", "put", "--shape", "T=4,D=8", "--arg", "row=iota", "--arg", "cache=zeros",
                                         "--arg", "pos=4"), 1, "E06", "pos")

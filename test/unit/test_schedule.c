@@ -1,0 +1,228 @@
+/* Options of a schedule: what is legal for a target and a kernel, where errors stand and what they offer, and that each choice is honoured: the
+ * Kernel IR, as proved, is of the form that was asked for. Values under them: test_lanes (blocks of threads), test/run/commands.py (the CPU). */
+#include "compile.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+static const char product[] = "kernel product(a: f16[M, K], b: f16[K, N]) -> (c: f32[M, N]) {\n"
+                              "    for tile c[i: BM, j: BN] {\n"
+                              "        acc: f32[i, j] = 0\n"
+                              "        for k: BK in K { acc += a[i, k] @ b[k, j] }\n"
+                              "        c[i, j] = acc\n"
+                              "    }\n"
+                              "}\n";
+static const char rounded[] = "kernel product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) {\n"
+                              "    for tile c[i: BM, j: BN] {\n"
+                              "        acc: f32[i, j] = 0\n"
+                              "        for k: BK in K { acc += f16(a[i, k]) @ f16(b[k, j]) }\n"
+                              "        c[i, j] = acc\n"
+                              "    }\n"
+                              "}\n";
+static const char sums[] = "kernel sums(x: f32[R, C]) -> (y: f32[R]) {\n"
+                           "    for tile y[r: BR] {\n"
+                           "        s: f32[r] = 0\n"
+                           "        for c: BC in C { s += sum[c](x[r, c]) }\n"
+                           "        y[r] = s\n"
+                           "    }\n"
+                           "}\n";
+
+typedef struct trial {
+    arena *arena;
+    diag_list diags;
+    compiled_kernel c;
+    bool good;
+} trial;
+
+/* Compiles the text's kernel under its own schedule and one more setting (key NULL: none). */
+static trial try_setting(const char *kernel, const char *schedule, const char *target, const char *key, const char *value) {
+    trial t = {.arena = arena_new()};
+    diag_init(&t.diags, t.arena);
+    const char *text = arena_printf(t.arena, "%s%s", kernel, schedule ? schedule : "");
+    tile_module *m = compile_load(t.arena, "x.tile", text, &t.diags);
+    if (!m) {
+        diag_print_all(&t.diags, stderr, false);
+        fail_msg("the text is not accepted");
+        return t;
+    }
+    const schedule_setting s = {.key = key, .value = value};
+    const compile_options o = {
+        .target = target_find(target), .settings = &s, .setting_count = key != NULL, .sample_statics = true};
+    t.good = compile_kernel(t.arena, m, m->kernels.at[0], &o, &t.c, &t.diags);
+    return t;
+}
+
+static void expect_refused(const char *kernel, const char *schedule, const char *target, const char *key, const char *value,
+                           const char *code, int line, int column, const char *message, const char *mend) {
+    trial t = try_setting(kernel, schedule, target, key, value);
+    assert_false(t.good);
+    assert_int_equal(t.diags.errors, 1);
+    const diag *g = t.diags.items.at[0];
+    assert_string_equal(g->code, code);
+    assert_int_equal(g->span.line, line);
+    assert_int_equal(g->span.column, column);
+    if (!strstr(g->message, message))
+        fail_msg("`%s` does not say `%s`", g->message, message);
+    assert_non_null(g->caret);
+    assert_string_equal(g->caret, mend);
+    arena_free(t.arena);
+}
+
+static trial expect_accepted(const char *kernel, const char *schedule, const char *target, const char *key, const char *value,
+                             const char *text) {
+    trial t = try_setting(kernel, schedule, target, key, value);
+    if (!t.good)
+        diag_print_all(&t.diags, stderr, false);
+    assert_true(t.good);
+    assert_int_equal(t.c.proof.refuted + t.c.proof.unknown, 0);
+    if (!strstr(t.c.schedule.text, text))
+        fail_msg("`%s` does not say `%s`", t.c.schedule.text, text);
+    assert_non_null(strstr(t.c.lowered.plan->variants.at[0].kernel->schedule, text)); /* provenance */
+    return t;
+}
+
+static bool has_route(const trial *t, const char *words) {
+    for (int i = 0; i < t->c.lowered.routes.count; i++)
+        if (strstr(t->c.lowered.routes.at[i], words))
+            return true;
+    return false;
+}
+
+static int value_lanes(const kernel_value *v) {
+    int most = v->lanes;
+    for (int i = 0; i < v->operand_count; i++)
+        most = value_lanes(v->operands[i]) > most ? value_lanes(v->operands[i]) : most;
+    return most;
+}
+
+/* The widest access of a block. */
+static int widest(const kernel_block *b) {
+    int most = 1;
+    for (int i = 0; i < b->items.count; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        int own = s->value ? value_lanes(s->value) : 1, inner = widest(&s->body), other = widest(&s->otherwise);
+        most = own > most ? own : most;
+        most = inner > most ? inner : most;
+        most = other > most ? other : most;
+    }
+    return most;
+}
+
+static int64_t extent(const kernel_ir *ir, int level, int d) {
+    int64_t n = 0;
+    assert_true(ix_is_const(ir->levels.at[level].extents[d], &n));
+    return n;
+}
+
+static const kernel_ir *kernel_of(const trial *t) {
+    return t->c.lowered.plan->variants.at[0].kernel;
+}
+
+static void vectors(void **state) {
+    (void)state;
+    for (int n = 1; n <= 4; n *= 2)
+        for (int on = 0; on < 3; on++) {
+            char value[8], said[24];
+            snprintf(value, sizeof value, "%d", n);
+            snprintf(said, sizeof said, "vector = %d", n);
+            trial t = expect_accepted(product, NULL, (const char *[]){"c", "cuda", "metal"}[on], "vector", value, said);
+            assert_int_equal(widest(&kernel_of(&t)->body), n);
+            arena_free(t.arena);
+        }
+    expect_refused(product, NULL, "cuda", "vector", "16", "E0504", 1, 8, "1 .. 8", "the nearest legal value is 8");
+    expect_refused(product, NULL, "metal", "vector", "8", "E0504", 1, 8, "1 .. 4", "the nearest legal value is 4");
+    expect_refused(product, NULL, "cuda", "vector", "3", "E0504", 1, 8, "not a power of two", "the nearest legal value is 2");
+    expect_refused(product, NULL, "cuda", "vector", "0", "E0504", 1, 8, "not a power of two", "the nearest legal value is 1");
+    expect_refused(product, NULL, "cuda", "vector", "-4", "E0504", 1, 8, "not a power of two", "the nearest legal value is 1");
+    expect_refused(product, NULL, "cuda", "vector", "wide", "E0504", 1, 8, "not a whole number", "a power of two, 1 .. 8");
+    expect_refused(product, "schedule product { BM = 64, vector = 3 }\n", "cuda", NULL, NULL, "E0504", 8, 29,
+                   "not a power of two", "the nearest legal value is 2");
+}
+
+static void subgroups(void **state) {
+    (void)state;
+    trial t = expect_accepted(product, NULL, "cuda", "subgroups", "8", "subgroups = 8");
+    assert_int_equal(extent(kernel_of(&t), 1, 0), 4);
+    assert_int_equal(extent(kernel_of(&t), 1, 1), 2);
+    assert_true(has_route(&t, "blocks of 256 threads in 8 subgroups"));
+    arena_free(t.arena);
+    t = expect_accepted(product, "schedule product for cuda { subgroups = 1 x 4 }\n", "cuda", NULL, NULL, "subgroups = 1 x 4");
+    assert_int_equal(extent(kernel_of(&t), 1, 0), 1);
+    assert_int_equal(extent(kernel_of(&t), 1, 1), 4);
+    arena_free(t.arena);
+    t = expect_accepted(product, NULL, "opencl", "subgroups", "1", "subgroups = 1");
+    arena_free(t.arena);
+    t = expect_accepted(sums, NULL, "metal", "subgroups", "2", "subgroups = 2");
+    assert_int_equal(extent(kernel_of(&t), 1, 0), 2);
+    arena_free(t.arena);
+    /* what is set goes before what the module says */
+    t = expect_accepted(product, "schedule product for cuda { subgroups = 1 x 4 }\n", "cuda", "subgroups", "2x2",
+                        "subgroups = 2 x 2");
+    arena_free(t.arena);
+    expect_refused(product, NULL, "opencl", "subgroups", "16", "E0504", 1, 8, "1 .. 8", "the nearest legal value is 8");
+    expect_refused(product, NULL, "cuda", "subgroups", "8x8", "E0504", 1, 8, "1 .. 32", "the nearest legal value is 8 x 4");
+    expect_refused(product, NULL, "cuda", "subgroups", "2x", "E0504", 1, 8, "neither",
+                   "as in `subgroups = 4` or `subgroups = 2 x 2`");
+    expect_refused(product, NULL, "cuda", "subgroups", "6", "E0504", 1, 8, "powers of two", "the nearest legal value is 4");
+    expect_refused(sums, "schedule sums { subgroups = 2 x 2 }\n", "cuda", NULL, NULL, "E0504", 8, 17,
+                   "no product of rows and columns", "the nearest legal value is 4");
+    expect_refused(product, "schedule product { subgroups = 2 x 2 }\n", "c", NULL, NULL, "E0503", 8, 20,
+                   "not a choice that target c", "its tile sizes: BM, BN, BK");
+}
+
+static void operands(void **state) {
+    (void)state;
+    trial t = expect_accepted(product, NULL, "c", "operands", "direct", "operands = direct");
+    assert_int_equal(kernel_of(&t)->arrays.count > 0, 1);
+    for (int i = 0; i < kernel_of(&t)->arrays.count; i++)
+        assert_int_not_equal(kernel_of(&t)->arrays.at[i]->layout.kind, LAYOUT_PANEL);
+    assert_true(has_route(&t, "operand 1 of dot is read in place: the schedule says direct"));
+    arena_free(t.arena);
+    t = expect_accepted(product, "schedule product for c { operands = staged(f16) }\n", "c", NULL, NULL,
+                        "operands = staged(f16)");
+    assert_true(has_route(&t, "operand 1 of dot is copied to private memory as f16"));
+    assert_true(has_route(&t, "operand 2 of dot is copied to private memory in panels as f16"));
+    arena_free(t.arena);
+    t = expect_accepted(rounded, NULL, "c", "operands", "staged(f16)", "operands = staged(f16)"); /* computed, but of that type */
+    arena_free(t.arena);
+    t = expect_accepted(product, NULL, "c", "operands", "staged", "operands = staged");
+    assert_true(has_route(&t, "operand 1 of dot is copied"));
+    arena_free(t.arena);
+    expect_refused(product, NULL, "c", "operands", "staged(bf16)", "E0504", 1, 8, "would round an operand of f16",
+                   "the nearest legal value is staged(f16)");
+    expect_refused(product, NULL, "c", "operands", "staged(q8_0)", "E0504", 1, 8, "not a way",
+                   "direct, staged, or staged(f32): copies of that element type");
+    expect_refused(product, "schedule product for c { operands = staged(4) }\n", "c", NULL, NULL, "E0504", 8, 26, "not a way",
+                   "direct, staged, or staged(f32): copies of that element type");
+    expect_refused(sums, NULL, "c", "operands", "direct", "E0504", 1, 8, "has no product", "leave it out");
+}
+
+static void not_built(void **state) {
+    (void)state;
+    static const char *const keys[] = {"roles", "stages", "swizzle", "cluster"};
+    for (int i = 0; i < 4; i++)
+        for (int on = 0; on < target_count; on++)
+            expect_refused(product, NULL, target_table[on].name, keys[i], "2", "E0503", 1, 8, "not a choice",
+                           "its tile sizes: BM, BN, BK");
+    expect_refused(product, NULL, "c", "nonsense", "2", "E0502", 1, 8, "no tile size named", "its tile sizes: BM, BN, BK");
+    expect_refused(product, NULL, "c", "BM", "2x2", "E0501", 1, 8, "must be an integer", "an integer, 1 .. 1048576");
+}
+
+/* A tile size may bear the name of an option. */
+static void named_alike(void **state) {
+    (void)state;
+    static const char text[] = "kernel copy(x: f32[N]) -> (y: f32[N]) { for tile y[i: vector] { y[i] = x[i] } }\n";
+    trial t = expect_accepted(text, NULL, "c", "vector", "33", "vector = 33");
+    assert_int_equal(t.c.schedule.options.vector, 0);
+    arena_free(t.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors), cmocka_unit_test(subgroups), cmocka_unit_test(operands),
+                                       cmocka_unit_test(not_built), cmocka_unit_test(named_alike)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
