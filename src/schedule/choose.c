@@ -15,6 +15,7 @@ typedef struct range_role {
     bool contiguous; /* the last index of some access */
     bool strided;    /* an index of some access, not the last */
     bool joined;     /* its loop joins a state */
+    int bytes;       /* contracted: of the widest element that a product reads along it */
 } range_role;
 
 typedef struct survey {
@@ -40,6 +41,15 @@ static bool is_one(const tile_range *r) {
     return ix_is_const(r->size, &size) && size == 1;
 }
 
+static int widest_load(const tile_value *v) {
+    int most = v->op == TILE_LOAD ? element_table[v->array->type].block_bytes : 0;
+    for (int i = 0; i < v->operand_count; i++) {
+        int inner = widest_load(v->operands[i]);
+        most = inner > most ? inner : most;
+    }
+    return most;
+}
+
 static void survey_value(survey *s, const tile_value *v) {
     if (s->seen[v->id]++)
         return;
@@ -62,6 +72,7 @@ static void survey_value(survey *s, const tile_value *v) {
         }
         for (int i = 0; i < v->contract_count; i++) {
             s->roles[v->contract[i]->id].contracted = true;
+            s->roles[v->contract[i]->id].bytes = widest_load(v);
             if (left && right)
                 s->roles[v->contract[i]->id].contracted_twice_sided = true;
         }
@@ -115,7 +126,8 @@ static int64_t proposed_for_threads(const survey *s, const tile_range *r, const 
     if (role->joined) /* along the lanes where memory is */
         return role->contiguous && !role->strided && !role->contracted ? 8 * threads : 8 * machine->subgroups;
     if (role->contracted)
-        return role->contracted_twice_sided ? 16 : 32 * machine->subgroup_lanes; /* four loads of 16 bytes are under way */
+        return role->contracted_twice_sided ? role->bytes > 2 ? 16 : 32
+                                            : 32 * machine->subgroup_lanes; /* four loads of 16 bytes are under way */
     if (role->product_rows || role->product_columns)
         return 64;
     if (role->vector_rows)

@@ -5,12 +5,14 @@ static index_expr *id_or_zero(arena *a, index_var *v) {
     return v ? ix_var(a, v) : ix_const(a, 0);
 }
 
-/* Local index of the first element of this thread's slot: ((slot * subgroups + subgroup) * lanes + lane) * vector */
-static index_expr *share_position(lower *l, const spread *x, index_expr *slot) {
+/* Local index of the first element of this thread's slot, the `within`th of its run: (((run * subgroups + subgroup) * lanes + lane) * run length + within) * vector */
+static index_expr *share_position(lower *l, const spread *x, index_expr *run, index_expr *within) {
     arena *a = l->arena;
-    index_expr *at = ix_mul(a, slot, ix_const(a, (int64_t)x->subgroups * x->lanes * x->vector));
-    at = ix_add(a, at, ix_mul(a, id_or_zero(a, x->subgroup), ix_const(a, (int64_t)x->lanes * x->vector)));
-    return ix_add(a, at, ix_mul(a, id_or_zero(a, x->lane), ix_const(a, x->vector)));
+    int64_t own = (int64_t)x->run * x->vector;
+    index_expr *at = ix_mul(a, run, ix_const(a, x->subgroups * x->lanes * own));
+    at = ix_add(a, at, ix_mul(a, id_or_zero(a, x->subgroup), ix_const(a, x->lanes * own)));
+    at = ix_add(a, at, ix_mul(a, id_or_zero(a, x->lane), ix_const(a, own)));
+    return ix_add(a, at, ix_mul(a, within, ix_const(a, x->vector)));
 }
 
 static void place_range(point *p, tile_range *r, index_expr *position, index_expr *slot, index_expr *end) {
@@ -48,6 +50,19 @@ static void guard_position(point *p, tile_range *r, index_expr *lo, index_expr *
     }
 }
 
+/* Goes on within a loop of so many trips, to be written out; its variable. */
+static index_expr *written_out(point *p, const tile_range *r, int64_t trips, const char *what, source_span span) {
+    lower *l = p->l;
+    arena *a = l->arena;
+    if (trips == 1)
+        return ix_const(a, 0);
+    kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, arena_printf(a, "%s_%s", r->name, what)), ix_const(a, 0),
+                                ix_const(a, trips), 1, span);
+    s->unroll = true;
+    p->block = &s->body;
+    return ix_var(a, s->var);
+}
+
 void lanes_share(point *p, tile_range *r, share_guard guarding, nest_body body, void *context, source_span span) {
     lower *l = p->l;
     arena *a = l->arena;
@@ -65,26 +80,20 @@ void lanes_share(point *p, tile_range *r, share_guard guarding, nest_body body, 
     point inner = point_copy(p);
     index_expr *position;
     /* A loop whose trips all exist is left to the compiler, which overlaps their loads; with a guard around each slot it would not. */
-    bool strided = guarding == SHARE_STRIDED && slots > 1 && !guard && ix_is_const(lo, &first) && !first &&
+    bool strided = guarding == SHARE_STRIDED && slots > 1 && x->run == 1 && !guard && ix_is_const(lo, &first) && !first &&
                    !(ix_is_const(hi, &last) && last >= slots * step);
     if (slots < 0 || strided) { /* nothing is held over it: a plain strided loop */
-        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), ix_add(a, lo, share_position(l, x, ix_const(a, 0))),
-                                    hi, step, span);
+        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name),
+                                    ix_add(a, lo, share_position(l, x, ix_const(a, 0), ix_const(a, 0))), hi, step, span);
         inner.block = &s->body;
         place_range(&inner, r, ix_var(a, s->var), NULL, hi);
         body(&inner, context);
         return;
     }
-    index_expr *slot = ix_const(a, 0);
-    if (slots > 1) {
-        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, arena_printf(a, "%s_slot", r->name)), ix_const(a, 0),
-                                    ix_const(a, slots), 1, span);
-        s->unroll = true;
-        inner.block = &s->body;
-        slot = ix_var(a, s->var);
-    }
-    position = name_index(l, inner.block, r->name, share_position(l, x, slot));
-    place_range(&inner, r, position, slot, guarded ? hi : NULL);
+    index_expr *run = written_out(&inner, r, slots / x->run, "slot", span),
+               *within = written_out(&inner, r, x->run, "next", span);
+    position = name_index(l, inner.block, r->name, share_position(l, x, run, within));
+    place_range(&inner, r, position, ix_add(a, ix_mul(a, run, ix_const(a, x->run)), within), guarded ? hi : NULL);
     if (guarded)
         guard_position(&inner, r, lo, hi, guard, span);
     body(&inner, context);

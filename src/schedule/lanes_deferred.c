@@ -57,8 +57,10 @@ static bool combines_by(const tile_value *heavy, tile_op op) {
     }
 }
 
-/* Whether threads would have anything to exchange at the end of each tile. */
+/* Whether threads would have anything to exchange at the end of each tile, or to add to what they hold besides. */
 static bool is_exchanged(const lower *l, const tile_value *heavy) {
+    if (lanes_staged(l, heavy))
+        return true;
     tile_range *const *reduced = heavy->op == TILE_DOT ? heavy->contract : &heavy->range;
     int count = heavy->op == TILE_DOT ? heavy->contract_count : 1;
     for (int i = 0; i < count; i++) {

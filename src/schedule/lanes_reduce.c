@@ -21,6 +21,7 @@ struct reduction {
     int reduced_count;
     bool
         held; /* the parts of all results are kept at once: until subgroups have met, for a later trip of a loop, or because they are few */
+    bool staged;         /* operands are read from shared memory */
     bool extreme;        /* argmax, argmin: parts are the best value and where it stands */
     int lanes;           /* of the accumulators */
     bool reduced_vector; /* lanes of an accumulator are partial results */
@@ -69,6 +70,7 @@ typedef struct over {
     int count, depth;
     bool guarded;
     void (*body)(point *p, reduction *c);
+    bool reads; /* staged operands, as soon as their ranges are open */
 } over;
 
 /* Whether something that v reads is kept in registers by the slots of r. */
@@ -95,6 +97,8 @@ static void over_level(point *p, void *context) {
     over o = *(over *)context;
     while (o.depth < o.count && range_open(p, o.ranges[o.depth]))
         o.depth++;
+    if (o.reads)
+        lanes_stage_read(p, o.c->heavy);
     if (o.depth == o.count) {
         o.body(p, o.c);
         return;
@@ -106,7 +110,7 @@ static void over_level(point *p, void *context) {
 
 static void over_ranges(point *p, reduction *c, tile_range **ranges, int count, bool guarded,
                         void (*body)(point *, reduction *)) {
-    over o = {c, ranges, count, 0, guarded, body};
+    over o = {c, ranges, count, 0, guarded, body, false};
     over_level(p, &o);
 }
 
@@ -141,7 +145,7 @@ static kernel_value *operand(point *p, reduction *c, int i) {
     return v->type == type ? v : kernel_op1(c->l->ir, KERNEL_CONVERT, type, v);
 }
 
-static void step(point *p, reduction *c) {
+static void accumulate(point *p, reduction *c) {
     kernel_ir *ir = c->l->ir;
     if (c->extreme) {
         kernel_value *x = emit_named(p, "x", operand(p, c, 0));
@@ -162,11 +166,46 @@ static void step(point *p, reduction *c) {
             v = kernel_prefix_select(ir, p->active, v, old);
         set(p, c, to, v);
     }
+}
+
+static void step(point *p, reduction *c) {
+    accumulate(p, c);
     ghost_consume(p, &c->ghost, c->span);
 }
 
 static void reduced_share(point *p, reduction *c) {
     over_ranges(p, c, c->reduced, c->reduced_count, true, step);
+}
+
+/* ---- operands in shared memory: every thread reads whole tiles, in which zeros stand for what does not exist ---- */
+
+static point inside_of(const point *p, reduction *c);
+
+static void staged_step(point *p, reduction *c) {
+    accumulate(p, c);
+    point q = inside_of(p, c);
+    for (int i = 0; i < c->reduced_count; i++)
+        q.position[c->reduced[i]->id] = p->position[c->reduced[i]->id];
+    ghost_consume(&q, &c->ghost, c->span);
+}
+
+static void staged_elements(point *p, void *context) {
+    over o = *(over *)context;
+    if (o.depth < o.c->reduced_count) {
+        tile_range *r = o.c->reduced[o.depth++];
+        open_loop(p, r, staged_elements, &o, o.c->span);
+        return;
+    }
+    over results = {o.c, o.c->axes, o.c->axis_count, 0, false, staged_step, true};
+    over_level(p, &results);
+}
+
+static void staged_share(reduction *c) {
+    lanes_stage_copy(c->l, c->heavy);
+    point p = point_new(c->l);
+    over o = {.c = c};
+    staged_elements(&p, &o);
+    lanes_barrier(c->l, 1u << SPACE_SHARED, c->span); /* the next trip writes the tiles again */
 }
 
 /* ---- exchange ---- */
@@ -408,7 +447,8 @@ reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile
     }
     reduction_tree tree = {heavy->id, chunk, threads, deferred};
     VEC_PUSH(l->arena, l->out->trees, tree);
-    c->held = deferred || crossing(c) || result_registers(c) <= MOST_HELD;
+    c->staged = lanes_staged(l, heavy);
+    c->held = deferred || c->staged || crossing(c) || result_registers(c) <= MOST_HELD;
     element_type type = accumulator_type(c->extreme ? heavy->operands[0] : heavy);
     c->parts[0].array = result_array(c, c->extreme ? "best" : "sum", type);
     c->parts[0].start = reduction_identity(l, heavy, type);
@@ -441,6 +481,10 @@ static void make_ghost(reduction *c) {
 
 void lanes_reduction_share(reduction *c) {
     make_ghost(c);
+    if (c->staged) {
+        staged_share(c);
+        return;
+    }
     point p = point_new(c->l);
     over_ranges(&p, c, c->axes, c->axis_count, true, reduced_share);
 }

@@ -15,6 +15,8 @@ typedef struct survey {
     bool *may_vectorise;
     tile_range *rows, *columns; /* of a product with ranges on both sides */
     unsigned char *seen;
+    VEC(const tile_stmt *) loops; /* around */
+    bool staged;                  /* some product's operands are */
 } survey;
 
 static int ranges(const survey *s) {
@@ -103,6 +105,13 @@ static void survey_value(survey *s, tile_value *v) {
             s->columns = shape.unrolled[0];
             s->rows = shape.unrolled[1];
         }
+        if (v->op == TILE_DOT)
+            lanes_stage_decide(l, v, s->rows, s->columns, s->loops.at, s->loops.count);
+        if (lanes_staged(l, v)) { /* its operands are read elsewhere than they are used */
+            s->staged = true;
+            contiguous(s, s->columns, accumulator_type(v));
+            return;
+        }
         if ((v->op == TILE_ARGMAX || v->op == TILE_ARGMIN) && vector_score(l, v->operands[0], v->range) > 0)
             s->wants_lanes[v->range->id] = 2;
         if (v->op == TILE_ARGMAX || v->op == TILE_ARGMIN) { /* pairs of value and place are compared one by one */
@@ -145,7 +154,9 @@ static void survey_block(survey *s, const tile_block *b) {
             for (int r = 0; t->predicate && r < ranges(s); r++)
                 if (cond_mentions(t->predicate, l->k->ranges.at[r]->var))
                     s->may_vectorise[r] = false; /* a prefix mask can't say where it starts */
+            VEC_PUSH(l->arena, s->loops, t);
             survey_block(s, &t->body);
+            s->loops.count--;
         }
     }
 }
@@ -160,6 +171,15 @@ static int vector_of(const survey *s, const tile_range *r, int lanes) {
     while (vector > 1 && capacity >= 0 && capacity < vector * lanes)
         vector /= 2;
     return (int)vector;
+}
+
+/* Elements in a row that a thread holds, so that it reads them from shared memory 16 bytes at a time. */
+static int run_of(const lower *l, const tile_range *r) {
+    const spread *x = &l->spreads[r->id];
+    int64_t run = x->vector > 1 ? 1 : 4;
+    while (run > 1 && range_capacity(r) < (int64_t)x->subgroups * x->lanes * run)
+        run /= 2;
+    return (int)run;
 }
 
 static bool free_of(survey *s, const tile_range *r, bool (*taken)(const spread *)) {
@@ -192,7 +212,7 @@ void choose_spreads(lower *l) {
     memset(s.may_vectorise, 1, (size_t)n);
     l->spreads = NEW_ARRAY(a, spread, n);
     for (int i = 0; i < n; i++)
-        l->spreads[i] = (spread){1, 1, 1, NULL, NULL};
+        l->spreads[i] = (spread){1, 1, 1, 1, NULL, NULL};
     survey_block(&s, &l->k->body);
     int lanes = l->machine->subgroup_lanes, subgroups = l->machine->subgroups;
     index_expr *extent[2];
@@ -203,12 +223,15 @@ void choose_spreads(lower *l) {
         int columns = o->subgroup_columns ? o->subgroup_columns : subgroups < 2 ? 1 : 2, rows = subgroups / columns;
         extent[0] = ix_const(a, rows), extent[1] = ix_const(a, columns);
         kernel_add_level(l->ir, LEVEL_SUBGROUP, 2, subgroup_names, extent);
-        extent[0] = ix_const(a, lanes / 8), extent[1] = ix_const(a, 8);
+        int across = s.staged ? 4 : 8;
+        extent[0] = ix_const(a, lanes / across), extent[1] = ix_const(a, across);
         kernel_add_level(l->ir, LEVEL_LANE, 2, lane_names, extent);
         kernel_level *g = &l->ir->levels.at[1], *t = &l->ir->levels.at[2];
-        l->spreads[s.rows->id] = (spread){rows, lanes / 8, 1, g->ids[0], t->ids[0]};
-        l->spreads[s.columns->id] = (spread){columns, 8, 1, g->ids[1], t->ids[1]};
+        l->spreads[s.rows->id] = (spread){rows, lanes / across, 1, 1, g->ids[0], t->ids[0]};
+        l->spreads[s.columns->id] = (spread){columns, across, 1, 1, g->ids[1], t->ids[1]};
         l->spreads[s.columns->id].vector = vector_of(&s, s.columns, 16);
+        for (int i = 0; s.staged && i < 2; i++)
+            l->spreads[(i ? s.columns : s.rows)->id].run = run_of(l, i ? s.columns : s.rows);
         return;
     }
     if (l->machine->options.subgroup_rows) {
@@ -257,6 +280,6 @@ void choose_spreads(lower *l) {
 
 int64_t spread_slots(const lower *l, const tile_range *r) {
     const spread *x = &l->spreads[r->id];
-    int64_t capacity = range_capacity(r), step = (int64_t)x->subgroups * x->lanes * x->vector;
-    return capacity < 0 ? -1 : (capacity + step - 1) / step;
+    int64_t capacity = range_capacity(r), step = (int64_t)x->subgroups * x->lanes * x->run * x->vector;
+    return capacity < 0 ? -1 : (capacity + step - 1) / step * x->run;
 }

@@ -344,6 +344,8 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     l.references = NEW_ARRAY(a, int, values);
     l.ghosts = NEW_ARRAY(a, ghost_record, values);
     l.across = NEW_ARRAY(a, kernel_array *, 2 * values);
+    l.stages = NEW_ARRAY(a, unsigned char, values);
+    l.staged = NEW_ARRAY(a, kernel_array *, values);
     *out = (lowering){.plan = NEW(a, launch_plan)};
     out->plan->name = k->name;
     lower_arguments(&l);

@@ -51,10 +51,11 @@ typedef struct ghost_record {
     index_expr **ids;
 } ghost_record;
 
-/* How a range's elements are spread over the threads of a block: element ((slot * subgroups + subgroup) * lanes + lane) * vector + v. A thread
- * holds `slots` times `vector` of them; ids that a range does not use hold copies. All 1 on a target without lanes. */
+/* How a range's elements are spread over the threads of a block: element (((slot / run * subgroups + subgroup) * lanes + lane) * run + slot % run) *
+ * vector + v. A thread holds `slots` times `vector` of them, `run` vectors in a row; ids that a range does not use hold copies. All 1 on a target
+ * without lanes. */
 typedef struct spread {
-    int subgroups, lanes, vector;
+    int subgroups, lanes, run, vector;
     index_var *subgroup, *lane; /* the ids; NULL where the factor is 1 */
 } spread;
 
@@ -104,6 +105,8 @@ typedef struct lower {
     ghost_record *ghosts;          /* by value id: made so far */
     kernel_array **across;         /* by twice the value id: the shared arrays through which its parts go */
     spread *spreads;               /* by range id; NULL when a task is one thread */
+    unsigned char *stages;         /* by value id, of products: 1: operands go through shared memory; 2: and that was told */
+    kernel_array **staged;         /* by value id, of their operands: the tile there */
     VEC(deferred_update) deferred; /* in the loops entered */
     bool failed;
 } lower;
@@ -256,6 +259,17 @@ void lanes_reduction_end(reduction *c);
 /* All at once. */
 void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
                      source_span span);
+/* A product whose operands go through shared memory (lanes_stage.c). Decided from the structure, with the loops around it, before ranges are spread;
+ * refusal: why not, or NULL. */
+const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
+                                const tile_stmt *const *loops, int loop_count);
+void lanes_stage_decide(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
+                        const tile_stmt *const *loops, int loop_count);
+bool lanes_staged(const lower *l, const tile_value *product);
+/* Copies both operands' tiles, a barrier behind them. */
+void lanes_stage_copy(lower *l, const tile_value *product);
+/* Reads those operands whose ranges are open, so that emit_value finds them. */
+void lanes_stage_read(point *p, const tile_value *product);
 void lanes_barrier(lower *l, unsigned spaces, source_span span); /* of the block, in the current block of statements */
 /* Computes v and stores it, by one of the threads that hold copies. */
 void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, tile_value *v);

@@ -35,6 +35,7 @@ typedef struct machine_model {
     int widest_vector;        /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
     int most_subgroups;       /* that a schedule may ask for */
     bool stages_operands;     /* the lowering honours schedule_options.operands */
+    bool staging_pays;        /* shared memory is surely nearer than global memory's caches: copying pays by itself */
     schedule_options options; /* what the schedule wants of the lowering; nothing in a target's row */
 } machine_model;
 

@@ -24,6 +24,8 @@ const machine_model *cuda_machine(void) {
                                           .subgroups = THREADS / LANES,
                                           .rereading_subgroups = REREADING_THREADS / LANES,
                                           .most_subgroups = MOST_THREADS / LANES,
+                                          .stages_operands = true,
+                                          .staging_pays = true,
                                           .shared_bytes = SHARED_BYTES - ACROSS_BYTES};
     return &machine;
 }

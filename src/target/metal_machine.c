@@ -15,6 +15,8 @@ const machine_model *metal_machine(void) {
                                           .subgroup_lanes = METAL_LANES,
                                           .subgroups = THREADS / METAL_LANES,
                                           .most_subgroups = MOST_THREADS / METAL_LANES,
+                                          .stages_operands = true,
+                                          .staging_pays = true,
                                           .shared_bytes = SHARED_BYTES - ACROSS_BYTES,
                                           .widest_vector = METAL_VECTOR};
     return &machine;

@@ -23,6 +23,7 @@ const machine_model *opencl_machine(void) {
                                           .subgroup_lanes = LANES,
                                           .subgroups = THREADS / LANES,
                                           .most_subgroups = MOST_THREADS / LANES,
+                                          .stages_operands = true,
                                           .shared_bytes = SHARED_BYTES - EXCHANGE_BYTES};
     return &machine;
 }

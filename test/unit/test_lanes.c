@@ -23,6 +23,8 @@ static const machine_model small_block = {.target = "threads",
                                           .subgroup_lanes = 8,
                                           .subgroups = 4,
                                           .most_subgroups = 8,
+                                          .stages_operands = true,
+                                          .staging_pays = true,
                                           .shared_bytes = 48 * 1024};
 
 static void fail_with(diag_list *diags, const char *what, const char *shape) {

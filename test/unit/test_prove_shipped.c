@@ -102,6 +102,10 @@ static void shipped_for_a_block(void **state) {
     (void)state;
     prove_shipped("opencl");
 }
+static void shipped_for_warps(void **state) { /* operands of products in shared memory */
+    (void)state;
+    prove_shipped("cuda");
+}
 static void accepted_for_a_thread(void **state) {
     (void)state;
     assert_true(prove_folder("test/accept", "c", NULL) >= 30);
@@ -113,6 +117,7 @@ static void accepted_for_a_block(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(shipped_for_a_thread), cmocka_unit_test(shipped_for_a_block),
-                                       cmocka_unit_test(accepted_for_a_thread), cmocka_unit_test(accepted_for_a_block)};
+                                       cmocka_unit_test(shipped_for_warps), cmocka_unit_test(accepted_for_a_thread),
+                                       cmocka_unit_test(accepted_for_a_block)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,468 @@
+/* Lowering to the threads of a block: operands of a product staged in shared memory. The tile of each operand is copied by all threads of the block,
+ * each element once; a barrier; then every thread reads its rows and columns from there; a barrier, before the next trip writes the tile again. */
+#include "schedule/lower.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ACCESS_BYTES = 16, MOST_RANK = 16, MOST_IDS = 8 };
+
+/* ---- whether: from the structure alone ---- */
+
+static bool mentions_any(const cond *c, tile_range *const *list, int count, bool among, const tile_kernel *k) {
+    for (int i = 0; i < k->ranges.count; i++) {
+        const tile_range *r = k->ranges.at[i];
+        bool listed = false;
+        for (int n = 0; n < count; n++)
+            listed = listed || list[n] == r;
+        if (listed == among && range_capacity(r) != 1 && cond_mentions(c, r->var))
+            return true;
+    }
+    return false;
+}
+
+/* Whether each part of the predicate compares the contracted ranges alone, or nothing of the product. */
+static bool bounds_contracted_alone(const lower *l, const cond *c, const tile_value *product) {
+    if (!c || c->op == COND_TRUE)
+        return true;
+    if (c->op == COND_AND)
+        return bounds_contracted_alone(l, c->a, product) && bounds_contracted_alone(l, c->b, product);
+    if (mentions_any(c, product->axes, product->axis_count, true, l->k))
+        return false;
+    if (!mentions_any(c, product->contract, product->contract_count, true, l->k))
+        return true;
+    return (c->op == COND_LE || c->op == COND_LT || c->op == COND_EQ) &&
+           !mentions_any(c, product->contract, product->contract_count, false, l->k);
+}
+
+/* What keeps an operand's elements from being computed by any thread of the block; NULL: nothing. */
+static const char *bound_to_threads(lower *l, const tile_value *v) {
+    if (is_heavy(v))
+        return "it holds a reduction, whose results lie in the registers of single threads";
+    if (v->axis_count && (v->op == TILE_GET || v->op == TILE_FIELD || v->op == TILE_PARAM))
+        return "it reads a variable, which lies in the registers of single threads";
+    if (v->axis_count && v->bound && l->uses[v->id] > 1 && !is_cheap(l, v))
+        return "it is used elsewhere too and kept in registers";
+    if (v->op == TILE_LOAD && v->array->role == ARRAY_UPDATE)
+        return "it reads an array that the kernel updates";
+    for (int i = 0; i < v->operand_count; i++) {
+        const char *why = bound_to_threads(l, v->operands[i]);
+        if (why)
+            return why;
+    }
+    return NULL;
+}
+
+static element_type staged_type(const lower *l, const tile_value *product, const tile_value *x) {
+    (void)x;
+    return l->machine->options.operand_typed ? l->machine->options.operand_type : accumulator_type(product);
+}
+
+const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
+                                const tile_stmt *const *loops, int loop_count) {
+    arena *a = l->arena;
+    const tile_value *x = product->operands[0], *y = product->operands[1];
+    if (!rows || !columns || !tile_has_axis(product, rows) || !tile_has_axis(product, columns) ||
+        tile_has_axis(x, rows) == tile_has_axis(y, rows) || tile_has_axis(x, columns) == tile_has_axis(y, columns) ||
+        tile_has_axis(x, rows) == tile_has_axis(x, columns))
+        return "no thread shares an element with others: threads don't stand as rows and columns of this product";
+    for (int i = 0; i < product->contract_count; i++) {
+        bool around = false;
+        for (int n = 0; n < loop_count; n++)
+            around = around || loops[n]->range == product->contract[i];
+        if (!around || product->contract[i]->whole)
+            return arena_printf(a, "no loop goes over tiles of `%s`", product->contract[i]->name);
+    }
+    for (int n = 0; n < loop_count; n++)
+        if (loops[n]->predicate && !bounds_contracted_alone(l, loops[n]->predicate, product))
+            return "a predicate says for single results what is summed";
+    int64_t bytes = 0;
+    for (int o = 0; o < 2; o++) {
+        const tile_value *v = product->operands[o];
+        const char *why = bound_to_threads(l, v);
+        if (why)
+            return arena_printf(a, "operand %d can't be computed by any thread: %s", o + 1, why);
+        int64_t cells = 1;
+        if (v->axis_count > MOST_RANK)
+            return "an operand has too many ranges";
+        for (int i = 0; i < v->axis_count; i++) {
+            int64_t capacity = range_capacity(v->axes[i]);
+            if (capacity < 0)
+                return arena_printf(a, "operand %d goes over all of `%s`, whose extent is not a compile-time constant", o + 1,
+                                    v->axes[i]->name);
+            cells = cells > INT32_MAX ? cells : cells * (capacity + (v->axes[i] == rows || v->axes[i] == columns ? 4 : 0));
+        }
+        bytes += cells * element_table[staged_type(l, product, v)].block_bytes;
+    }
+    /* Sizes that the compiler chose may still become smaller. */
+    if (l->machine->options.operands == OPERANDS_CHOSEN && bytes > l->machine->shared_bytes)
+        return arena_printf(a, "the tiles would take %lld bytes of shared memory, a block has %lld", (long long)bytes,
+                            (long long)l->machine->shared_bytes);
+    return NULL;
+}
+
+/* Whether a copy is better than what it is made of, wherever it lies: computed or converted once, or in vectors where memory has none. */
+static bool better_copied(lower *l, const tile_value *product, const tile_range *columns) {
+    for (int o = 0; o < 2; o++) {
+        tile_value *x = product->operands[o];
+        if (x->type != accumulator_type(product) || !is_cheap(l, x) ||
+            (tile_has_axis(x, columns) && vector_score(l, x, columns) <= 0))
+            return true;
+    }
+    return false;
+}
+
+void lanes_stage_decide(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
+                        const tile_stmt *const *loops, int loop_count) {
+    const operand_choice choice = l->machine->options.operands;
+    const char *why = lanes_stage_refusal(l, product, rows, columns, loops, loop_count);
+    bool two_sided = rows && columns && tile_has_axis(product, rows) && tile_has_axis(product, columns);
+    if (!why && (choice == OPERANDS_STAGED ||
+                 (choice == OPERANDS_CHOSEN && (l->machine->staging_pays || better_copied(l, product, columns))))) {
+        l->stages[product->id] = 1;
+        return;
+    }
+    if (choice == OPERANDS_STAGED) {
+        const source_span at = l->machine->options.operands_at;
+        diag *g = diag_error(l->diags, "E0506", at.line ? at : product->span,
+                             "operands of the product in line %d can't be staged", product->span.line);
+        diag_caret(l->diags, g, "the nearest legal value is direct");
+        diag_note(l->diags, g, "%s", why);
+        l->failed = true;
+        return;
+    }
+    if (!why)
+        why = choice == OPERANDS_DIRECT
+                  ? "the schedule says so"
+                  : "copies would be the same elements in the same order, and shared memory may be no nearer";
+    if (two_sided || choice == OPERANDS_DIRECT)
+        VEC_PUSH(l->arena, l->out->routes,
+                 arena_printf(l->arena, "line %d: operands of dot read directly: %s", product->span.line, why));
+}
+
+bool lanes_staged(const lower *l, const tile_value *product) {
+    return product->op == TILE_DOT && l->stages[product->id];
+}
+
+/* ---- the tile of an operand in shared memory: [other ranges][contracted][the range that threads have as rows or columns] ---- */
+
+typedef struct tile_axis {
+    tile_range *r;
+    int64_t cells; /* of the array along it */
+    int dim;
+    int width; /* elements that are copied at once: 1 but for one range */
+} tile_axis;
+
+typedef struct staged_tile {
+    lower *l;
+    tile_value *x;
+    kernel_array *array;
+    tile_axis axes[MOST_RANK]; /* those that are open where the product is, in the order of the array's dimensions */
+    int count;
+    source_span span;
+} staged_tile;
+
+static int load_bytes(const tile_value *v) {
+    int most = 0;
+    if (v->op == TILE_LOAD)
+        most = element_table[v->array->type].block_elements > 1 ? 1 << 20 : element_table[v->array->type].block_bytes;
+    for (int i = 0; i < v->operand_count; i++) {
+        int inner = load_bytes(v->operands[i]);
+        most = inner > most ? inner : most;
+    }
+    return most;
+}
+
+static bool numbers_along(const tile_value *v, const tile_range *r) {
+    if (v->op == TILE_INDEX && ix_mentions(v->index, r->var))
+        return true;
+    for (int i = 0; i < v->operand_count; i++)
+        if (numbers_along(v->operands[i], r))
+            return true;
+    return false;
+}
+
+/* Elements of r that are copied at once: as many as an access of 16 bytes holds where memory is contiguous, and the predicates leave a prefix. */
+static int copy_width(lower *l, tile_value *x, const tile_range *r) {
+    if (vector_score(l, x, r) <= 0 || leaves_along(l, x, r) || numbers_along(x, r))
+        return 1;
+    for (int i = 0; i < l->atoms.count; i++)
+        if (atom_mentions(&l->atoms.at[i], r))
+            return 1;
+    int bytes = load_bytes(x), width = bytes && bytes <= ACCESS_BYTES ? ACCESS_BYTES / bytes : 1,
+        most = l->machine->widest_vector;
+    while (width > 8 || (most && width > most) || (width > 1 && range_capacity(r) < width))
+        width /= 2;
+    return width;
+}
+
+/* Elements along r that some thread of the block reads, existing or not. */
+static int64_t cells_read(const lower *l, const tile_range *r) {
+    const spread *s = &l->spreads[r->id];
+    return spread_slots(l, r) * s->subgroups * s->lanes * s->vector;
+}
+
+static bool on_threads(const lower *l, const tile_range *r) {
+    const spread *s = &l->spreads[r->id];
+    return s->subgroups > 1 || s->lanes > 1 || s->vector > 1 || s->run > 1;
+}
+
+static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
+    arena *a = l->arena;
+    staged_tile t = {.l = l, .x = product->operands[operand], .span = product->span};
+    /* the range that threads are spread over last, what is contracted before it */
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < t.x->axis_count; i++) {
+            tile_range *r = t.x->axes[i];
+            bool contracted = false;
+            for (int c = 0; c < product->contract_count; c++)
+                contracted = contracted || product->contract[c] == r;
+            if (range_capacity(r) == 1 || round != (contracted ? 1 : on_threads(l, r) ? 2 : 0))
+                continue;
+            t.axes[t.count] = (tile_axis){r, cells_read(l, r), t.count, 1};
+            t.count++;
+        }
+    /* One range is copied in vectors: the one that memory is contiguous along. */
+    tile_axis *widest = NULL;
+    for (int d = 0; d < t.count; d++) {
+        int width = copy_width(l, t.x, t.axes[d].r);
+        if (width > 1 && (!widest || width > widest->width)) {
+            if (widest)
+                widest->width = 1;
+            widest = &t.axes[d];
+            widest->width = width;
+        }
+    }
+    if (widest)
+        widest->cells = (widest->cells + widest->width - 1) / widest->width * widest->width;
+    kernel_array **made = &l->staged[t.x->id];
+    if (!*made) {
+        index_expr *dims[MOST_RANK];
+        for (int d = 0; d < t.count; d++)
+            dims[d] = ix_const(a, t.axes[d].cells);
+        const char *name = t.x->name ? t.x->name : t.x->op == TILE_LOAD ? t.x->array->name : "operand";
+        *made = kernel_add_array(l->ir, lower_name(l, arena_printf(a, "%s_tile", name)), SPACE_SHARED, USE_LOCAL,
+                                 staged_type(l, product, t.x), t.count, dims);
+        (*made)->span = product->span;
+        if (widest && widest->dim != t.count - 1) { /* lanes of one vector go to rows apart: they start in other banks */
+            (*made)->layout.kind = LAYOUT_PAD;
+            (*made)->layout.amount = ACCESS_BYTES / element_table[(*made)->element].block_bytes;
+        }
+    }
+    for (int d = 0; d < t.count; d++)
+        ix_is_const((*made)->dims[d], &t.axes[d].cells);
+    t.array = *made;
+    return t;
+}
+
+/* ---- the copy: units of a tile dealt out to the threads ---- */
+
+/* What is left of a thread's ids to deal out: `part` goes from 0 to extent - 1. */
+typedef struct thread_digit {
+    index_expr *part;
+    int64_t extent;
+} thread_digit;
+
+/* The ids of a thread, those of neighbours first. */
+static int thread_digits(const lower *l, thread_digit digits[MOST_IDS]) {
+    int count = 0;
+    for (int level = l->ir->levels.count - 1; level > 0; level--) {
+        const kernel_level *at = &l->ir->levels.at[level];
+        for (int d = at->rank - 1; d >= 0 && count < MOST_IDS; d--) {
+            int64_t extent = 1;
+            ix_is_const(at->extents[d], &extent);
+            if (extent > 1)
+                digits[count++] = (thread_digit){ix_var(l->arena, at->ids[d]), extent};
+        }
+    }
+    return count;
+}
+
+static int64_t power_from(int64_t n) {
+    int64_t power = 1;
+    while (power < n)
+        power *= 2;
+    return power;
+}
+
+/* Places the axis for this thread: its units go first to the ids that are left, then to a loop. */
+static void deal_axis(point *p, staged_tile *t, tile_axis *x, thread_digit *digits, int count) {
+    lower *l = t->l;
+    arena *a = l->arena;
+    int64_t units = (x->cells + x->width - 1) / x->width, covered = 1;
+    index_expr *unit = ix_const(a, 0);
+    while (covered < units) {
+        int64_t wanted = power_from((units + covered - 1) / covered);
+        thread_digit *g = NULL, *larger = NULL;
+        for (int i = 0; i < count && !g; i++)
+            if (digits[i].extent > 1 && digits[i].extent <= wanted)
+                g = &digits[i];
+            else if (digits[i].extent > wanted && !larger)
+                larger = &digits[i];
+        if (!g && !larger)
+            break;
+        if (g) {
+            unit = ix_add(a, unit, ix_mul(a, g->part, ix_const(a, covered)));
+            covered *= g->extent;
+            g->extent = 1;
+        } else { /* the low part of the id here, the rest of it to the next range */
+            g = larger;
+            index_expr *high = ix_floordiv(a, g->part, ix_const(a, wanted));
+            unit = ix_add(a, unit, ix_mul(a, ix_sub(a, g->part, ix_mul(a, high, ix_const(a, wanted))), ix_const(a, covered)));
+            g->part = high;
+            g->extent /= wanted;
+            covered *= wanted;
+        }
+    }
+    int64_t trips = (units + covered - 1) / covered;
+    if (trips > 1) {
+        kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, arena_printf(a, "%s_copy", x->r->name)), ix_const(a, 0),
+                                    ix_const(a, trips), 1, t->span);
+        s->unroll = true;
+        p->block = &s->body;
+        unit = ix_add(a, unit, ix_mul(a, ix_var(a, s->var), ix_const(a, covered)));
+    }
+    if (covered * trips > units) {
+        kernel_stmt *s = kernel_append(l->ir, p->block, KSTMT_IF, t->span);
+        s->condition = cond_compare(a, COND_LT, unit, ix_const(a, units));
+        p->block = &s->body;
+    }
+    p->position[x->r->id] = name_index(l, p->block, arena_printf(a, "%s_at", x->r->name), ix_mul(a, unit, ix_const(a, x->width)));
+}
+
+/* Opens the axis where it was placed, and adds to `exists` when its element does. */
+static void bound_axis(point *p, tile_axis *x, cond **exists) {
+    lower *l = p->l;
+    arena *a = l->arena;
+    index_expr *position = p->position[x->r->id], *lo, *hi;
+    cond *guard = NULL;
+    int64_t constant;
+    p->position[x->r->id] = NULL;
+    loop_bounds(p, x->r, false, &lo, &hi, &guard);
+    p->position[x->r->id] = position;
+    bool whole = ix_is_const(hi, &constant) && constant >= x->cells;
+    if (x->width > 1) {
+        p->vector = x->r;
+        p->lanes = x->width;
+        p->active = whole ? NULL : ix_sub(a, hi, position);
+        return;
+    }
+    if (!ix_is_const(lo, &constant) || constant > 0)
+        *exists = cond_and(a, *exists, cond_compare(a, COND_LE, lo, position));
+    if (!whole)
+        *exists = cond_and(a, *exists, cond_compare(a, COND_LT, position, hi));
+}
+
+static kernel_access tile_access(const point *p, const staged_tile *t) {
+    index_expr *at[MOST_RANK];
+    int vector = -1;
+    for (int d = 0; d < t->count; d++) {
+        at[d] = p->position[t->axes[d].r->id];
+        if (t->axes[d].r == p->vector)
+            vector = d;
+    }
+    kernel_access access = kernel_at(p->l->ir, t->array, at);
+    if (vector >= 0) {
+        access.lanes = p->lanes;
+        access.vector_dim = vector;
+    }
+    return access;
+}
+
+static void store_cells(point *p, const staged_tile *t, kernel_value *v) {
+    kernel_access to = tile_access(p, t);
+    if (v->type != t->array->element)
+        v = kernel_op1(p->l->ir, KERNEL_CONVERT, t->array->element, v);
+    kernel_store(p->l->ir, p->block, to, kernel_broadcast(p->l->ir, v, to.lanes), t->span);
+}
+
+static bool zero_where_missing(const tile_value *v) {
+    return (v->op == TILE_LOAD && !v->has_outside) || (v->op == TILE_CONVERT && zero_where_missing(v->operands[0]));
+}
+
+static void copy_tile(staged_tile *t) {
+    lower *l = t->l;
+    kernel_ir *ir = l->ir;
+    thread_digit digits[MOST_IDS];
+    int count = thread_digits(l, digits);
+    point p = point_new(l);
+    /* Neighbouring threads copy neighbouring vectors of memory, but where a vector's lanes go to rows apart: there, to different banks, neighbours in
+     * the tile, and the near cache joins what they read. Single elements: neighbours in memory. */
+    tile_axis *order[MOST_RANK], *first = t->count ? &t->axes[t->count - 1] : NULL;
+    bool vectors = false;
+    int n = 0;
+    for (int d = 0; d < t->count; d++)
+        vectors = vectors || t->axes[d].width > 1;
+    for (int d = t->count - 1; d >= 0 && !vectors; d--)
+        if (vector_score(l, t->x, t->axes[d].r) > 0) {
+            first = &t->axes[d];
+            break;
+        }
+    if (first)
+        order[n++] = first;
+    for (int d = t->count - 1; d >= 0; d--)
+        if (&t->axes[d] != first)
+            order[n++] = &t->axes[d];
+    for (int i = 0; i < n; i++)
+        deal_axis(&p, t, order[i], digits, count);
+    cond *one = NULL; /* more threads than there is to copy */
+    for (int i = 0; i < count; i++)
+        if (digits[i].extent > 1)
+            one = cond_and(l->arena, one, cond_compare(l->arena, COND_EQ, digits[i].part, ix_const(l->arena, 0)));
+    if (one) {
+        kernel_stmt *s = kernel_append(ir, p.block, KSTMT_IF, t->span);
+        s->condition = one;
+        p.block = &s->body;
+    }
+    cond *exists = NULL;
+    for (int i = 0; i < n; i++)
+        bound_axis(&p, order[i], &exists);
+    kernel_stmt *test = NULL;
+    if (exists) {
+        test = kernel_append(ir, p.block, KSTMT_IF, t->span);
+        test->condition = exists;
+        p.block = &test->body;
+    }
+    kernel_value *v = emit_value(&p, t->x), *zero = kernel_const(ir, t->array->element, 1, 0);
+    if (p.active && v->lanes > 1 && !zero_where_missing(t->x)) {
+        if (v->type != t->array->element)
+            v = kernel_op1(ir, KERNEL_CONVERT, t->array->element, v);
+        v = kernel_prefix_select(ir, p.active, v, kernel_broadcast(ir, zero, v->lanes));
+    }
+    store_cells(&p, t, v);
+    if (test) {
+        p.block = &test->otherwise;
+        store_cells(&p, t, zero);
+    }
+}
+
+void lanes_stage_copy(lower *l, const tile_value *product) {
+    bool told = l->stages[product->id] > 1;
+    l->stages[product->id] = 2;
+    int64_t bytes = 0;
+    text_buffer names = {0};
+    for (int o = 0; o < 2; o++) {
+        staged_tile t = tile_of(l, product, o);
+        copy_tile(&t);
+        bytes += (element_bytes(t.array->element, kernel_array_cells(t.array)) + 127) / 128 * 128;
+        text_add(&names, "%s%s", o ? ", " : "", t.x->op == TILE_LOAD ? t.x->array->name : t.array->name);
+    }
+    lanes_barrier(l, 1u << SPACE_SHARED, product->span);
+    if (!told)
+        VEC_PUSH(l->arena, l->out->routes,
+                 arena_printf(l->arena, "line %d: operands %s staged in shared memory: %lld bytes (refused: direct)",
+                              product->span.line, text_get(&names), (long long)bytes));
+    text_free(&names);
+}
+
+void lanes_stage_read(point *p, const tile_value *product) {
+    for (int o = 0; o < 2; o++) {
+        tile_value *x = product->operands[o];
+        bool open = !p->known[x->id];
+        for (int i = 0; i < x->axis_count; i++)
+            open = open && range_open(p, x->axes[i]);
+        if (!open)
+            continue;
+        staged_tile t = tile_of(p->l, product, o);
+        p->known[x->id] = emit_named(p, t.x->op == TILE_LOAD ? t.x->array->name : "x", kernel_load(p->l->ir, tile_access(p, &t)));
+    }
+}
