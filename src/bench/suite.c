@@ -74,9 +74,15 @@ static bool add_entry(arena *a, suite *s, const json_t *entry, const char *folde
         else
             text_add(&thread_list, "%lld", (long long)json_integer_value(item));
     }
+    VEC(const char *) lever_list = {0};
+    json_array_foreach(json_object_get(entry, "levers"), i, item) {
+        const char *text = arena_strdup(a, json_string_value(item) ? json_string_value(item) : "");
+        VEC_PUSH(a, lever_list, text);
+    }
     bool good = kernel && cell.arms.count;
     if (!good)
         diag_error(diags, "E1020", (source_span){.file = path}, "a cell of the suite lacks \"kernel\" or \"arms\"");
+    good = good && (!lever_list.count || suite_levers(a, &cell, lever_list.at, lever_list.count, diags));
     cell.kernel = arena_strdup(a, kernel ? kernel : "");
     cell.arguments = arena_strdup(a, arguments ? arguments : "");
     size_t mode_count = json_array_size(modes);
@@ -110,49 +116,6 @@ bool suite_read(arena *a, const char *path, suite *out, diag_list *diags) {
     json_array_foreach(cells, i, entry) good = good && add_entry(a, out, entry, folder, path, diags);
     json_decref(o);
     return good;
-}
-
-bool suite_levers(arena *a, lab_cell *cell, const char *const *levers, int count, diag_list *diags) {
-    enum { MOST = 4 };
-    const char *names[MOST], *settings[MOST];
-    if (count > MOST) {
-        diag_error(diags, "E1010", (source_span){0}, "%d levers: every stack of them is measured, so at most %d", count, MOST);
-        return false;
-    }
-    for (int i = 0; i < count; i++) {
-        const char *colon = strchr(levers[i], ':');
-        if (!colon || colon == levers[i] || !colon[1] || strchr(levers[i], '+')) {
-            diag *g = diag_error(diags, "E1010", (source_span){0}, "--lever %s: NAME:SETTINGS is wanted", levers[i]);
-            diag_note(diags, g, "as in --lever wide:BN=256 --lever deep:BK=512");
-            return false;
-        }
-        names[i] = arena_strndup(a, levers[i], (size_t)(colon - levers[i]));
-        settings[i] = colon + 1;
-    }
-    const char *plain = "ours", *none = "";
-    cell->arms.count = cell->levers.count = 0;
-    VEC_PUSH(a, cell->arms, plain);
-    VEC_PUSH(a, cell->levers, none);
-    /* Singles first, then stacks: by how many levers they pull. */
-    for (int size = 1; size <= count; size++)
-        for (unsigned stack = 1; stack < 1u << count; stack++) {
-            text_buffer name = {0}, words = {0};
-            int pulled = 0;
-            for (int i = 0; i < count; i++)
-                if (stack >> i & 1) {
-                    text_add(&name, "%s%s", pulled ? "+" : "", names[i]);
-                    text_add(&words, "%s%s", pulled ? "," : "ours:", settings[i]);
-                    pulled++;
-                }
-            if (pulled == size) {
-                const char *arm = arena_strdup(a, text_get(&words)), *lever = arena_strdup(a, text_get(&name));
-                VEC_PUSH(a, cell->arms, arm);
-                VEC_PUSH(a, cell->levers, lever);
-            }
-            text_free(&name);
-            text_free(&words);
-        }
-    return true;
 }
 
 bool suite_shard(suite *s, const char *text, diag_list *diags) {

@@ -11,7 +11,7 @@ const char bench_help[] =
     "under what the first arm against itself shows, is INCONCLUSIVE. A ratio is an arm's time over the first arm's.\n\n"
     "  measure   tilec bench --kernel matmul_f32 --shape M=256,N=256,K=256 ours openblas python:bench/arms/numpy_arms.py\n"
     "  sweep     tilec bench --kernel vec_add --shape N=1536 --shape N=4194304 --threads 1,all ours file:mine/mine.json\n"
-    "  schedules tilec bench --kernel matmul_f32 --shape M=512,N=512,K=512 --lever wide:BN=256 --lever deep:BK=512\n"
+    "  schedules tilec bench --kernel matmul_f32 --shape M=512,N=512,K=512 --lever wide:BN=256 --lever narrow:vector=8 --lever direct:operands=direct\n"
     "  suite     tilec bench --suite bench/standard.json --shard 1/4\n"
     "  report    tilec bench --report html -o report.html\n"
     "  merge     tilec bench --merge node1/results node2/results\n\n"
@@ -26,7 +26,7 @@ const option_row bench_option_rows[] = {
     {"--threads", "LIST", "numbers of threads, as in 1,2,all (default: 1,all)"},
     {"--cold", NULL, "rotate buffers over three times the last cache, so that data comes from memory"},
     {"--suite", "FILE.json", "the cells of a file instead"},
-    {"--lever", "NAME:SET", "a tournament: this setting of the schedule alone and stacked with the others; up to four"},
+    {"--lever", "NAME:SET", "a tournament: these settings of the schedule (a tile size, vector, subgroups, operands) alone and\nstacked with the other levers, against the arm as it is; up to four"},
     {"--rounds", "N", "paired rounds, 6 or more (default: 12)"},
     {"--sample-ms", "MS", "how long a sample takes at least (default: 4)"},
     {"--no-marginal", NULL, "leave out the marginal cost (launches in one submission)"},
@@ -128,11 +128,6 @@ static bool read_cells(const command_line *line, arena *a, bench_options *o, dia
     if (!cell.arms.count) {
         const char *ours = "ours";
         VEC_PUSH(a, cell.arms, ours);
-    }
-    if (levers.items.count && line->positional_count) {
-        diag_error(diags, "E0860", (source_span){0}, "--lever makes the arms of a tournament itself: leave out `%s`",
-                   line->positional[0]);
-        return false;
     }
     if (levers.items.count && !suite_levers(a, &cell, levers.items.at, levers.items.count, diags))
         return false;

@@ -119,6 +119,34 @@ done = run("--kernel", "matmul_f32", "--shape", "M=48,N=48,K=48", "--lever", "ta
 check("a tournament measures every stack", done.returncode == 0 and [r.get("lever") for r in rows(contest)] == ["", "tall", "deep", "tall+deep"], done.stderr)
 check("and says which levers count", "tall+deep" in done.stdout and any(w in done.stdout for w in ("compound", "cancel", "no more than the best")), done.stdout)
 
+# Levers of all kinds; those that set one key are alternatives and never stacked.
+contest = new_store()
+family = ("--lever", "tall:BM=16,BN=32", "--lever", "narrow:vector=4", "--lever", "storage:operands=staged(f16)", "--lever", "direct:operands=direct")
+done = run("--kernel", "matmul", "--shape", "M=48,N=48,K=48", *family, "--store", contest, *quicker)
+found = rows(contest)
+stacks = ["", "tall", "narrow", "storage", "direct", "tall+narrow", "tall+storage", "narrow+storage", "tall+direct", "narrow+direct",
+          "tall+narrow+storage", "tall+narrow+direct"]
+check("levers of all kinds, and their stacks", done.returncode == 0 and [r.get("lever") for r in found] == stacks and
+      all(r["status"] == "pass" for r in found), done.stdout, done.stderr)
+said = {"tall": "BM = 16, BN = 32", "narrow": "vector = 4", "storage": "operands = staged(f16)", "direct": "operands = direct"}
+check("rows say what was pulled", all(said[l] in r["schedule"] for r in found if r["lever"] for l in r["lever"].split("+")) and
+      not any(w in found[0]["schedule"] for w in ("vector", "operands")))
+check("different levers, different code", len({r["code_hash"] for r in found}) >= 10)
+verdicts = ("count", "compound", "cancel", "no more than the best", "alone", "lose")
+lines = done.stdout[done.stdout.index("levers:"):].splitlines()[1:]
+check("each has its verdict", len([l for l in lines if "x [" in l and any(v in l for v in verdicts)]) == 11 and "the best:" in lines[11], done.stdout)
+contest = new_store()
+done = run("--kernel", "matmul_f32", "--shape", "M=32,N=32,K=32", "--lever", "rounds:operands=staged(f16)", "--lever", "narrow:vector=4", "--store", contest,
+           *quicker)
+found = rows(contest)
+check("an illegal lever is refused, the others are measured", done.returncode == 1 and [r["status"] for r in found] == ["pass", "fail", "pass", "fail"] and
+      "E0504" in done.stderr and "not measured: " in done.stdout, done.stdout, done.stderr)
+check("upon an arm of one's own", run("--kernel", "matmul_f32", "--shape", "M=32,N=32,K=32", "--lever", "narrow:vector=4", "--no-store", *quicker,
+                                      "ours:BM=16").returncode == 0)
+for wrong in (["--lever", "a:BM=1,BM=2"], ["--lever", "a:BM=1", "--lever", "a:BN=1"], ["--lever", "vector=4"], ["--lever", "a:vector=4", "openblas"]):
+    done = run("--kernel", "matmul_f32", "--shape", "M=8,N=8,K=8", "--no-store", *wrong)
+    check(f"refused: {' '.join(wrong)}", done.returncode == 1 and "E1010" in done.stderr, done.stderr)
+
 # Two runs at once; runs killed at any moment.
 both = new_store()
 pair = [subprocess.Popen([tilec, "bench", "--kernel", "vec_add", *shapes, "--store", both, "ours", *quicker], stdout=subprocess.DEVNULL) for _ in range(2)]
