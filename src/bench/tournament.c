@@ -175,6 +175,8 @@ static int read_rows(const json_t *rows, lever_row list[MOST_STACKS]) {
  * `helps`: some single counts as a gain, so that there is something to cancel. */
 static const char *stack_verdict(const lever_row *l, double best, double product, bool helps) {
     bool reaches = l->high >= product, beyond = l->low > product;
+    if (!l->counts && !(helps && l->high < best))
+        return "does not count";
     if (l->low > best)
         return best < 1 && l->low <= 1 ? "they lose less than either" : reaches ? "they compound" : "they compound in part";
     if (l->high >= best)

@@ -146,7 +146,7 @@ static void try_tiling(suite *s, const tile_module *m, const tile_kernel *k, int
     arena *a = arena_new();
     diag_list diags;
     compiled_kernel ck = {0};
-    tile_binding statics[64], chosen[64];
+    tile_binding statics[64], chosen[65];
     text_buffer tiles = {0};
     bool compiled = false;
     for (int attempt = 0; attempt < 6 && !compiled; attempt++) {
@@ -159,8 +159,14 @@ static void try_tiling(suite *s, const tile_module *m, const tile_kernel *k, int
             if (v->kind == INDEX_TILE && tiling > 0 && tile_count < 64)
                 chosen[tile_count++] = (tile_binding){v->name, random_tile(r, attempt)};
         }
+        const schedule_setting operands = {.key = "operands", .value = tiling % 2 ? "direct" : "staged"};
+        if (tiling > 0 && attempt < 3 && random_between(r, 0, 1))
+            chosen[tile_count++] = (tile_binding){"vector", 1 << random_between(r, 0, 2)};
         diag_init(&diags, a);
         compile_options options = {.target = target_find("c"),
+                                   .settings = &operands,
+                                   .setting_count =
+                                       tiling > 0 && attempt < 3 && schedule_has_option(k, "operands") && random_between(r, 0, 1),
                                    .statics = statics,
                                    .static_count = static_count,
                                    .tiles = chosen,

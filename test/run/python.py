@@ -257,6 +257,10 @@ def located_errors():
     two = "kernel a(x: f32[N]) -> (y: f32[N]) { for tile y[i: B] { y[i] = x[i] } }\n"
     refused("E0646", tilec.compile, two + two.replace(" a(", " b("))
     refused("E0802", tilec.kernel, path, "add", device="abacus")
+    assert "operands = direct" in M["product"].compile(operands="direct").schedule
+    assert "vector = 2" in M["product"].compile(vector=2).schedule
+    assert "the nearest legal value is 2" in refused("E0504", M["product"].compile, vector=3).text
+    refused("E0503", M["product"].compile, subgroups="2x2")
     e = refused("E0505", M["product"].compile, BM=4096, BN=4096)
     assert e.line == 3 and e.notes
     try:

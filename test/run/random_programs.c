@@ -130,20 +130,29 @@ static bool compile_item(item *it, const char *text) {
     spent(STAGE_TILINGS);
     /* Every other program runs at the compiler's tile sizes, the others at random ones (smaller again when they need too much memory). */
     for (int attempt = 0; attempt < 5; attempt++) {
-        tile_binding tiles[32];
+        tile_binding tiles[33];
         int count = 0;
         static const int64_t sizes[] = {1, 2, 3, 4, 8, 5, 7, 16, 17, 32};
         for (int i = 0; it->seed % 2 && i < it->kernel->symbols.count && count < 32; i++)
             if (it->kernel->symbols.at[i]->kind == INDEX_TILE)
                 tiles[count++] = (tile_binding){it->kernel->symbols.at[i]->name, sizes[random_between(&r, 0, 9 - 2 * attempt)]};
-        compile_options options = {.target = target_find("c"), .tiles = tiles, .tile_count = count};
+        if (it->seed % 3 == 0) /* one in three under an option of a schedule, too */
+            tiles[count++] = (tile_binding){"vector", 1 << random_between(&r, 0, 2)};
+        static const char *const ways[] = {"direct", "staged", "staged(f32)"};
+        const schedule_setting operands = {.key = "operands", .value = ways[it->seed / 3 % 3]};
+        compile_options options = {.target = target_find("c"),
+                                   .tiles = tiles,
+                                   .tile_count = count,
+                                   .settings = &operands,
+                                   .setting_count =
+                                       it->seed % 3 == 1 && attempt < 3 && schedule_has_option(it->kernel, "operands")};
         memset(&it->ck, 0, sizeof it->ck);
         diag_init(&it->diags, it->arena);
         diag_add_source(&it->diags, "random.tile", text);
         if (compile_kernel(it->arena, it->module, it->kernel, &options, &it->ck, &it->diags))
             break;
         const char *why = trial_first_error(&it->diags);
-        if (!count || strncmp(why, "E05", 3) || attempt == 4)
+        if ((!count && !options.setting_count) || strncmp(why, "E05", 3) || attempt == 4)
             return stop(it, STAGE_COMPILE,
                         arena_printf(it->arena, "%s; tiles: %s", why, it->ck.schedule.text ? it->ck.schedule.text : "none"));
     }

@@ -209,6 +209,14 @@ static void compiled_without_arguments(void **state) {
     must(tilec_set_tile(c, "B", 32)); /* the later one counts */
     must(tilec_compile(c));
     assert_int_equal(symbol(c, "B", NULL).value, 32);
+    must(tilec_set_schedule(c, "vector", "2") && tilec_set_schedule(c, "B", "64") && tilec_compile(c));
+    assert_int_equal(symbol(c, "B", NULL).value, 64);
+    assert_true(tilec_step_at(c, 0, &s));
+    assert_string_equal(s.schedule, "B = 64, vector = 2");
+    must(tilec_set_schedule(c, "vector", "3"));
+    assert_false(tilec_compile(c));
+    failure("E0504");
+    must(tilec_set_tile(c, "vector", 4) && tilec_compile(c));
 
     int64_t before = tilec_compiler_calls();
     float x[5] = {1, 2, 3, 4, 5}, y[5];
@@ -262,6 +270,9 @@ static void statics_and_programs(void **state) {
     must(tilec_set_tile(c, "BC", 1));
     assert_false(tilec_set_tile(c, "BX", 1));
     failure("E0666");
+    assert_false(tilec_set_schedule(c, "operands", "direct")); /* neither has a product */
+    failure("E0666");
+    must(tilec_set_schedule(c, "vector", "2")); /* both take it */
     shape[0] = 10;
     must(tilec_bind_array(c, "x", TILEC_F32, 1, shape, x) && tilec_launch(c) && tilec_shape(c, "s", &rank, shape));
     assert_int_equal(shape[0], 5);
