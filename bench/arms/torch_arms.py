@@ -120,5 +120,22 @@ def attn_gqa(q, k, v, len, scale, o):
     o.copy_(out.reshape(o.shape))
 
 
-def matmul_f32(a, b, c):
-    torch.matmul(a, b, out=c)
+def product(a, b, c):
+    if a.dtype == c.dtype:
+        torch.mm(a, b, out=c)
+    else:  # f16 operands, the sum kept in f32
+        torch.mm(a, b, out_dtype=c.dtype, out=c)
+
+
+def matmul(a, b, c):
+    product(a, b, c)
+
+
+matmul_f32 = matmul
+
+
+def gemm(a, w, c):
+    product(a, w.t(), c)
+
+
+gemm_f32 = gemm

@@ -52,13 +52,13 @@ static const char *bound_to_threads(lower *l, const tile_value *v) {
     return NULL;
 }
 
-static element_type staged_type(const lower *l, const tile_value *product, const tile_value *x) {
-    (void)x;
+static element_type staged_type(const lower *l, const tile_value *product) {
     return l->machine->options.operand_typed ? l->machine->options.operand_type : accumulator_type(product);
 }
 
-const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
-                                const tile_stmt *const *loops, int loop_count) {
+/* Why operands can't be staged; NULL, and the bytes that all staged tiles then take. */
+static const char *refusal(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
+                           const tile_stmt *const *loops, int loop_count, int64_t *taken) {
     arena *a = l->arena;
     const tile_value *x = product->operands[0], *y = product->operands[1];
     if (!rows || !columns || !tile_has_axis(product, rows) || !tile_has_axis(product, columns) ||
@@ -75,7 +75,7 @@ const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_
     for (int n = 0; n < loop_count; n++)
         if (loops[n]->predicate && !bounds_contracted_alone(l, loops[n]->predicate, product))
             return "a predicate says for single results what is summed";
-    int64_t bytes = 0;
+    int64_t bytes = l->staged_bytes;
     for (int o = 0; o < 2; o++) {
         const tile_value *v = product->operands[o];
         const char *why = bound_to_threads(l, v);
@@ -91,12 +91,13 @@ const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_
                                     v->axes[i]->name);
             cells = cells > INT32_MAX ? cells : cells * (capacity + (v->axes[i] == rows || v->axes[i] == columns ? 4 : 0));
         }
-        bytes += cells * element_table[staged_type(l, product, v)].block_bytes;
+        bytes += cells * element_table[staged_type(l, product)].block_bytes;
     }
     /* Sizes that the compiler chose may still become smaller. */
     if (l->machine->options.operands == OPERANDS_CHOSEN && bytes > l->machine->shared_bytes)
-        return arena_printf(a, "the tiles would take %lld bytes of shared memory, a block has %lld", (long long)bytes,
+        return arena_printf(a, "tiles would take %lld bytes of shared memory, a block has %lld", (long long)bytes,
                             (long long)l->machine->shared_bytes);
+    *taken = bytes;
     return NULL;
 }
 
@@ -114,11 +115,13 @@ static bool better_copied(lower *l, const tile_value *product, const tile_range 
 void lanes_stage_decide(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
                         const tile_stmt *const *loops, int loop_count) {
     const operand_choice choice = l->machine->options.operands;
-    const char *why = lanes_stage_refusal(l, product, rows, columns, loops, loop_count);
+    int64_t taken = 0;
+    const char *why = refusal(l, product, rows, columns, loops, loop_count, &taken);
     bool two_sided = rows && columns && tile_has_axis(product, rows) && tile_has_axis(product, columns);
     if (!why && (choice == OPERANDS_STAGED ||
                  (choice == OPERANDS_CHOSEN && (l->machine->staging_pays || better_copied(l, product, columns))))) {
         l->stages[product->id] = 1;
+        l->staged_bytes = taken;
         return;
     }
     if (choice == OPERANDS_STAGED) {
@@ -150,6 +153,7 @@ typedef struct tile_axis {
     int64_t cells; /* of the array along it */
     int dim;
     int width; /* elements that are copied at once: 1 but for one range */
+    bool contracted;
 } tile_axis;
 
 typedef struct staged_tile {
@@ -218,7 +222,7 @@ static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
                 contracted = contracted || product->contract[c] == r;
             if (range_capacity(r) == 1 || round != (contracted ? 1 : on_threads(l, r) ? 2 : 0))
                 continue;
-            t.axes[t.count] = (tile_axis){r, cells_read(l, r), t.count, 1};
+            t.axes[t.count] = (tile_axis){r, cells_read(l, r), t.count, 1, contracted};
             t.count++;
         }
     /* One range is copied in vectors: the one that memory is contiguous along. */
@@ -241,7 +245,7 @@ static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
             dims[d] = ix_const(a, t.axes[d].cells);
         const char *name = t.x->name ? t.x->name : t.x->op == TILE_LOAD ? t.x->array->name : "operand";
         *made = kernel_add_array(l->ir, lower_name(l, arena_printf(a, "%s_tile", name)), SPACE_SHARED, USE_LOCAL,
-                                 staged_type(l, product, t.x), t.count, dims);
+                                 staged_type(l, product), t.count, dims);
         (*made)->span = product->span;
         if (widest && widest->dim != t.count - 1) { /* lanes of one vector go to rows apart: they start in other banks */
             (*made)->layout.kind = LAYOUT_PAD;
@@ -284,6 +288,14 @@ static int64_t power_from(int64_t n) {
     return power;
 }
 
+/* Goes on where the condition holds. */
+static kernel_stmt *within(point *p, cond *c, source_span span) {
+    kernel_stmt *s = kernel_append(p->l->ir, p->block, KSTMT_IF, span);
+    s->condition = c;
+    p->block = &s->body;
+    return s;
+}
+
 /* Places the axis for this thread: its units go first to the ids that are left, then to a loop. */
 static void deal_axis(point *p, staged_tile *t, tile_axis *x, thread_digit *digits, int count) {
     lower *l = t->l;
@@ -321,11 +333,8 @@ static void deal_axis(point *p, staged_tile *t, tile_axis *x, thread_digit *digi
         p->block = &s->body;
         unit = ix_add(a, unit, ix_mul(a, ix_var(a, s->var), ix_const(a, covered)));
     }
-    if (covered * trips > units) {
-        kernel_stmt *s = kernel_append(l->ir, p->block, KSTMT_IF, t->span);
-        s->condition = cond_compare(a, COND_LT, unit, ix_const(a, units));
-        p->block = &s->body;
-    }
+    if (covered * trips > units)
+        within(p, cond_compare(a, COND_LT, unit, ix_const(a, units)), t->span);
     p->position[x->r->id] = name_index(l, p->block, arena_printf(a, "%s_at", x->r->name), ix_mul(a, unit, ix_const(a, x->width)));
 }
 
@@ -408,20 +417,14 @@ static void copy_tile(staged_tile *t) {
     for (int i = 0; i < count; i++)
         if (digits[i].extent > 1)
             one = cond_and(l->arena, one, cond_compare(l->arena, COND_EQ, digits[i].part, ix_const(l->arena, 0)));
-    if (one) {
-        kernel_stmt *s = kernel_append(ir, p.block, KSTMT_IF, t->span);
-        s->condition = one;
-        p.block = &s->body;
-    }
-    cond *exists = NULL;
+    if (one)
+        within(&p, one, t->span);
+    cond *reached = NULL, *exists = NULL; /* what is not reached by the sum is not read; results that don't exist read zeros */
     for (int i = 0; i < n; i++)
-        bound_axis(&p, order[i], &exists);
-    kernel_stmt *test = NULL;
-    if (exists) {
-        test = kernel_append(ir, p.block, KSTMT_IF, t->span);
-        test->condition = exists;
-        p.block = &test->body;
-    }
+        bound_axis(&p, order[i], order[i]->contracted ? &reached : &exists);
+    if (reached)
+        within(&p, reached, t->span);
+    kernel_stmt *test = exists ? within(&p, exists, t->span) : NULL;
     kernel_value *v = emit_value(&p, t->x), *zero = kernel_const(ir, t->array->element, 1, 0);
     if (p.active && v->lanes > 1 && !zero_where_missing(t->x)) {
         if (v->type != t->array->element)

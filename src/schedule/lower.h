@@ -107,6 +107,7 @@ typedef struct lower {
     spread *spreads;               /* by range id; NULL when a task is one thread */
     unsigned char *stages;         /* by value id, of products: 1: operands go through shared memory; 2: and that was told */
     kernel_array **staged;         /* by value id, of their operands: the tile there */
+    int64_t staged_bytes;          /* of all of them, about */
     VEC(deferred_update) deferred; /* in the loops entered */
     bool failed;
 } lower;
@@ -259,10 +260,7 @@ void lanes_reduction_end(reduction *c);
 /* All at once. */
 void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
                      source_span span);
-/* A product whose operands go through shared memory (lanes_stage.c). Decided from the structure, with the loops around it, before ranges are spread;
- * refusal: why not, or NULL. */
-const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
-                                const tile_stmt *const *loops, int loop_count);
+/* A product whose operands go through shared memory (lanes_stage.c): decided from the structure, with the loops around it, before ranges are spread. */
 void lanes_stage_decide(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
                         const tile_stmt *const *loops, int loop_count);
 bool lanes_staged(const lower *l, const tile_value *product);

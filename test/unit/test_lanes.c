@@ -175,7 +175,10 @@ static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t
         sizes[count++] = (tile_binding){"vector", vector};
     if (subgroups)
         sizes[count++] = (tile_binding){"subgroups", subgroups};
-    if (!schedule_choose(a, m, k, &small_block, sizes, count, &choice, diags))
+    schedule_setting *settings = schedule_settings_of(a, sizes, count);
+    if (seed % 4 == 3 && schedule_has_option(k, "operands")) /* the form without shared memory */
+        settings[count++] = (schedule_setting){.key = "operands", .value = "direct"};
+    if (!schedule_choose_settings(a, m, k, &small_block, settings, count, &choice, diags))
         fail_with(diags, source->name, "its schedule");
     k = tile_specialise(a, k, choice.bindings.at, choice.bindings.count);
     const machine_model machine = schedule_machine(&small_block, &choice.options);

@@ -1,0 +1,178 @@
+/* Operands in shared memory: which products have them there and what is said of the others; that each barrier and each cell's copy is needed, as the
+ * prover sees it. Values: test/accept/staged.tile and the shipped kernels in test_lanes. */
+#include "compile.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#define KERNEL(arguments, loop)                                                                                                  \
+    "kernel f" arguments " {\n"                                                                                                  \
+    "    for tile c[i: BM, j: BN] {\n"                                                                                           \
+    "        acc: f32[i, j] = 0\n"                                                                                               \
+    "        " loop "\n"                                                                                                         \
+    "        c[i, j] = acc\n"                                                                                                    \
+    "    }\n"                                                                                                                    \
+    "}\n"
+static const char half[] =
+    KERNEL("(a: f16[M, K], b: f16[K, N]) -> (c: f32[M, N])", "for k: BK in K { acc += a[i, k] @ b[k, j] }");
+static const char single[] =
+    KERNEL("(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])", "for k: BK in K { acc += a[i, k] @ b[k, j] }");
+static const char across[] =
+    KERNEL("(a: f32[M, K], b: f32[N, K]) -> (c: f32[M, N])", "for k: BK in K { acc += a[i, k] @ b[j, k] }");
+static const char causal[] =
+    KERNEL("(a: f16[M, K], b: f16[K, N]) -> (c: f32[M, N])", "for k: BK in K where k <= i { acc += a[i, k] @ b[k, j] }");
+static const char whole[] =
+    KERNEL("(a: f16[M, K], b: f16[K, N]) -> (c: f32[M, N]) static K = 16", "for k: K in K { acc += a[i, k] @ b[k, j] }");
+static const char vector[] = "kernel f(x: f16[K], w: f16[N, K]) -> (y: f32[N]) {\n"
+                             "    for tile y[n: BN] {\n"
+                             "        acc: f32[n] = 0\n"
+                             "        for k: BK in K { acc += x[k] @ w[n, k] }\n"
+                             "        y[n] = acc\n"
+                             "    }\n"
+                             "}\n";
+
+typedef struct trial {
+    arena *arena;
+    diag_list diags;
+    compiled_kernel c;
+    bool good;
+} trial;
+
+static trial compile(const char *text, const char *target, const char *operands) {
+    trial t = {.arena = arena_new()};
+    diag_init(&t.diags, t.arena);
+    tile_module *m = compile_load(t.arena, "x.tile", text, &t.diags);
+    if (!m) {
+        diag_print_all(&t.diags, stderr, false);
+        fail_msg("the text is not accepted");
+        return t;
+    }
+    const schedule_setting s = {.key = "operands", .value = operands};
+    const compile_options o = {
+        .target = target_find(target), .settings = &s, .setting_count = operands != NULL, .sample_statics = true};
+    t.good = compile_kernel(t.arena, m, m->kernels.at[0], &o, &t.c, &t.diags);
+    return t;
+}
+
+static kernel_ir *kernel_of(const trial *t) {
+    return t->c.lowered.plan->variants.at[0].kernel;
+}
+
+/* What lanes and subgroups exchange lies there too, under other names. */
+static int shared_tiles(const kernel_ir *k, element_type e) {
+    int count = 0;
+    for (int i = 0; i < k->arrays.count; i++)
+        count +=
+            k->arrays.at[i]->space == SPACE_SHARED && k->arrays.at[i]->element == e && strstr(k->arrays.at[i]->name, "_tile");
+    return count;
+}
+
+/* What the form is, and a route that says so. */
+static void expect(const char *text, const char *target, const char *operands, int f32_tiles, int f16_tiles, const char *route) {
+    trial t = compile(text, target, operands);
+    if (!t.good)
+        diag_print_all(&t.diags, stderr, false);
+    assert_true(t.good);
+    assert_int_equal(t.c.proof.refuted + t.c.proof.unknown, 0);
+    if (shared_tiles(kernel_of(&t), ELEMENT_F32) != f32_tiles)
+        fail_msg("%s for %s: %d tiles of f32", operands ? operands : "chosen", target, shared_tiles(kernel_of(&t), ELEMENT_F32));
+    assert_int_equal(shared_tiles(kernel_of(&t), ELEMENT_F16), f16_tiles);
+    bool said = !route;
+    for (int i = 0; i < t.c.lowered.routes.count; i++)
+        said = said || strstr(t.c.lowered.routes.at[i], route);
+    if (!said)
+        fail_msg("no route of %s says `%s`", target, route);
+    arena_free(t.arena);
+}
+
+static void forms(void **state) {
+    (void)state;
+    expect(half, "cuda", NULL, 2, 0, "operands a, b staged in shared memory: ");
+    expect(half, "cuda", "staged(f16)", 0, 2, "operands a, b staged in shared memory: ");
+    expect(half, "cuda", "direct", 0, 0, "read directly: the schedule says so");
+    expect(half, "opencl", NULL, 2, 0, "staged in shared memory");            /* converted once */
+    expect(across, "opencl", NULL, 2, 0, "staged in shared memory");          /* contiguous along the columns */
+    expect(single, "opencl", NULL, 0, 0, "shared memory may be no nearer");   /* a copy would be no better */
+    expect(single, "opencl", "staged", 2, 0, "8448 bytes (refused: direct)"); /* but may be wished for */
+    expect(single, "metal", NULL, 2, 0, "staged in shared memory");
+    expect(causal, "cuda", NULL, 0, 0, "a predicate says for single results what is summed");
+    expect(whole, "cuda", NULL, 0, 0, "no loop goes over tiles of");
+    expect(vector, "opencl", NULL, 0, 0, NULL);
+}
+
+static void expect_refused(const char *text, const char *operands, int line, int column, const char *note) {
+    trial t = compile(text, "cuda", operands);
+    assert_false(t.good);
+    assert_int_equal(t.diags.errors, 1);
+    const diag *g = t.diags.items.at[0];
+    assert_string_equal(g->code, "E0506");
+    assert_int_equal(g->span.line, line);
+    assert_int_equal(g->span.column, column);
+    assert_string_equal(g->caret, "the nearest legal value is direct");
+    assert_int_equal(g->notes.count, 1);
+    if (!strstr(g->notes.at[0], note))
+        fail_msg("`%s` does not say `%s`", g->notes.at[0], note);
+    arena_free(t.arena);
+}
+
+static void refused(void **state) {
+    (void)state;
+    expect_refused(causal, "staged", 4, 54, "a predicate says for single results what is summed");
+    expect_refused(vector, "staged", 4, 38, "no thread shares an element with others");
+    char text[600];
+    snprintf(text, sizeof text, "%sschedule f for cuda { operands = staged }\n", causal);
+    expect_refused(text, NULL, 8, 23, "a predicate says for single results what is summed");
+}
+
+/* Takes the n-th barrier out, or (`store`) the n-th store to shared memory; false when there are fewer. */
+static bool take_out(kernel_block *b, bool store, int *n) {
+    for (int i = 0; i < b->items.count; i++) {
+        kernel_stmt *s = b->items.at[i];
+        bool is = store ? s->kind == KSTMT_STORE && s->access.array->space == SPACE_SHARED : s->kind == KSTMT_BARRIER;
+        if (is && (*n)-- == 0) {
+            memmove(&b->items.at[i], &b->items.at[i + 1], sizeof *b->items.at * (size_t)(b->items.count - 1 - i));
+            b->items.count--;
+            return true;
+        }
+        if (take_out(&s->body, store, n) || take_out(&s->otherwise, store, n))
+            return true;
+    }
+    return false;
+}
+
+/* Two barriers in each of four loops, of which those over last tiles make one trip and would do with the first; a copy of each operand in each, with zeros
+ * beside it where elements may be missing. */
+static void each_part_is_needed(void **state) {
+    (void)state;
+    for (int store = 0; store < 2; store++) {
+        int found = 0;
+        for (int n = 0; n < 100; n++) {
+            trial t = compile(half, "cuda", NULL);
+            assert_true(t.good);
+            int left = n;
+            if (!take_out(&kernel_of(&t)->body, store, &left)) {
+                arena_free(t.arena);
+                break;
+            }
+            found++;
+            proof p = {0};
+            const proved_plan *good = prove_plan(t.arena, t.c.lowered.plan, target_find("cuda")->limits(), &p, &t.diags);
+            if (!store && (n == 3 || n == 7))
+                assert_non_null(good);
+            else if (good)
+                fail_msg("proved without %s %d", store ? "store" : "barrier", n);
+            assert_true(good || p.refuted > 0);
+            arena_free(t.arena);
+        }
+        assert_true(store ? found >= 8 : found == 8);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(forms), cmocka_unit_test(refused), cmocka_unit_test(each_part_is_needed)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
