@@ -323,6 +323,19 @@ static void lower_for_threads(lower *l) {
     lower_block(l, &l->k->body);
 }
 
+/* Full and ragged tiles are lowered one after the other, mostly by the same routes. */
+static void drop_repeated_routes(lowering *out) {
+    int kept = 0;
+    for (int i = 0; i < out->routes.count; i++) {
+        bool said = false;
+        for (int j = 0; j < kept; j++)
+            said = said || !strcmp(out->routes.at[j], out->routes.at[i]);
+        if (!said)
+            out->routes.at[kept++] = out->routes.at[i];
+    }
+    out->routes.count = kept;
+}
+
 bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, lowering *out, diag_list *diags) {
     const machine_model own = block_machine(a, k, machine);
     machine = &own;
@@ -357,6 +370,7 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     else if (!l.failed)
         lower_block(&l, &k->body);
     lower_checks(&l);
+    drop_repeated_routes(out);
     plan_variant variant = {.kernel = l.ir};
     VEC_PUSH(a, out->plan->variants, variant);
     return !l.failed;

@@ -149,6 +149,33 @@ static bool draw(binding *b, const tile_kernel *k, uint64_t *state, diag_list *d
     return false;
 }
 
+/* Chooses with a way to read operands and rows and columns of subgroups, as far as this kernel can have them: refused, it goes without. */
+static bool choose(arena *a, const tile_module *m, const tile_kernel *k, const tile_binding *sizes, int count, uint64_t *state,
+                   schedule_choice *choice, diag_list *diags) {
+    static const char *const ways[] = {NULL, "direct", "staged", "staged(f32)"}, *const stands[] = {NULL, NULL, "4x2", "1x4"};
+    schedule_setting *s = NEW_ARRAY(a, schedule_setting, count + 2);
+    memcpy(s, schedule_settings_of(a, sizes, count), sizeof *s * (size_t)count);
+    const char *way = ways[recipe_next(state) % 4], *stand = stands[recipe_next(state) % 4];
+    for (int attempt = 0; attempt < 3; attempt++) {
+        int n = count;
+        diag_list refused;
+        diag_init(&refused, a);
+        if (way && attempt < 2)
+            s[n++] = (schedule_setting){.key = "operands", .value = way};
+        if (stand && attempt < 1)
+            s[n++] = (schedule_setting){.key = "subgroups", .value = stand};
+        if (schedule_choose_settings(a, m, k, &small_block, s, n, choice, attempt < 2 ? &refused : diags))
+            return true;
+        for (int i = 0; i < refused.items.count; i++) { /* direct is always to be had where there is a product */
+            const diag *g = refused.items.at[i];
+            bool expected = !strcmp(g->code, "E0504") || !strcmp(g->code, "E0506") || !strcmp(g->code, "E0505");
+            if (!expected || (attempt == 1 && way && !strcmp(way, "direct") && schedule_has_option(k, "operands")))
+                fail_with(&refused, k->name, "its options");
+        }
+    }
+    return false;
+}
+
 static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t seed, diag_list *diags) {
     arena *a = arena_new();
     compile_options o = {.target = target_find("c"), .sample_statics = true};
@@ -175,10 +202,7 @@ static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t
         sizes[count++] = (tile_binding){"vector", vector};
     if (subgroups)
         sizes[count++] = (tile_binding){"subgroups", subgroups};
-    schedule_setting *settings = schedule_settings_of(a, sizes, count);
-    if (seed % 4 == 3 && schedule_has_option(k, "operands")) /* the form without shared memory */
-        settings[count++] = (schedule_setting){.key = "operands", .value = "direct"};
-    if (!schedule_choose_settings(a, m, k, &small_block, settings, count, &choice, diags))
+    if (!choose(a, m, k, sizes, count, &state, &choice, diags))
         fail_with(diags, source->name, "its schedule");
     k = tile_specialise(a, k, choice.bindings.at, choice.bindings.count);
     const machine_model machine = schedule_machine(&small_block, &choice.options);

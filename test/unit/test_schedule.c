@@ -201,6 +201,21 @@ static void operands(void **state) {
     expect_refused(sums, NULL, "c", "operands", "direct", "E0504", 1, 8, "has no product", "leave it out");
 }
 
+/* Blocks of threads: the form that was asked for, proved. */
+static void operands_of_blocks(void **state) {
+    (void)state;
+    for (int on = 1; on < target_count; on++) {
+        trial t = expect_accepted(product, "schedule product { operands = staged, vector = 2, subgroups = 2 x 4 }\n",
+                                  target_table[on].name, NULL, NULL, "vector = 2, subgroups = 2 x 4, operands = staged");
+        assert_true(has_route(&t, "staged in shared memory"));
+        assert_true(kernel_shared_bytes(kernel_of(&t)) > 0);
+        arena_free(t.arena);
+        t = expect_accepted(product, NULL, target_table[on].name, "operands", "direct", "operands = direct");
+        assert_int_equal(kernel_shared_bytes(kernel_of(&t)), 0);
+        arena_free(t.arena);
+    }
+}
+
 static void not_built(void **state) {
     (void)state;
     static const char *const keys[] = {"roles", "stages", "swizzle", "cluster"};
@@ -222,7 +237,8 @@ static void named_alike(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors), cmocka_unit_test(subgroups), cmocka_unit_test(operands),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors),   cmocka_unit_test(subgroups),
+                                       cmocka_unit_test(operands),  cmocka_unit_test(operands_of_blocks),
                                        cmocka_unit_test(not_built), cmocka_unit_test(named_alike)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
