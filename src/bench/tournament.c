@@ -2,6 +2,7 @@
 #include "bench/suite.h"
 #include "bench/text.h"
 #include "bench/view.h"
+#include <math.h>
 #include <string.h>
 
 enum { MOST_LEVERS = 4, MOST_STACKS = 1 << MOST_LEVERS };
@@ -172,9 +173,11 @@ static int read_rows(const json_t *rows, lever_row list[MOST_STACKS]) {
 }
 
 /* What the interval reaches decides: all of it over the best single lever is a gain, with the product inside or under it the whole gain.
- * `helps`: some single counts as a gain, so that there is something to cancel. */
-static const char *stack_verdict(const lever_row *l, double best, double product, bool helps) {
+ * `helps`: some single counts as a gain, so that there is something to cancel. `loss`: the most that a single reaches which counts for the worse. */
+static const char *stack_verdict(const lever_row *l, double best, double product, bool helps, double loss) {
     bool reaches = l->high >= product, beyond = l->low > product;
+    if (!l->counts && l->low > loss)
+        return "the loss is made up for";
     if (!l->counts && !(helps && l->high < best))
         return "does not count";
     if (l->low > best)
@@ -189,16 +192,19 @@ static const char *stack_verdict(const lever_row *l, double best, double product
 
 static void print_stack(text_buffer *out, const lever_row *list, int count, const lever_row *l) {
     double product = 1, best = 0;
+    double loss = INFINITY;
     bool known = true, helps = false;
     for (int s = 0; s < count; s++)
         if (list[s].levers == 1 && pulls(l->name, list[s].name)) {
             known = known && list[s].timed;
             helps = helps || (list[s].counts && list[s].gain > 1);
+            if (list[s].counts && list[s].gain < 1 && list[s].high < loss)
+                loss = list[s].high;
             product *= list[s].gain;
             best = list[s].gain > best ? list[s].gain : best;
         }
     if (known)
-        text_add(out, "%s (the product of the singles is %.3fx)", stack_verdict(l, best, product, helps), product);
+        text_add(out, "%s (the product of the singles is %.3fx)", stack_verdict(l, best, product, helps, loss), product);
     else
         text_add(out, "a single of it was not measured");
 }

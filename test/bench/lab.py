@@ -117,7 +117,7 @@ check("the report joins them", "3 launches" in run("--report", "text", "--store"
 contest = new_store()
 done = run("--kernel", "matmul_f32", "--shape", "M=48,N=48,K=48", "--lever", "tall:BM=16", "--lever", "deep:BK=32", "--store", contest, *quicker)
 check("a tournament measures every stack", done.returncode == 0 and [r.get("lever") for r in rows(contest)] == ["", "tall", "deep", "tall+deep"], done.stderr)
-verdicts = ("count", "compound", "cancel", "no more than the best", "alone", "lose")
+verdicts = ("count", "compound", "cancel", "no more than the best", "alone", "lose", "made up")
 verdict = next((l for l in done.stdout.splitlines() if l.startswith("    tall+deep ") and "product of the singles" in l), "")
 check("and says which levers count", any(w in verdict for w in verdicts), done.stdout)
 
