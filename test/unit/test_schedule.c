@@ -209,6 +209,7 @@ static void operands_of_blocks(void **state) {
                                   target_table[on].name, NULL, NULL, "vector = 2, subgroups = 2 x 4, operands = staged");
         assert_true(has_route(&t, "staged in shared memory"));
         assert_true(kernel_shared_bytes(kernel_of(&t)) > 0);
+        assert_int_equal(widest(&kernel_of(&t)->body), 2); /* copies into shared memory as well */
         arena_free(t.arena);
         t = expect_accepted(product, NULL, target_table[on].name, "operands", "direct", "operands = direct");
         assert_int_equal(kernel_shared_bytes(kernel_of(&t)), 0);
