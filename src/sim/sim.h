@@ -80,6 +80,18 @@ bool sim_run(arena *a, const kernel_ir *k, const sim_arguments *args, const sim_
 bool sim_run_plan(arena *a, const launch_plan *plan, const sim_arguments *args, const sim_options *options, sim_report *report,
                   diag_list *diags);
 
+/* The values of a launch. */
+typedef struct sim_launch {
+    const kernel_ir *kernel;
+    int64_t *integers; /* the symbols, then the integer scalars */
+    float *floats;     /* the other scalars */
+} sim_launch;
+/* What sim_witness takes for these bindings, in the arena; whether the kernel's declarations allow them is not asked. False with a diagnostic when
+ * they can't be read. */
+bool sim_launch_of(arena *a, const kernel_ir *k, const char *bindings, sim_launch *out, diag_list *diags);
+/* An ix_lookup whose context is a sim_launch: its symbols and integer scalars have values. */
+bool sim_launch_value(void *context, const index_var *v, int64_t *value);
+
 /* Runs a kernel at a witness, "M = 1, N = 33, i0 = 0": symbols and scalars take these values (unnamed ones what an `assume S == ...` gives, else
  * the least that they may be, or 1; other names are places inside the launch and say nothing here). Inputs are random by the seed, index arrays
  * within their bounds; other integers are small where seed mod 8 < 4, at the ends of their type at 5 and 6, anything at 4 and 7. Returns and reports

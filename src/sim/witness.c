@@ -64,13 +64,8 @@ static const pair *pair_of(const pairs *p, const char *name) {
     return NULL;
 }
 
-typedef struct values {
-    const kernel_ir *kernel;
-    int64_t *integers;
-} values;
-
-static bool look_up(void *context, const index_var *v, int64_t *value) {
-    const values *x = context;
+bool sim_launch_value(void *context, const index_var *v, int64_t *value) {
+    const sim_launch *x = context;
     int next = x->kernel->symbols.count;
     for (int i = 0; i < x->kernel->symbols.count; i++)
         if (x->kernel->symbols.at[i] == v) {
@@ -88,9 +83,9 @@ static bool look_up(void *context, const index_var *v, int64_t *value) {
 }
 
 /* The value of an integer launch value that the witness does not name. */
-static int64_t unnamed(values *v, const index_var *var) {
+static int64_t unnamed(sim_launch *v, const index_var *var) {
     int64_t lo;
-    return var && var->lo && ix_eval(var->lo, look_up, v, &lo) && (var->kind != INDEX_SYMBOL || lo > 0) ? lo : 1;
+    return var && var->lo && ix_eval(var->lo, sim_launch_value, v, &lo) && (var->kind != INDEX_SYMBOL || lo > 0) ? lo : 1;
 }
 
 static uint64_t next_random(uint64_t *state) {
@@ -151,7 +146,7 @@ static void fill(const kernel_array *array, unsigned char *bytes, int64_t size, 
 }
 
 /* An unnamed symbol S takes the value that an assumption `S == expression` gives it. */
-static void settle_unnamed(const kernel_ir *k, const pairs *named, values *v) {
+static void settle_unnamed(const kernel_ir *k, const pairs *named, sim_launch *v) {
     for (int i = 0; i < k->assumptions.count; i++) {
         const cond *c = k->assumptions.at[i];
         for (int side = 0; c->op == COND_EQ && side < 2; side++) {
@@ -159,17 +154,22 @@ static void settle_unnamed(const kernel_ir *k, const pairs *named, values *v) {
             for (int s = 0; symbol->op == IX_VAR && s < k->symbols.count; s++) {
                 int64_t value;
                 if (k->symbols.at[s] == symbol->var && !pair_of(named, symbol->var->name) && !ix_mentions(given, symbol->var) &&
-                    ix_eval(given, look_up, v, &value) && value >= 0)
+                    ix_eval(given, sim_launch_value, v, &value) && value >= 0)
                     v->integers[s] = value;
             }
         }
     }
 }
 
-static bool make_values(arena *a, const kernel_ir *k, const pairs *named, values *out, float **floats, diag_list *diags) {
+bool sim_launch_of(arena *a, const kernel_ir *k, const char *bindings, sim_launch *out, diag_list *diags) {
     int next = k->symbols.count, next_float = 0;
+    pairs given = {0};
+    const pairs *named = &given;
+    if (!read_pairs(a, k, bindings, &given, diags))
+        return false;
+    out->kernel = k;
     out->integers = NEW_ARRAY(a, int64_t, k->symbols.count + k->scalars.count);
-    *floats = NEW_ARRAY(a, float, k->scalars.count);
+    out->floats = NEW_ARRAY(a, float, k->scalars.count);
     for (int i = 0; i < k->symbols.count + k->scalars.count; i++) {
         bool symbol = i < k->symbols.count;
         const kernel_scalar *scalar = symbol ? NULL : &k->scalars.at[i - k->symbols.count];
@@ -183,14 +183,15 @@ static bool make_values(arena *a, const kernel_ir *k, const pairs *named, values
         if (var)
             out->integers[symbol ? i : next++] = p ? p->integer : unnamed(out, var);
         else
-            (*floats)[next_float++] = p ? (float)p->number : 1;
+            out->floats[next_float++] = p ? (float)p->number : 1;
     }
     settle_unnamed(k, named, out);
     return true;
 }
 
 /* Memory for the kernel's global arrays at these values, inputs filled. False with a diagnostic; what was allocated is freed by the caller. */
-static bool make_arrays(const kernel_ir *k, const values *v, const sim_options *options, sim_binding *arrays, diag_list *diags) {
+static bool make_arrays(const kernel_ir *k, const sim_launch *v, const sim_options *options, sim_binding *arrays,
+                        diag_list *diags) {
     int64_t held = 0, limit = options && options->byte_limit > 0 ? options->byte_limit : (int64_t)1 << 30;
     uint64_t state = (options ? options->seed : 0) * 0x9E3779B97F4A7C15u ^ 0x2545F4914F6CDD1Du;
     state = state ? state : 1;
@@ -200,7 +201,7 @@ static bool make_arrays(const kernel_ir *k, const values *v, const sim_options *
             continue;
         int64_t size = sim_array_bytes(k, array, v->integers), bound = -1;
         held = size < 0 ? INT64_MAX : sim_add(held, size);
-        if (held > limit || (array->element_bound && !ix_eval(array->element_bound, look_up, (void *)v, &bound))) {
+        if (held > limit || (array->element_bound && !ix_eval(array->element_bound, sim_launch_value, (void *)v, &bound))) {
             diag_error(diags, "E0711", array->span, "`%s` cannot be made at this witness: %lld bytes", array->name,
                        (long long)size);
             return false;
@@ -224,15 +225,13 @@ static void free_arrays(const kernel_ir *k, sim_binding *arrays) {
 
 bool sim_witness(arena *a, const kernel_ir *k, const char *bindings, const sim_options *options, sim_report *report,
                  diag_list *diags) {
-    pairs named = {0};
-    values v = {.kernel = k};
-    float *floats;
+    sim_launch v;
     memset(report, 0, sizeof *report);
-    if (!kernel_check(k, diags) || !read_pairs(a, k, bindings, &named, diags) || !make_values(a, k, &named, &v, &floats, diags))
+    if (!kernel_check(k, diags) || !sim_launch_of(a, k, bindings, &v, diags))
         return false;
     sim_binding *arrays = NEW_ARRAY(a, sim_binding, k->arrays.count);
     bool fine =
-        make_arrays(k, &v, options, arrays, diags) && sim_run_bound(a, k, arrays, v.integers, floats, options, report, diags);
+        make_arrays(k, &v, options, arrays, diags) && sim_run_bound(a, k, arrays, v.integers, v.floats, options, report, diags);
     free_arrays(k, arrays);
     return fine;
 }
@@ -243,10 +242,8 @@ bool sim_witness_plan(arena *a, const launch_plan *plan, const char *bindings, c
     if (!plan->variants.count)
         return false;
     const kernel_ir *k = plan->variants.at[0].kernel;
-    pairs named = {0};
-    values v = {.kernel = k};
-    float *floats;
-    if (!kernel_check(k, diags) || !read_pairs(a, k, bindings, &named, diags) || !make_values(a, k, &named, &v, &floats, diags))
+    sim_launch v;
+    if (!kernel_check(k, diags) || !sim_launch_of(a, k, bindings, &v, diags))
         return false;
     sim_binding *arrays = NEW_ARRAY(a, sim_binding, k->arrays.count);
     bool fine = make_arrays(k, &v, options, arrays, diags);
@@ -255,7 +252,7 @@ bool sim_witness_plan(arena *a, const launch_plan *plan, const char *bindings, c
         for (int i = 0, next = 0; i < k->arrays.count; i++)
             if (k->arrays.at[i]->space == SPACE_GLOBAL)
                 given[next++] = arrays[i].bytes;
-        sim_arguments arguments = {given, v.integers, floats};
+        sim_arguments arguments = {given, v.integers, v.floats};
         fine = sim_run_plan(a, plan, &arguments, options, report, diags);
     }
     free_arrays(k, arrays);

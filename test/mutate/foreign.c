@@ -18,69 +18,17 @@ bool foreign_available(void) {
     return known;
 }
 
-/* ---- the launch ---- */
-
-typedef struct launch_values {
-    const kernel_ir *kernel;
-    int64_t *integers; /* as targets order them */
-} launch_values;
-
-static bool named_value(const char *launch, const char *name, int64_t *value) {
-    size_t n = strlen(name);
-    for (const char *at = launch; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        while (*at == ' ')
-            at++;
-        if (!strncmp(at, name, n) && !strncmp(at + n, " = ", 3)) {
-            *value = strtoll(at + n + 3, NULL, 10);
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool look_up(void *context, const index_var *v, int64_t *value) {
-    const launch_values *l = context;
-    int next = l->kernel->symbols.count;
-    for (int i = 0; i < l->kernel->symbols.count; i++)
-        if (!strcmp(l->kernel->symbols.at[i]->name, v->name)) {
-            *value = l->integers[i];
-            return true;
-        }
-    for (int i = 0; i < l->kernel->scalars.count; i++)
-        if (l->kernel->scalars.at[i].var && !strcmp(l->kernel->scalars.at[next++ - l->kernel->symbols.count].name, v->name)) {
-            *value = l->integers[next - 1];
-            return true;
-        }
-    if (v->has_value)
-        *value = v->value;
-    return v->has_value;
-}
-
-/* A value that the launch does not name is the least that it may be, or 1, as it is in the simulator; what an assumption gives it, nobody works out here. */
-static bool read_launch(arena *a, const kernel_ir *k, const char *launch, launch_values *out) {
-    int next = k->symbols.count;
-    *out = (launch_values){k, NEW_ARRAY(a, int64_t, k->symbols.count + k->scalars.count + 1)};
-    for (int i = 0; i < k->symbols.count + k->scalars.count; i++) {
-        bool symbol = i < k->symbols.count;
-        const index_var *v = symbol ? k->symbols.at[i] : k->scalars.at[i - k->symbols.count].var;
-        int64_t *value = symbol ? &out->integers[i] : v ? &out->integers[next++] : NULL, lo;
-        if (!value || named_value(launch, symbol ? v->name : k->scalars.at[i - k->symbols.count].name, value))
-            continue;
-        if (v->lo && !ix_is_const(v->lo, NULL))
-            return false;
-        *value = v->lo && ix_is_const(v->lo, &lo) && (!symbol || lo > 0) ? lo : 1;
-    }
-    for (int i = 0; i < k->assumptions.count; i++) { /* the launch is one of the kernel's */
-        bool holds = false;
-        if (!cond_eval(k->assumptions.at[i], look_up, out, &holds) || !holds)
-            return false;
-    }
-    return true;
+/* The launch is one of the kernel's. */
+static bool assumptions_hold(const kernel_ir *k, sim_launch *l) {
+    bool holds = true;
+    for (int i = 0; i < k->assumptions.count && holds; i++)
+        holds = cond_eval(k->assumptions.at[i], sim_launch_value, l, &holds) && holds;
+    return holds;
 }
 
 /* ---- the simulation file ---- */
 
-static bool write_arguments(FILE *f, const kernel_ir *k, const gpu_entry *e, const launch_values *l) {
+static bool write_arguments(FILE *f, const kernel_ir *k, const gpu_entry *e, const sim_launch *l) {
     VEC(const kernel_array *) arrays = {0};
     for (int i = 0; i < k->arrays.count; i++)
         if (k->arrays.at[i]->space == SPACE_GLOBAL && !k->arrays.at[i]->view_of)
@@ -112,16 +60,17 @@ static bool write_arguments(FILE *f, const kernel_ir *k, const gpu_entry *e, con
 static bool write_files(arena *a, kernel_ir *k, const char *launch, const char *folder) {
     diag_list diags;
     diag_init(&diags, a);
-    launch_values l;
+    sim_launch l;
     legal_routes routes = {0};
     gpu_program program = {0};
     launch_plan plan = {.name = k->name};
     int64_t tasks = 1;
-    if (k->grid || k->mbarriers.count || k->fragments.count || !read_launch(a, k, launch, &l))
+    if (k->grid || k->mbarriers.count || k->fragments.count || !sim_launch_of(a, k, launch, &l, &diags) ||
+        !assumptions_hold(k, &l))
         return false;
     for (int d = 0; d < k->levels.at[0].rank; d++) {
         int64_t extent;
-        if (!ix_eval(k->levels.at[0].extents[d], look_up, &l, &extent) || extent < 1 || (tasks *= extent) > MOST_TASKS)
+        if (!ix_eval(k->levels.at[0].extents[d], sim_launch_value, &l, &extent) || extent < 1 || (tasks *= extent) > MOST_TASKS)
             return false;
     }
     plan_variant v = {.kernel = k};
@@ -164,20 +113,20 @@ static foreign_verdict run(const char *folder, char *said, size_t size) {
         trouble = trouble || strstr(line, "error") || strstr(line, "ERROR");
     }
     int status = f ? pclose(f) : -1;
-    bool late = WIFEXITED(status) && WEXITSTATUS(status) == 124;
-    return v == FOREIGN_HARM ? v : late || trouble || status < 0 ? FOREIGN_NONE : FOREIGN_QUIET;
+    bool ended = status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0; /* neither late nor killed */
+    return v == FOREIGN_HARM ? v : !ended || trouble ? FOREIGN_NO_ANSWER : FOREIGN_QUIET;
 }
 
 foreign_verdict foreign_judge(const char *name, const char *text, const char *launch, char *said, size_t size) {
     char folder[] = "/tmp/tilec-mutant-XXXXXX", path[64];
     if (!foreign_available() || !mkdtemp(folder))
-        return FOREIGN_NONE;
+        return FOREIGN_NOT_PUT;
     arena *a = arena_new();
     diag_list diags;
     diag_init(&diags, a);
     kernel_ir *k = kernel_parse(a, name, text, &diags);
-    foreign_verdict v =
-        k && kernel_check(k, &diags) && write_files(a, k, launch, folder) ? run(folder, said, size) : FOREIGN_NONE;
+    bool put = k && kernel_check(k, &diags) && write_files(a, k, launch, folder);
+    foreign_verdict v = put ? run(folder, said, size) : FOREIGN_NOT_PUT;
     static const char *const files[] = {"mutant.cl", "mutant.sim"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);

@@ -4,7 +4,8 @@
 #include "kernel/kernel.h"
 
 typedef enum foreign_verdict {
-    FOREIGN_NONE, /* not asked: it is not installed, OpenCL has no words for the kernel, or it took too long */
+    FOREIGN_NOT_PUT,   /* not asked: it is not installed, or OpenCL has no words for the kernel at this launch */
+    FOREIGN_NO_ANSWER, /* it was run, and ended with an error of its own or took too long */
     FOREIGN_QUIET,
     FOREIGN_HARM
 } foreign_verdict;

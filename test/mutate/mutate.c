@@ -224,7 +224,7 @@ static void print_least_confirmed(const mutation_run *r) {
 
 /* The second judge: what it objects to in a mutant whose base it finds fault with neither, the prover must not have proved. */
 static bool report_foreign(const mutation_run *r) {
-    int asked = 0, both = 0, neither = 0, simulator_alone = 0, foreign_alone = 0, proved = 0, base = 0;
+    int put = 0, asked = 0, both = 0, neither = 0, simulator_alone = 0, foreign_alone = 0, proved = 0, base = 0;
     if (!r->s.foreign_one_in || !foreign_available()) {
         printf("one judge of harm only: oclgrind is not %s\n\n", foreign_available() ? "asked" : "installed");
         return true;
@@ -232,7 +232,10 @@ static bool report_foreign(const mutation_run *r) {
     for (int i = 0; i < r->jobs.count; i++) {
         const mutant_result *m = &r->results[i];
         bool harm = m->foreign == FOREIGN_HARM;
-        if (m->state != MUTANT_JUDGED || m->foreign == FOREIGN_NONE)
+        if (m->state != MUTANT_JUDGED || m->foreign == FOREIGN_NOT_PUT)
+            continue;
+        put++;
+        if (m->foreign == FOREIGN_NO_ANSWER)
             continue;
         asked++;
         both += harm && m->harmful_there;
@@ -245,10 +248,14 @@ static bool report_foreign(const mutation_run *r) {
             print_mutant(r, i, m->foreign_said);
     }
     printf("oclgrind, a second judge, of %d mutants: both see harm in %d, neither in %d, the simulator alone in %d, oclgrind "
-           "alone in %d\n\n",
-           asked, both, neither, simulator_alone, foreign_alone);
+           "alone in %d; no answer to %d more\n\n",
+           asked, both, neither, simulator_alone, foreign_alone, put - asked);
+    bool answers = !put || asked;
+    if (!answers)
+        say(false, "oclgrind answers", "it gave none");
     return say(!proved && !foreign_alone && !base, "nothing that oclgrind objects to is proved or harmless in the simulator",
-               "see above");
+               "see above") &&
+           answers;
 }
 
 static bool report_all(const mutation_run *r) {
