@@ -427,7 +427,6 @@ typedef struct prover {
 /* The workspace that the array is; NULL: it is none, or the kernel is judged by itself. */
 between_kernels *prover_between(const prover *p, const kernel_array *a);
 void prover_start(prover *p);
-double prover_clock(void); /* milliseconds */
 void prover_proved(prover *p, const char *subject, source_span span);
 void prover_refuted(prover *p, const char *subject, source_span span, const char *witness, const char *explanation,
                     const char *mend);

@@ -4,7 +4,6 @@
 #include "prove/memo.h"
 #include "prove/model.h"
 #include <string.h>
-#include <time.h>
 
 struct proved_plan {
     const launch_plan *plan;
@@ -37,13 +36,6 @@ static const struct {
 };
 
 /* ---- items ---- */
-
-/* Processor time of this thread: what else the machine does leaves it alone. */
-double prover_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 void prover_start(prover *p) {
     p->item_start = prover_clock();

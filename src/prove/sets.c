@@ -1,4 +1,4 @@
-/* With sets_join.c the only file that talks to isl. One __isl_take argument a statement: the order of evaluation of arguments is not fixed. */
+/* With sets_join.c the only file that calls isl. One __isl_take argument a statement: the order of evaluation of arguments is not fixed. */
 #include "prove/sets_private.h"
 #include <isl/aff.h>
 #include <isl/constraint.h>
@@ -27,19 +27,23 @@ struct sets {
     unsigned long operations;
     union_cache unions;
     answers answers;
-    double end; /* processor time of this thread, in seconds, after which no question gets an answer */
+    double end; /* by prover_clock: no question gets an answer after it */
     char **names;
     int parameters;
     made *made;
     int count, capacity;
 };
 
-enum { LONGEST_SECONDS = 30 };
+enum { LONGEST_MILLISECONDS = 30000 };
 
-static double processor_seconds(void) {
+double prover_clock(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+double sets_milliseconds_left(const sets *s) {
+    return s->end - prover_clock();
 }
 
 sets *sets_new(unsigned long operations) {
@@ -53,7 +57,7 @@ sets *sets_new(unsigned long operations) {
     }
     s->ctx = ctx;
     s->operations = operations;
-    s->end = processor_seconds() + LONGEST_SECONDS;
+    s->end = prover_clock() + LONGEST_MILLISECONDS;
     isl_options_set_on_error(ctx, ISL_ON_ERROR_CONTINUE);
     isl_ctx_set_max_operations(ctx, operations);
     return s;
@@ -62,7 +66,10 @@ sets *sets_new(unsigned long operations) {
 void sets_free(sets *s) {
     if (!s)
         return;
-    sets_release(s, 0, NULL);
+    for (int i = 0; i < s->count; i++) {
+        isl_set_free(s->made[i].set);
+        isl_aff_free(s->made[i].aff);
+    }
     union_cache_clear(&s->unions);
     answers_forget(&s->answers);
     for (int i = 0; i < s->parameters; i++)
@@ -102,15 +109,11 @@ int sets_parameters(const sets *s) {
 void sets_question(sets *s) {
     isl_ctx_reset_error(s->ctx);
     isl_ctx_reset_operations(s->ctx);
-    isl_ctx_set_max_operations(s->ctx, processor_seconds() < s->end ? s->operations : 1);
+    isl_ctx_set_max_operations(s->ctx, sets_milliseconds_left(s) > 0 ? s->operations : 1);
 }
 
 bool sets_gave_up(sets *s) {
     return isl_ctx_last_error(s->ctx) != isl_error_none;
-}
-
-int sets_mark(const sets *s) {
-    return s->count;
 }
 
 /* Tests let one operation fail, to see that nothing is proved by it. */
@@ -133,7 +136,7 @@ static bool fails(void) {
     return fault_in > 0 && --fault_in == 0;
 }
 
-static bool remember(sets *s, isl_set *set, isl_aff *aff) {
+static void remember(sets *s, isl_set *set, isl_aff *aff) {
     if (s->count == s->capacity) {
         int capacity = s->capacity ? 2 * s->capacity : 256;
         made *larger = realloc(s->made, (size_t)capacity * sizeof *larger);
@@ -143,7 +146,6 @@ static bool remember(sets *s, isl_set *set, isl_aff *aff) {
         s->capacity = capacity;
     }
     s->made[s->count++] = (made){set, aff};
-    return true;
 }
 
 static int_set *own(sets *s, isl_set *x) {
@@ -160,17 +162,6 @@ static linear *own_linear(sets *s, isl_aff *x) {
     if (x)
         remember(s, NULL, x);
     return (linear *)x;
-}
-
-int_set *sets_release(sets *s, int mark, int_set *keep) {
-    answers_forget(&s->answers); /* they name what goes */
-    isl_set *kept = keep ? isl_set_copy((isl_set *)keep) : NULL;
-    for (int i = mark; i < s->count; i++) {
-        isl_set_free(s->made[i].set);
-        isl_aff_free(s->made[i].aff);
-    }
-    s->count = mark;
-    return own(s, kept);
 }
 
 static isl_set *borrow(int_set *x) {

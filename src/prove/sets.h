@@ -1,6 +1,6 @@
 /* Sets of integer points [parameters] -> { [dimensions] } bounded by affine constraints with floors: the prover's only view of isl.
  *
- * Everything made belongs to the session and lives until sets_free or sets_release; operations borrow their arguments. Every
+ * Everything made belongs to the session and lives until sets_free; operations borrow their arguments. Every
  * operation may fail (a question took too many steps, memory): it then returns NULL, NULL arguments give NULL, and questions
  * answer TRI_UNKNOWN. Nothing is ever taken for true because it failed. */
 #ifndef TILEC_PROVE_SETS_H
@@ -19,13 +19,14 @@ void sets_free(sets *s);
 /* Adds a parameter, unless there is one of this name; all must be declared before the first set or expression is made. Returns its index. */
 int sets_declare(sets *s, const char *name);
 int sets_parameters(const sets *s);
+/* Processor time of this thread, in milliseconds: what else the machine does leaves it alone. */
+double prover_clock(void);
+/* A session has thirty seconds, after which no question gets an answer; what is left of them, for questions put to others. */
+double sets_milliseconds_left(const sets *s);
 /* Begins a question: its budget is full, and an earlier failure is forgotten. */
 void sets_question(sets *s);
 /* Whether something failed since the question began. */
 bool sets_gave_up(sets *s);
-/* Frees all made since the mark, but not `keep` (may be NULL), which is returned. */
-int sets_mark(const sets *s);
-int_set *sets_release(sets *s, int mark, int_set *keep);
 
 linear *linear_constant(sets *s, int dims, int64_t value);
 linear *linear_dim(sets *s, int dims, int position);

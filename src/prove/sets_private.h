@@ -1,4 +1,4 @@
-/* Private to sets.c, sets_join.c (the two files that talk to isl) and sets_kept.c. */
+/* Private to sets.c, sets_join.c (the two files that call isl) and sets_kept.c. */
 #ifndef TILEC_PROVE_SETS_PRIVATE_H
 #define TILEC_PROVE_SETS_PRIVATE_H
 #include "prove/sets.h"

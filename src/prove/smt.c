@@ -1,5 +1,6 @@
 /* Z3 behind dlopen: seven functions of its C interface, which takes and gives SMT-LIB text. */
 #include "prove/smt.h"
+#include "prove/sets.h"
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -7,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Linear questions and bits take some ten thousand steps. Z3 does not count the steps of its search among polynomials, which the clock ends. */
-#define QUESTION_STEPS "2000000"
-#define QUESTION_MILLISECONDS "1000"
+/* A question, the search for its least point included, has so many of Z3's steps and so much time. Linear questions and bits take some ten thousand
+ * steps. Z3 does not count the steps of its search among polynomials, which the clock ends. */
+enum { QUESTION_STEPS = 2000000, QUESTION_MILLISECONDS = 1000 };
 #define LIBRARY_MEGABYTES "1024"
 enum { MOST_CHECKS = 400, DEEPEST = 200, LONGEST_TEXT = 200000 };
 
@@ -75,25 +76,35 @@ struct smt {
     VEC(smt_sort) sorts;
     VEC(int64_t) least;
     VEC(const char *) assertions;
+    double milliseconds;
 };
 
-smt *smt_new(arena *a) {
+smt *smt_new(arena *a, double milliseconds) {
     smt *q = NEW(a, smt);
     q->arena = a;
+    q->milliseconds = milliseconds < QUESTION_MILLISECONDS ? milliseconds : QUESTION_MILLISECONDS;
     return q;
 }
 
-static const char *constant(arena *a, smt_sort sort, int64_t value) {
+static void add_constant(text_buffer *out, int64_t value) {
+    text_add(out, value < 0 ? "(- %" PRIu64 ")" : "%" PRIu64, value < 0 ? (uint64_t)0 - (uint64_t)value : (uint64_t)value);
+}
+
+const char *smt_constant(arena *a, smt_sort sort, int64_t value) {
     if (sort == SMT_BITS)
         return arena_printf(a, "#x%016" PRIx64, (uint64_t)value);
-    return value < 0 ? arena_printf(a, "(- %" PRIu64 ")", (uint64_t)0 - (uint64_t)value) : arena_printf(a, "%" PRId64, value);
+    text_buffer b = {0};
+    add_constant(&b, value);
+    const char *text = arena_strdup(a, text_get(&b));
+    text_free(&b);
+    return text;
 }
 
 int smt_variable(smt *q, smt_sort sort, int64_t least) {
     VEC_PUSH(q->arena, q->sorts, sort);
     VEC_PUSH(q->arena, q->least, least);
     int number = q->sorts.count - 1;
-    smt_assert(q, "(%s %s x%d)", sort == SMT_BITS ? "bvule" : "<=", constant(q->arena, sort, least), number);
+    smt_assert(q, "(%s %s x%d)", sort == SMT_BITS ? "bvule" : "<=", smt_constant(q->arena, sort, least), number);
     return number;
 }
 
@@ -127,14 +138,35 @@ static void no_handler(z3_context c, unsigned code) {
     (void)code;
 }
 
-static smt_answer check(z3_context c, const char *more) {
+typedef struct asking {
+    smt *of;
+    z3_context context;
+    double end; /* of the time for all checks, by prover_clock */
+    int checks;
+    int64_t *values; /* a point that satisfies the question, once one is found */
+} asking;
+
+/* What is left of the steps; 0 also when Z3 does not say. It counts them for the context, which is this question's own. */
+static unsigned long long steps_left(const asking *q) {
+    unsigned long long spent;
+    const char *said = z3.evaluate(q->context, "(get-info :rlimit)");
+    return said && sscanf(said, "(:rlimit %llu)", &spent) == 1 && spent < QUESTION_STEPS ? QUESTION_STEPS - spent : 0;
+}
+
+/* Checks what is asserted and `more`, below a push that the caller pops. */
+static smt_answer check(asking *q, const char *more) {
+    unsigned long long steps = steps_left(q);
+    double left = q->end - prover_clock();
     text_buffer b = {0};
-    text_add(&b, "(push)\n%s(check-sat)\n", more);
-    const char *said = z3.evaluate(c, text_get(&b));
+    text_add(&b, "(push)\n%s", more);
     smt_answer answer = SMT_UNKNOWN;
-    if (said && !strncmp(said, "sat", 3))
+    bool asked = steps && left >= 1 && q->checks++ < MOST_CHECKS;
+    if (asked)
+        text_add(&b, "(set-option :rlimit %llu)(set-option :timeout %d)(check-sat)\n", steps, (int)left);
+    const char *said = z3.evaluate(q->context, text_get(&b));
+    if (asked && said && !strncmp(said, "sat", 3))
         answer = SMT_SOME;
-    else if (said && !strncmp(said, "unsat", 5))
+    else if (asked && said && !strncmp(said, "unsat", 5))
         answer = SMT_NONE;
     text_free(&b);
     return answer;
@@ -155,40 +187,50 @@ static bool read_value(const char *said, int64_t *value) {
     return true;
 }
 
-static bool model_value(z3_context c, int variable, int64_t *value) {
-    char text[64];
-    snprintf(text, sizeof text, "(get-value (x%d))", variable);
-    return read_value(z3.evaluate(c, text), value);
+/* Takes over the point that the last check found; false: it can't be read, and the one held stays. */
+static bool read_point(asking *q) {
+    int count = q->of->sorts.count;
+    int64_t *found = NEW_ARRAY(q->of->arena, int64_t, count + 1);
+    for (int i = 0; i < count; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "(get-value (x%d))", i);
+        if (!read_value(z3.evaluate(q->context, text), &found[i]))
+            return false;
+    }
+    memcpy(q->values, found, (size_t)count * sizeof *found);
+    return true;
 }
 
-/* The least value of a variable that Z3 finds, those before it being fixed; *value holds one. */
-static void lower(z3_context c, smt *q, int variable, int64_t *value, int *checks) {
-    smt_sort sort = q->sorts.at[variable];
-    int64_t low = q->least.at[variable], reach = 0;
+/* Whether there is a point with this too; if so it is held from now on. */
+static smt_answer try(asking *q, const char *assertion) {
+    smt_answer a = check(q, assertion);
+    if (a == SMT_SOME && !read_point(q))
+        a = SMT_UNKNOWN;
+    z3.evaluate(q->context, "(pop)");
+    return a;
+}
+
+/* Makes a variable of the point that is held as small as Z3 can show, those before it being fixed. */
+static void lower(asking *q, int variable) {
+    arena *a = q->of->arena;
+    smt_sort sort = q->of->sorts.at[variable];
+    int64_t low = q->of->least.at[variable], reach = 0, *value = &q->values[variable];
     if (low < 0 && *value >= 0) { /* is any value negative? */
-        char *more = arena_printf(q->arena, "(assert (< x%d 0))\n", variable);
-        bool none = check(c, more) == SMT_NONE;
-        z3.evaluate(c, "(pop)");
-        if (!none)
+        smt_answer negative = try(q, arena_printf(a, "(assert (< x%d 0))\n", variable));
+        if (negative == SMT_UNKNOWN)
             return;
-        low = 0;
+        low = negative == SMT_NONE ? 0 : low;
     }
-    while (low < *value && (*checks)++ < MOST_CHECKS) {
+    while (low < *value) {
         int64_t middle = low + (*value - low) / 2;
         if (reach >= 0 && low + reach < middle)
             middle = low + reach; /* small values first */
-        char *more = arena_printf(q->arena, "(assert (%s x%d %s))\n", sort == SMT_BITS ? "bvule" : "<=", variable,
-                                  constant(q->arena, sort, middle));
-        smt_answer a = check(c, more);
-        int64_t found;
-        bool read = a == SMT_SOME && model_value(c, variable, &found);
-        z3.evaluate(c, "(pop)");
-        if (read && found >= low && found <= middle)
-            *value = found;
-        else if (a == SMT_NONE)
-            low = middle + 1;
-        else
+        smt_answer answer = try(q, arena_printf(a, "(assert (%s x%d %s))\n", sort == SMT_BITS ? "bvule" : "<=", variable,
+                                                smt_constant(a, sort, middle)));
+        if (answer == SMT_UNKNOWN || (answer == SMT_SOME && *value > middle))
             return;
+        if (answer == SMT_NONE)
+            low = middle + 1;
         reach = reach * 2 + 1;
         if (reach > (int64_t)1 << 40)
             reach = -1;
@@ -205,24 +247,14 @@ smt_answer smt_ask(smt *q, int64_t *values) {
     if (!c)
         return SMT_UNKNOWN;
     z3.set_error_handler(c, no_handler);
-    z3.evaluate(c, "(set-option :rlimit " QUESTION_STEPS ")(set-option :timeout " QUESTION_MILLISECONDS ")");
+    asking x = {q, c, prover_clock() + q->milliseconds, 0, values};
     const char *text = smt_text(q), *trouble = z3.evaluate(c, text);
-    smt_answer answer = trouble && !*trouble ? check(c, "") : SMT_UNKNOWN;
-    int checks = 0;
-    if (answer == SMT_SOME && values) {
-        for (int i = 0; i < q->sorts.count && answer == SMT_SOME; i++)
-            answer = model_value(c, i, &values[i]) ? SMT_SOME : SMT_UNKNOWN;
-        for (int i = 0; i < q->sorts.count && answer == SMT_SOME; i++) {
-            char *fixed;
-            lower(c, q, i, &values[i], &checks);
-            fixed = arena_printf(q->arena, "(assert (= x%d %s))\n", i, constant(q->arena, q->sorts.at[i], values[i]));
-            z3.evaluate(c, fixed);
-            /* what follows is read from a model that has this value */
-            smt_answer again = check(c, "");
-            for (int j = i + 1; j < q->sorts.count && again == SMT_SOME; j++)
-                again = model_value(c, j, &values[j]) ? SMT_SOME : SMT_UNKNOWN;
-            answer = again == SMT_SOME ? SMT_SOME : SMT_UNKNOWN;
-        }
+    smt_answer answer = trouble && !*trouble ? check(&x, "") : SMT_UNKNOWN;
+    if (answer == SMT_SOME && values && !read_point(&x))
+        answer = SMT_UNKNOWN;
+    for (int i = 0; answer == SMT_SOME && values && i < q->sorts.count; i++) {
+        lower(&x, i);
+        z3.evaluate(c, arena_printf(q->arena, "(assert (= x%d %s))\n", i, smt_constant(q->arena, q->sorts.at[i], values[i])));
     }
     z3.delete_context(c);
     return answer;
@@ -235,10 +267,7 @@ static bool expression(text_buffer *out, const index_expr *x, smt_name name, voi
     if (nesting > DEEPEST || out->length > LONGEST_TEXT)
         return false;
     if (x->op == IX_CONST) {
-        if (x->value < 0)
-            text_add(out, "(- %" PRIu64 ")", (uint64_t)0 - (uint64_t)x->value);
-        else
-            text_add(out, "%" PRId64, x->value);
+        add_constant(out, x->value);
         return true;
     }
     if (x->op == IX_VAR) {

@@ -102,7 +102,11 @@ static void assume_scope(question *q, const scope *s) {
 
 /* All that holds where the scope is reached. */
 static question begin(model *m, const scope *s) {
-    question q = {.m = m, .z = smt_new(m->arena), .parameters = m->parameters.count, .dims = s->depth, .whole = true};
+    question q = {.m = m,
+                  .z = smt_new(m->arena, sets_milliseconds_left(m->sets)),
+                  .parameters = m->parameters.count,
+                  .dims = s->depth,
+                  .whole = true};
     for (int i = 0; i < q.parameters; i++) {
         const index_var *v = m->parameters.at[i];
         bool symbol = v->kind == INDEX_SYMBOL;
@@ -205,7 +209,8 @@ witness smt_beyond(model *m, scope *s, const index_expr *x, int64_t low, int64_t
     const char *text = said(&q, x);
     if (!text)
         return none;
-    smt_assert(q.z, "(or (< %s (- %" PRIu64 ")) (> %s %" PRId64 "))", text, (uint64_t)0 - (uint64_t)low, text, high);
+    smt_assert(q.z, "(or (< %s %s) (> %s %s))", text, smt_constant(m->arena, SMT_INTEGER, low), text,
+               smt_constant(m->arena, SMT_INTEGER, high));
     return answer(&q, s, 0);
 }
 

@@ -44,7 +44,7 @@ static int below(int n) {
 /* ---- the questions themselves ---- */
 
 static smt *of(arena *a, int integers, const char *assertion) {
-    smt *q = smt_new(a);
+    smt *q = smt_new(a, 1000);
     for (int i = 0; i < integers; i++)
         smt_variable(q, SMT_INTEGER, 0);
     smt_assert(q, "%s", assertion);
@@ -66,12 +66,12 @@ static void test_answers(void **unused) {
     assert_int_equal(v[0], 1000000008);
     assert_int_equal(smt_ask(of(a, 1, "(> x0"), v), SMT_UNKNOWN); /* no question at all */
     assert_int_equal(smt_ask(of(a, 1, "(> y 0)"), v), SMT_UNKNOWN);
-    smt *q = smt_new(a);
+    smt *q = smt_new(a, 1000);
     smt_variable(q, SMT_INTEGER, INT32_MIN);
     smt_assert(q, "(= (* x0 x0) 49)");
     assert_int_equal(smt_ask(q, v), SMT_SOME);
     assert_int_equal(v[0], -7);
-    q = smt_new(a);
+    q = smt_new(a, 1000);
     smt_variable(q, SMT_BITS, 0);
     smt_assert(q, "(= (bvxor x0 (bvlshr x0 #x0000000000000003)) #x00000000000000ff)");
     assert_int_equal(smt_ask(q, v), SMT_SOME);
@@ -81,6 +81,15 @@ static void test_answers(void **unused) {
     if (hard == SMT_SOME)
         assert_int_equal(v[0] * v[0] * v[0] + v[1] * v[1] * v[1], v[2] * v[2] * v[2] + 3);
     assert_int_not_equal(hard, SMT_NONE);
+    /* some values are found at once, smaller ones in no time: those found are told, and time is shared by all that is tried */
+    double start = prover_clock();
+    smt_answer some =
+        smt_ask(of(a, 3, "(or (>= x0 5000) (and (> x0 1) (> x1 1) (= (+ (* x0 x0 x0) (* x1 x1 x1)) (+ (* x2 x2 x2) 3))))"), v);
+    assert_int_equal(some, SMT_SOME);
+    assert_true(v[0] >= 5000 || v[0] * v[0] * v[0] + v[1] * v[1] * v[1] == v[2] * v[2] * v[2] + 3);
+    assert_true(prover_clock() - start < 1500);
+    print_message("x0 = %lld after %.0f ms\n", (long long)v[0], prover_clock() - start);
+    assert_int_equal(smt_ask(smt_new(a, 0), v), SMT_UNKNOWN); /* none left */
     /* a failure and a missing library are no answers */
     smt_fail_at(1);
     assert_int_equal(smt_ask(of(a, 1, "(< x0 0)"), v), SMT_UNKNOWN);
@@ -443,7 +452,7 @@ static void compare(captured *c, const char *text, tri empty) {
     isl_set_foreach_basic_set(x, write_piece, &w);
     text_add(&b, ")");
     arena *a = arena_new();
-    smt *q = smt_new(a);
+    smt *q = smt_new(a, 1000);
     for (int i = 0; i < w.parameters + w.dims + w.largest; i++)
         smt_variable(q, SMT_INTEGER, -((int64_t)1 << 60));
     smt_assert(q, "%s", text_get(&b));
