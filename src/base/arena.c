@@ -108,14 +108,19 @@ char *arena_strdup(arena *a, const char *text) {
     return arena_strndup(a, text, strlen(text));
 }
 
-char *arena_printf(arena *a, const char *format, ...) {
+char *arena_printf_va(arena *a, const char *format, va_list args) {
     text_buffer b = {0};
-    va_list args;
-    va_start(args, format);
     text_add_va(&b, format, args);
-    va_end(args);
     char *copy = arena_strndup(a, text_get(&b), b.length);
     text_free(&b);
+    return copy;
+}
+
+char *arena_printf(arena *a, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *copy = arena_printf_va(a, format, args);
+    va_end(args);
     return copy;
 }
 

@@ -21,6 +21,7 @@ void *arena_alloc(arena *a, size_t bytes);
 char *arena_strdup(arena *a, const char *text);
 char *arena_strndup(arena *a, const char *text, size_t length);
 char *arena_printf(arena *a, const char *format, ...) PRINTF_LIKE(2, 3);
+char *arena_printf_va(arena *a, const char *format, va_list args);
 size_t arena_bytes(const arena *a); /* total handed out */
 
 #define NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))

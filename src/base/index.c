@@ -331,6 +331,15 @@ void ix_print(text_buffer *out, const index_expr *x) {
     print_at(out, x, 0);
 }
 
+int64_t ix_gcd(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
 bool ix_eval(const index_expr *x, ix_lookup lookup, void *context, int64_t *value) {
     if (x->op == IX_CONST) {
         *value = x->value;

@@ -63,6 +63,8 @@ index_expr *ix_bind_constants(arena *a, index_expr *x);
 /* The coefficient of v when x is affine in v with a constant coefficient (false otherwise); *rest is x with v := 0. */
 bool ix_coefficient(arena *a, index_expr *x, const index_var *v, int64_t *coefficient, index_expr **rest);
 void ix_print(text_buffer *out, const index_expr *x); /* reads back: + - * floor(a / b) (a mod b) min(a, b) max(a, b) */
+/* The greatest common divisor, at least 0; neither may be INT64_MIN. */
+int64_t ix_gcd(int64_t a, int64_t b);
 /* Evaluates; `lookup` gives a variable's value. False on an unbound variable or a divisor <= 0. */
 typedef bool (*ix_lookup)(void *context, const index_var *v, int64_t *value);
 bool ix_eval(const index_expr *x, ix_lookup lookup, void *context, int64_t *value);

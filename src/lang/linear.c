@@ -247,15 +247,6 @@ static void relate_products(system_t *s) {
     }
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* Divides by the coefficients' common divisor, rounding the constant down: everything is an integer. False: holds anyway. */
 static bool tighten(system_t *s, polynomial *p) {
     int64_t divisor = 0;
@@ -263,7 +254,7 @@ static bool tighten(system_t *s, polynomial *p) {
         if (p->coefficients[i] == INT64_MIN)
             return false;
         else
-            divisor = gcd(divisor, p->coefficients[i]);
+            divisor = ix_gcd(divisor, p->coefficients[i]);
     if (divisor == 0)
         return p->constant < 0;
     for (int i = 0; i < s->monomials.count; i++)

@@ -50,8 +50,9 @@ static bool inside_by_interval(model *m, const place *p, int d) {
 
 static void judge_place(prover *p, place *at, worst *found) {
     model *m = p->m;
-    for (int d = 0; d < at->array->rank; d++)
-        for (int high = 0; high < 2 && !inside_by_interval(m, at, d); high++) {
+    for (int d = 0; d < at->array->rank; d++) {
+        bool inside = inside_by_interval(m, at, d);
+        for (int high = 0; high < 2 && !inside; high++) {
             sets_question(m->sets);
             m->why = NULL;
             int_set *x = outside(m, at, d, high);
@@ -77,6 +78,7 @@ static void judge_place(prover *p, place *at, worst *found) {
                 found->why = why ? why : term;
             }
         }
+    }
 }
 
 /* `let v in lo .. hi = value`: the values outside the stated range. */

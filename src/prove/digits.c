@@ -174,7 +174,7 @@ static bool same_sum(const sum *x, const sum *y) {
 }
 
 static bool fit(wide base, wide low, wide high, int64_t unit) {
-    wide start = (base + low) / unit - ((base + low) % unit < 0);
+    wide start = floor_divide(base + low, unit);
     return base + high < (start + 1) * unit;
 }
 
@@ -237,7 +237,7 @@ static bool has_digit(model *m, const place *p, int d, const index_var *v, int d
         high += p->lanes - 1;
     if (low < -((wide)1 << 60) || high > (wide)1 << 60)
         return false;
-    wide shift = low / unit - (low % unit < 0);
+    wide shift = floor_divide(low, unit);
     if (high - shift * unit >= unit)
         return false;
     if (g->known && (g->unit != unit || g->shift != (int64_t)shift || !same_sum(&g->same, &same)))
@@ -254,12 +254,6 @@ typedef struct row_digit {
     sum same;
 } row_digit;
 
-static const index_expr *meaning(const model *m, const index_expr *x) {
-    for (int i = 0; i < MOST_NESTING && x->op == IX_VAR && model_knows(m, x->var) && m->definition[x->var->id]; i++)
-        x = m->definition[x->var->id];
-    return x;
-}
-
 static bool has_row_digit(model *m, const place *p, int d, const index_var *v, int depth, row_digit *g) {
     sum all = {.count = 0}, same = {.count = 0};
     view w = {m, v, depth, 0};
@@ -271,7 +265,7 @@ static bool has_row_digit(model *m, const place *p, int d, const index_var *v, i
         const term *t = &all.terms[i];
         const index_expr *x = t->of;
         if (!t->span && x->op == IX_MUL && t->factor == 1 && !unit) {
-            const index_expr *a = meaning(m, x->a), *b = meaning(m, x->b);
+            const index_expr *a = model_meaning(m, x->a), *b = model_meaning(m, x->b);
             if (b->op == IX_VAR && b->var == v) {
                 const index_expr *other = a;
                 a = b;

@@ -38,35 +38,53 @@ static int_set *in_step(model *m, const scope *s, const index_expr *lo, const in
     return affine_stride(m, s->depth, s->var, lo, step);
 }
 
-static int_set *loop_domain(model *m, scope *s, int_set *domain) {
+/* The loop's own trips; *why: what of it could not be expressed and is left out, NULL: nothing. */
+static int_set *trips_of(model *m, scope *s, const char **why) {
     const kernel_stmt *f = s->stmt;
-    const index_expr *lo = reach_simpler(m, s->parent, f->lo), *hi = reach_simpler(m, s->parent, f->hi);
     int64_t step;
-    int_set *own = sets_universe(m->sets, s->depth); /* small constraints first: the domain is large */
-    own = constrain(m, s, own, at_least(m, s->depth, s->depth - 1, lo));
-    own = constrain(m, s, own, below(m, s->depth, s->depth - 1, hi));
-    if (!ix_is_const(f->step, &step) || step <= 0) {
-        m->why = "a loop step that is not a positive constant";
-        own = constrain(m, s, own, NULL);
-    } else if (step > 1) {
-        own = constrain(m, s, own, in_step(m, s, lo, hi, step));
+    *why = s->trips_why;
+    if (s->trips)
+        return s->trips;
+    const index_expr *lo = reach_simpler(m, s->parent, f->lo), *hi = reach_simpler(m, s->parent, f->hi);
+    int_set *all = sets_universe(m->sets, s->depth);
+    bool known = ix_is_const(f->step, &step) && step > 0;
+    for (int part = 0; part < 3; part++) {
+        int_set *by = NULL;
+        if (part == 2 && known && step == 1)
+            break;
+        m->why = NULL;
+        if (part == 2 && !known)
+            m->why = "a loop step that is not a positive constant";
+        else
+            by = part == 0   ? at_least(m, s->depth, s->depth - 1, lo)
+                 : part == 1 ? below(m, s->depth, s->depth - 1, hi)
+                             : in_step(m, s, lo, hi, step);
+        if (by)
+            all = sets_intersect(m->sets, all, by);
+        else if (!*why)
+            *why = m->why ? m->why : "a question that took too many steps";
     }
+    if (all && !sets_gave_up(m->sets)) { /* else it is tried again */
+        s->trips = all;
+        s->trips_why = *why;
+    }
+    return all;
+}
+
+int_set *loop_trips(model *m, scope *s) {
+    const char *why;
+    return trips_of(m, s, &why);
+}
+
+static int_set *loop_domain(model *m, scope *s, int_set *domain) {
+    const char *why;
+    int_set *own = trips_of(m, s, &why); /* small constraints first: the domain is large */
+    m->why = why;
+    if (why)
+        constrain(m, s, domain, NULL);
     if (s->may_stop)
         lower_precision(s, LOOSE, model_text(m, "the loop over `%s`, which `break` may end early", s->var->name));
     return sets_intersect(m->sets, domain, own);
-}
-
-int_set *loop_trips(model *m, const scope *s) {
-    const kernel_stmt *f = s->stmt;
-    int64_t step;
-    const index_expr *lo = reach_simpler(m, s->parent, f->lo), *hi = reach_simpler(m, s->parent, f->hi);
-    int_set *all = sets_universe(m->sets, s->depth);
-    int_set *parts[3] = {at_least(m, s->depth, s->depth - 1, lo), below(m, s->depth, s->depth - 1, hi), NULL};
-    if (ix_is_const(f->step, &step) && step > 1)
-        parts[2] = in_step(m, s, lo, hi, step);
-    for (int i = 0; i < 3; i++)
-        all = parts[i] ? sets_intersect(m->sets, all, parts[i]) : all;
-    return all;
 }
 
 static const kernel_value *converted(const kernel_value *v) {
@@ -308,23 +326,30 @@ int_set *spread_cells_of(model *m, place *p) {
     return p->spread_cells;
 }
 
-/* Whether the expression uses the variable, lets seen through. */
-static bool depends_on(model *m, const index_expr *x, const index_var *v, int nesting) {
+static bool uses(model *m, const index_expr *x, const index_var *v, int nesting) {
     if (!x || nesting > 300)
         return x != NULL;
     if (x->op == IX_CONST)
         return false;
     if (x->op == IX_VAR)
         return x->var == v ||
-               (model_knows(m, x->var) && m->definition[x->var->id] && depends_on(m, m->definition[x->var->id], v, nesting + 1));
-    return depends_on(m, x->a, v, nesting + 1) || depends_on(m, x->b, v, nesting + 1);
+               (model_knows(m, x->var) && m->definition[x->var->id] && uses(m, m->definition[x->var->id], v, nesting + 1));
+    return uses(m, x->a, v, nesting + 1) || uses(m, x->b, v, nesting + 1);
 }
 
-static bool condition_depends_on(model *m, const cond *c, const index_var *v, int nesting) {
+bool depends_on(model *m, const index_expr *x, const index_var *v) {
+    return uses(m, x, v, 0);
+}
+
+static bool condition_uses(model *m, const cond *c, const index_var *v, int nesting) {
     if (!c || nesting > 300)
         return c != NULL;
-    return depends_on(m, c->x, v, 0) || depends_on(m, c->y, v, 0) || condition_depends_on(m, c->a, v, nesting + 1) ||
-           condition_depends_on(m, c->b, v, nesting + 1);
+    return uses(m, c->x, v, 0) || uses(m, c->y, v, 0) || condition_uses(m, c->a, v, nesting + 1) ||
+           condition_uses(m, c->b, v, nesting + 1);
+}
+
+bool condition_depends_on(model *m, const cond *c, const index_var *v) {
+    return condition_uses(m, c, v, 0);
 }
 
 /* Whether data decides where or whether the access is made. */
@@ -333,15 +358,15 @@ bool place_uses_data(model *m, const place *p) {
         if (s->kind != SCOPE_VALUE)
             continue;
         const index_var *v = s->var;
-        bool uses = depends_on(m, p->active, v, 0);
+        bool decides = depends_on(m, p->active, v);
         for (int d = 0; d < p->array->rank; d++)
-            uses = uses || depends_on(m, p->indices[d], v, 0) || (p->extents && depends_on(m, p->extents[d], v, 0));
+            decides = decides || depends_on(m, p->indices[d], v) || (p->extents && depends_on(m, p->extents[d], v));
         for (const scope *g = p->scope; g && g != s; g = g->parent) {
-            uses = uses || (g->guard && condition_depends_on(m, g->guard, v, 0));
+            decides = decides || (g->guard && condition_depends_on(m, g->guard, v));
             if (g->kind == SCOPE_LOOP)
-                uses = uses || depends_on(m, g->stmt->lo, v, 0) || depends_on(m, g->stmt->hi, v, 0);
+                decides = decides || depends_on(m, g->stmt->lo, v) || depends_on(m, g->stmt->hi, v);
         }
-        if (uses)
+        if (decides)
             return true;
     }
     return false;

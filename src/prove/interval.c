@@ -14,10 +14,6 @@ static interval clamp(interval x) {
     return x;
 }
 
-static wide floor_divide(wide x, wide y) {
-    return x / y - (x % y < 0);
-}
-
 interval interval_product(interval x, interval y) {
     wide bound = (wide)1 << 62; /* larger factors only appear where the result is too large anyway */
     if (x.lo < -bound || x.hi > bound || y.lo < -bound || y.hi > bound)

@@ -9,6 +9,10 @@ struct interval {
 };
 typedef struct interval interval;
 
+static inline wide floor_divide(wide x, wide y) {
+    return x / y - (x % y < 0);
+}
+
 /* The values that x may take at any point where it is computed. Unknown: at least +-2^100. */
 interval interval_of(model *m, const index_expr *x);
 /* The integers that v may be; clipped to its type where it may wrap (*wraps, may be NULL, is then set). */

@@ -2,25 +2,14 @@
  * the conditions that bear on that dimension count, so the sets are small and larger than what happens. */
 #include "prove/model.h"
 
-enum { MOST_NESTING = 64, MOST_SCOPES = 64 };
+enum { MOST_SCOPES = 64 };
 
-/* Whether x mentions a variable of these scopes. */
-static bool mentions(model *m, const index_expr *x, const scope *const *of, int count, int nesting) {
-    if (!x || x->op == IX_CONST || nesting > MOST_NESTING)
-        return false;
-    if (x->op != IX_VAR)
-        return mentions(m, x->a, of, count, nesting + 1) || mentions(m, x->b, of, count, nesting + 1);
+/* Whether the condition uses a variable of these loops. */
+static bool bears_on(model *m, const cond *c, scope *const *loops, int count) {
     for (int i = 0; i < count; i++)
-        if (of[i]->var == x->var)
+        if (condition_depends_on(m, c, loops[i]->var))
             return true;
-    return model_knows(m, x->var) && m->definition[x->var->id] && mentions(m, m->definition[x->var->id], of, count, nesting + 1);
-}
-
-static bool condition_mentions(model *m, const cond *c, const scope *const *of, int count, int nesting) {
-    if (!c || nesting > MOST_NESTING)
-        return false;
-    return mentions(m, c->x, of, count, 0) || mentions(m, c->y, of, count, 0) ||
-           condition_mentions(m, c->a, of, count, nesting + 1) || condition_mentions(m, c->b, of, count, nesting + 1);
+    return false;
 }
 
 static int_set *with(model *m, int_set *x, int_set *by, int dims) {
@@ -29,21 +18,21 @@ static int_set *with(model *m, int_set *x, int_set *by, int dims) {
 
 /* The indices of dimension d that the place may touch, over [`depth` dimensions, index]. NULL: not known. */
 static int_set *line_of(model *m, const place *p, int d, int depth) {
-    const scope *used[MOST_SCOPES];
+    scope *used[MOST_SCOPES];
     int count = 0, dims = p->scope->depth, all = dims + 1;
     int_set *x = sets_universe(m->sets, all), *root = domain_of(m, m->scopes.at[0]);
-    for (const scope *s = p->scope; s && s->depth > depth; s = s->parent) { /* from the inside out: bounds mention loops around */
-        bool wanted = s->var && s->kind == SCOPE_LOOP && mentions(m, p->indices[d], &s, 1, 0);
+    for (scope *s = p->scope; s && s->depth > depth; s = s->parent) { /* from the inside out: bounds mention loops around */
+        bool wanted = s->var && s->kind == SCOPE_LOOP && depends_on(m, p->indices[d], s->var);
         for (int i = 0; i < count && !wanted && s->var; i++)
             wanted =
-                s->kind == SCOPE_LOOP && (mentions(m, used[i]->stmt->lo, &s, 1, 0) || mentions(m, used[i]->stmt->hi, &s, 1, 0));
+                s->kind == SCOPE_LOOP && (depends_on(m, used[i]->stmt->lo, s->var) || depends_on(m, used[i]->stmt->hi, s->var));
         if (wanted && count < MOST_SCOPES) {
             used[count++] = s;
             x = with(m, x, loop_trips(m, s), all);
         }
     }
     for (const scope *s = p->scope; s && s->depth >= depth && s->parent; s = s->parent)
-        if (s->kind == SCOPE_GUARD && condition_mentions(m, s->guard, used, count, 0))
+        if (s->kind == SCOPE_GUARD && bears_on(m, s->guard, used, count))
             x = with(m, x, affine_condition(m, s->depth, s->guard, s->negated), all);
     affine *start = affine_of(m, all, p->indices[d]);
     affine *gap = start ? affine_subtract(m, affine_dim(m, all, dims), start) : NULL;

@@ -4,18 +4,21 @@
 #include <string.h>
 
 const char *model_text(model *m, const char *format, ...) {
-    text_buffer b = {0};
     va_list args;
     va_start(args, format);
-    text_add_va(&b, format, args);
+    const char *text = arena_printf_va(m->arena, format, args);
     va_end(args);
-    const char *text = arena_strdup(m->arena, text_get(&b));
-    text_free(&b);
     return text;
 }
 
 bool model_knows(const model *m, const index_var *v) {
     return v->id >= 0 && v->id < m->kernel->var_count && m->known[v->id] == v;
+}
+
+const index_expr *model_meaning(const model *m, const index_expr *x) {
+    for (int i = 0; i < MOST_DEPTH && x->op == IX_VAR && model_knows(m, x->var) && m->definition[x->var->id]; i++)
+        x = m->definition[x->var->id];
+    return x;
 }
 
 void walk_beyond(model *m, source_span span, const char *what) {

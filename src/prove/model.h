@@ -21,6 +21,8 @@ typedef struct scope {
     cond *guard;                /* GUARD: holds here */
     bool negated;               /* GUARD: does not hold here */
     const kernel_stmt *counted; /* LOOP over trips: the loop itself */
+    int_set *trips;             /* LOOP: its own constraints alone; NULL: not made yet */
+    const char *trips_why;      /* which of them is left out; NULL: none */
     bool may_stop;              /* LOOP: holds a break, so later trips may not happen */
     bool own_loose;             /* its own constraint could not be expressed, so it adds none */
     bool done, computing;
@@ -195,6 +197,8 @@ const char *model_name(const scope *s, int dim); /* the name of a dimension */
 bool model_touched(const model *m, const kernel_array *a, unsigned uses);
 bool model_is_object(const model *m, const kernel_array *a); /* the bytes behind views, not an array of the kernel */
 bool model_knows(const model *m, const index_var *v);
+/* What an integer let stands for, if x is one. */
+const index_expr *model_meaning(const model *m, const index_expr *x);
 /* printf into the model's arena */
 const char *model_text(model *m, const char *format, ...) PRINTF_LIKE(2, 3);
 
@@ -217,7 +221,10 @@ int_set *array_box(model *m, const kernel_array *a, int dims); /* over [dims, ce
 int_set *parameter_limit(model *m, int dims);                  /* parameters at most largest_extent, scalars within 32 bits */
 
 /* The trips of a loop alone, over its scope's dimensions: what of it is affine. */
-int_set *loop_trips(model *m, const scope *s);
+int_set *loop_trips(model *m, scope *s);
+/* Whether the expression, or the condition, uses the variable, lets seen through. */
+bool depends_on(model *m, const index_expr *x, const index_var *v);
+bool condition_depends_on(model *m, const cond *c, const index_var *v);
 
 /* ---- affine.c ---- */
 typedef struct affine affine;                               /* nested min and max over linear expressions */

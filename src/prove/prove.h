@@ -6,7 +6,8 @@
 typedef enum verdict { VERDICT_PROVED, VERDICT_REFUTED, VERDICT_UNKNOWN } verdict;
 extern const char *const verdict_names[];
 
-/* One property of one kernel: bounds, race, initialised, coverage, contribution, overflow, capacity, launch plan, layout, order. */
+/* One property of one kernel: order, bounds, initialised, race, coverage, update order, contribution, index overflow, capacity, layout, alignment;
+ * of the whole plan: launch plan. */
 typedef struct proof_item {
     const char *property;
     const char *subject; /* the array or statement, in source terms */

@@ -50,15 +50,9 @@ static bool add_term(sum *s, const index_expr *of, int64_t factor) {
     return true;
 }
 
-static const index_expr *meaning(const model *m, const index_expr *x) {
-    for (int i = 0; i < MOST_NESTING && x->op == IX_VAR && model_knows(m, x->var) && m->definition[x->var->id]; i++)
-        x = m->definition[x->var->id];
-    return x;
-}
-
 /* A product of two variables, by name, so that equal ones look alike. */
 static const index_expr *in_order(const model *m, const index_expr *x) {
-    const index_expr *a = meaning(m, x->a), *b = meaning(m, x->b);
+    const index_expr *a = model_meaning(m, x->a), *b = model_meaning(m, x->b);
     if (a->op != IX_VAR || b->op != IX_VAR)
         return x;
     bool swap = strcmp(a->var->name, b->var->name) > 0;
@@ -174,7 +168,7 @@ static wide most_by_floor(reach *r, const sum *s, const term *t) {
     y = numeric(r, t->of->a, f > 0);
     if (y >= FAR || y <= -FAR)
         return symbolic;
-    y = y / d - (y % d < 0);
+    y = floor_divide(y, d);
     sum rest = *s;
     rest.constant += y * f;
     return least_of(symbolic, most(r, rest));
@@ -198,7 +192,7 @@ static wide most_by_factor(reach *r, const sum *s, const term *t, const index_ex
         return FAR;
     static const index_expr zero = {.op = IX_CONST};
     const index_expr *bound = at->kind == SCOPE_ID ? up ? at->extent : &zero : up ? at->stmt->hi : at->stmt->lo;
-    bound = meaning(m, bound);
+    bound = model_meaning(m, bound);
     if (bound->op != IX_VAR && bound->op != IX_CONST)
         return FAR;
     sum with = *s;
@@ -208,7 +202,7 @@ static wide most_by_factor(reach *r, const sum *s, const term *t, const index_ex
 }
 
 static wide most_by_product(reach *r, const sum *s, const term *t) {
-    const index_expr *a = meaning(r->m, t->of->a), *b = meaning(r->m, t->of->b);
+    const index_expr *a = model_meaning(r->m, t->of->a), *b = model_meaning(r->m, t->of->b);
     wide best = most_by_number(r, s, t);
     best = least_of(best, most_by_factor(r, s, t, a, b));
     return least_of(best, most_by_factor(r, s, t, b, a));
@@ -345,8 +339,8 @@ static index_expr *simpler(model *m, const scope *at, index_expr *x, int nesting
         if (x->op == IX_MOD && low >= 0 && high < d)
             return a;
         if (x->op == IX_FLOORDIV && low > -((wide)1 << 60) && high < (wide)1 << 60) {
-            low = low / d - (low % d < 0);
-            high = high / d - (high % d < 0);
+            low = floor_divide(low, d);
+            high = floor_divide(high, d);
             if (low == high)
                 return ix_const(m->arena, (int64_t)low);
         }

@@ -109,13 +109,10 @@ int smt_variable(smt *q, smt_sort sort, int64_t least) {
 }
 
 void smt_assert(smt *q, const char *format, ...) {
-    text_buffer b = {0};
     va_list args;
     va_start(args, format);
-    text_add_va(&b, format, args);
+    const char *copy = arena_printf_va(q->arena, format, args);
     va_end(args);
-    const char *copy = arena_strdup(q->arena, text_get(&b));
-    text_free(&b);
     VEC_PUSH(q->arena, q->assertions, copy);
 }
 

@@ -13,12 +13,6 @@ typedef struct pairing {
     int count, steps;
 } pairing;
 
-static const index_expr *through(const model *m, const index_expr *x) {
-    for (int i = 0; i < MOST_NESTING && x->op == IX_VAR && model_knows(m, x->var) && m->definition[x->var->id]; i++)
-        x = m->definition[x->var->id];
-    return x;
-}
-
 /* x, of the write, is y, of the read. `own` variables of the write that stand for nothing yet are given y. */
 static bool alike(pairing *p, const index_expr *x, const index_expr *y, int nesting) {
     if (nesting > MOST_NESTING || ++p->steps > MOST_STEPS)
@@ -28,10 +22,10 @@ static bool alike(pairing *p, const index_expr *x, const index_expr *y, int nest
             if (p->var[i] == x->var) {
                 if (!p->is[i])
                     p->is[i] = y;
-                return p->is[i] == y || ix_equal(p->is[i], y) || ix_equal(through(p->m, p->is[i]), through(p->m, y));
+                return p->is[i] == y || ix_equal(p->is[i], y) || ix_equal(model_meaning(p->m, p->is[i]), model_meaning(p->m, y));
             }
-    x = through(p->m, x);
-    y = through(p->m, y);
+    x = model_meaning(p->m, x);
+    y = model_meaning(p->m, y);
     if (x->op == IX_VAR && y->op == IX_VAR) {
         for (int i = 0; i < p->count; i++)
             if (p->var[i] == x->var)
@@ -85,7 +79,7 @@ static bool is_a_trip(pairing *p, const scope *loop, const index_expr *is, const
     int64_t step, lo, hi, rest;
     if (!ix_is_const(f->step, &step))
         return false;
-    const index_expr *x = through(m, is);
+    const index_expr *x = model_meaning(m, is);
     const scope *other = x->op == IX_VAR && model_knows(m, x->var) ? m->scope_of[x->var->id] : NULL;
     for (const scope *s = reader; other && s; s = s->parent) /* the variable of a loop alike */
         if (s == other && s->kind == SCOPE_LOOP && !s->counted && ix_is_const(s->stmt->step, &rest) && rest == step &&

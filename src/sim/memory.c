@@ -4,15 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t gcd(int64_t x, int64_t y) {
-    while (y) {
-        int64_t r = x % y;
-        x = y;
-        y = r;
-    }
-    return x;
-}
-
 /* Counts bytes toward the limit; false, reported, beyond it. */
 static bool hold(sim_machine *m, memory_space space, int64_t bytes) {
     int64_t *held = space == SPACE_GLOBAL ? &m->bytes : &m->group_bytes;
@@ -31,7 +22,7 @@ bool sim_make_object(sim_machine *m, const sim_array *a, bool tracked, sim_objec
     for (int i = 0; i < m->kernel->arrays.count; i++) { /* its views may be finer */
         const sim_array *view = &m->arrays[i];
         if (view->root == a->source->id && view != a && view->source->space == a->source->space)
-            grain = gcd(grain, gcd(view->width, view->view_offset ? view->view_offset : view->width));
+            grain = ix_gcd(grain, ix_gcd(view->width, view->view_offset ? view->view_offset : view->width));
     }
     out->size = sim_multiply(a->storage, a->width);
     out->grain = (int)grain;

@@ -292,15 +292,6 @@ static void print_unrolled(cfamily *p, const kernel_stmt *s) {
     p->label_used = used;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    while (b) {
-        int64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a;
-}
-
 static void print_for(cfamily *p, const kernel_stmt *s) {
     if (expands(p, s)) {
         print_unrolled(p, s);
@@ -308,7 +299,7 @@ static void print_for(cfamily *p, const kernel_stmt *s) {
     }
     const char *lo = cfamily_index_text(p, s->lo), *step = cfamily_index_text(p, s->step), *label = p->break_label;
     const char *hi = cfamily_wrap(p, cfamily_index(p, s->hi), PRECEDENCE_ADD);
-    int64_t multiple = common_divisor(cfamily_multiple(p, cfamily_fold(p, s->lo)), cfamily_multiple(p, cfamily_fold(p, s->step)));
+    int64_t multiple = ix_gcd(cfamily_multiple(p, cfamily_fold(p, s->lo)), cfamily_multiple(p, cfamily_fold(p, s->step)));
     int taken = p->names.count;
     const char *name = cfamily_unique(p, s->var->name);
     cfamily_bind(p, s->var, name)->multiple = multiple;

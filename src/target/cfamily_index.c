@@ -19,17 +19,6 @@ index_expr *cfamily_fold(cfamily *p, index_expr *x) {
     return l == x->a && r == x->b ? x : ix_op2(p->arena, x->op, l, r);
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-    a = a < 0 ? -a : a;
-    b = b < 0 ? -b : b;
-    while (b) {
-        int64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a;
-}
-
 /* Divisors are kept small: only vector widths, block and panel sizes matter, and products must not overflow. */
 enum { MULTIPLE_LIMIT = 1 << 20 };
 
@@ -43,7 +32,7 @@ int64_t cfamily_multiple(cfamily *p, const index_expr *x) {
     case IX_ADD:
     case IX_SUB:
     case IX_MIN:
-    case IX_MAX: return gcd(cfamily_multiple(p, x->a), cfamily_multiple(p, x->b));
+    case IX_MAX: return ix_gcd(cfamily_multiple(p, x->a), cfamily_multiple(p, x->b));
     case IX_MUL: {
         int64_t a = cfamily_multiple(p, x->a), b = cfamily_multiple(p, x->b);
         return a > MULTIPLE_LIMIT ? a : b > MULTIPLE_LIMIT ? b : a * b;
@@ -52,7 +41,7 @@ int64_t cfamily_multiple(cfamily *p, const index_expr *x) {
         int64_t a = cfamily_multiple(p, x->a), d;
         return ix_is_const(x->b, &d) && d > 0 && a % d == 0 ? a / d : 1;
     }
-    case IX_MOD: return gcd(cfamily_multiple(p, x->a), cfamily_multiple(p, x->b));
+    case IX_MOD: return ix_gcd(cfamily_multiple(p, x->a), cfamily_multiple(p, x->b));
     }
     return 1;
 }
