@@ -173,16 +173,6 @@ kernel_value *kernel_index(kernel_ir *k, index_expr *x) {
     return v;
 }
 
-kernel_value *kernel_scalar_value(kernel_ir *k, const kernel_scalar *s) {
-    kernel_value *v = new_value(k, KERNEL_SCALAR, s->type, 1, 0);
-    v->scalar = s->name;
-    return v;
-}
-
-kernel_value *kernel_iota(kernel_ir *k, int lanes) {
-    return new_value(k, KERNEL_IOTA, ELEMENT_I32, lanes, 0);
-}
-
 static bool op_is(kernel_op op, const char *kind) {
     return !strcmp(kernel_op_table[op].kind, kind);
 }
@@ -254,15 +244,6 @@ int kernel_aligned_lanes(const kernel_array *array, int lanes) {
     enum { LARGEST_BYTES = 16 };
     int bytes = element_table[array->element].block_bytes, most = LARGEST_BYTES / bytes;
     return lanes < most || most < 1 ? lanes : most;
-}
-
-kernel_access kernel_at_vector(kernel_ir *k, kernel_array *array, index_expr **indices, int lanes, int vector_dim,
-                               index_expr *active) {
-    kernel_access access = kernel_at(k, array, indices);
-    access.lanes = lanes;
-    access.vector_dim = vector_dim;
-    access.active = active;
-    return access;
 }
 
 static int64_t round_up(int64_t x, int64_t unit) {

@@ -296,13 +296,8 @@ void kernel_add_level(kernel_ir *k, level_kind kind, int rank, const char *const
 kernel_fragment *kernel_add_fragment(kernel_ir *k, const char *name, fragment_role role, element_type e, int rows, int columns,
                                      int count, level_kind holder);
 kernel_stmt *kernel_store(kernel_ir *k, kernel_block *b, kernel_access access, kernel_value *v, source_span span);
-kernel_value *kernel_scalar_value(kernel_ir *k, const kernel_scalar *s);
-kernel_value *kernel_iota(kernel_ir *k, int lanes);
 /* Lanes l < count take x, the others y; `count` stands in the value's `index`. */
 kernel_value *kernel_prefix_select(kernel_ir *k, index_expr *count, kernel_value *x, kernel_value *y);
-/* Lane l < active (NULL: every lane) stands at indices[vector_dim] + l. */
-kernel_access kernel_at_vector(kernel_ir *k, kernel_array *array, index_expr **indices, int lanes, int vector_dim,
-                               index_expr *active);
 
 /* Where a value or statement keeps its parts, for passes that walk them (walk.c). Callbacks may replace what they are given a
  * pointer to. Any may be NULL. Nested blocks are not entered. */
@@ -324,7 +319,6 @@ void kernel_simplify(kernel_ir *k);
 
 /* ---- print, parse, check ---- */
 void kernel_print(text_buffer *out, const kernel_ir *k);
-void kernel_print_value(text_buffer *out, const kernel_value *v);
 void kernel_print_access(text_buffer *out, const kernel_access *access);
 /* One statement without its nested blocks, no line end: for messages. */
 void kernel_print_stmt_head(text_buffer *out, const kernel_stmt *s);

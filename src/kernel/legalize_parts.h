@@ -38,6 +38,5 @@ void legalize_exchange(legalizer *l, kernel_value *v, kernel_block *before);
 int legalize_butterfly(legalizer *l, kernel_stmt *const *at, int count, kernel_block *before);
 /* An unrolled loop whose trips exchange between lanes, as loops in which all trips do so together; false: it has another shape. */
 bool legalize_batch(legalizer *l, kernel_stmt *loop, kernel_block *before);
-kernel_array *legalize_batch_array(legalizer *l, const char *name, element_type t, int64_t trips, int64_t lanes);
 void legalize_barrier(legalizer *l, kernel_block *b, source_span span); /* of the block, for shared memory */
 #endif

@@ -343,7 +343,7 @@ static kernel_value *shuffle(legalizer *l, const kernel_value *v, index_expr *fr
     kernel_ir *k = l->kernel;
     element_type t = v->type;
     int turn = !l->turn;
-    int at = l->cells[turn][t] || l->group ? joins_group(l, before, v->operands[0], l->cells[turn][t]) : -1;
+    int at = joins_group(l, before, v->operands[0], l->cells[turn][t]);
     if (at < 0)
         turn = !turn;
     if (!l->cells[turn][t])
@@ -483,18 +483,17 @@ typedef struct renaming {
     index_expr *to;
 } renaming;
 
-static void rename_index(void *context, index_expr **x) {
-    const renaming *r = context;
-    *x = ix_substitute(r->arena, *x, r->from, r->to);
+static index_expr *renamed(const renaming *r, index_expr *x) {
+    return x ? ix_substitute(r->arena, x, r->from, r->to) : NULL;
 }
 
-static void rename_access(void *context, kernel_access *a, bool is_write) { /* index lists may be shared between accesses */
-    const renaming *r = context;
-    (void)is_write;
-    index_expr **own = NEW_ARRAY(r->arena, index_expr *, a->array->rank + 1);
+static kernel_access renamed_access(const kernel_access *a, const renaming *r) { /* index lists may be shared between accesses */
+    kernel_access copy = *a;
+    copy.indices = NEW_ARRAY(r->arena, index_expr *, a->array->rank + 1);
     for (int d = 0; d < a->array->rank; d++)
-        own[d] = ix_substitute(r->arena, a->indices[d], r->from, r->to);
-    a->indices = own;
+        copy.indices[d] = renamed(r, a->indices[d]);
+    copy.active = renamed(r, a->active);
+    return copy;
 }
 
 /* The same value with the loop's variable renamed, in nodes of its own. */
@@ -504,22 +503,19 @@ static kernel_value *renamed_value(legalizer *l, const kernel_value *v, const re
     copy->operands = NEW_ARRAY(l->kernel->arena, kernel_value *, v->operand_count + 1);
     for (int i = 0; i < v->operand_count; i++)
         copy->operands[i] = renamed_value(l, v->operands[i], r);
-    if (v->index)
-        rename_index((void *)r, &copy->index);
-    if (v->op == KERNEL_LOAD) {
-        rename_access((void *)r, &copy->access, false);
-        if (v->access.active)
-            rename_index((void *)r, &copy->access.active);
-    }
+    copy->index = renamed(r, v->index);
+    if (v->op == KERNEL_LOAD)
+        copy->access = renamed_access(&v->access, r);
     return copy;
 }
 
-static kernel_access renamed_access(const kernel_access *a, const renaming *r) {
-    kernel_access copy = *a;
-    rename_access((void *)r, &copy, true);
-    if (a->active)
-        rename_index((void *)r, &copy.active);
-    return copy;
+static kernel_array *batch_array_of(legalizer *l, const char *name, element_type t, int64_t trips, int64_t lanes) {
+    for (int i = 0; i < l->batches.count; i++)
+        if (l->batches.at[i].name == name && l->batches.at[i].trips == trips && l->batches.at[i].array->element == t)
+            return l->batches.at[i].array;
+    batch_array made = {name, trips, exchange_array(l, name, t, trips, lanes)};
+    VEC_PUSH(l->kernel->arena, l->batches, made);
+    return made.array;
 }
 
 /* The trips origin .. origin + trips - 1. */
@@ -539,11 +535,8 @@ static void batch(legalizer *l, kernel_stmt *loop, index_expr *origin, int64_t t
             kernel_store(k, &now->body, renamed_access(&s->access, &r), renamed_value(l, s->value, &r), s->span);
             continue;
         }
-        if (!parts[t]) {
-            reduction shape = reduction_new(l, KERNEL_SUBGROUP_SUM);
-            parts[t] = legalize_batch_array(l, "slot_parts", t, trips, lanes);
-            few[t] = n ? NULL : legalize_batch_array(l, "slot_few_parts", t, trips, shape.few_count);
-        }
+        if (!parts[t])
+            parts[t] = batch_array_of(l, "slot_parts", t, trips, lanes);
         if (n) {
             kernel_store(k, &now->body, lane_cell(l, parts[t], ix_var(a, now->var), flat_lane(k)),
                          kernel_load(k, renamed_access(&s->access, &r)), s->span);
@@ -557,7 +550,7 @@ static void batch(legalizer *l, kernel_stmt *loop, index_expr *origin, int64_t t
         } else {
             reduction q = reduction_new(l, s->value->op);
             if (!few[t])
-                few[t] = legalize_batch_array(l, "slot_few_parts", t, trips, q.few_count);
+                few[t] = batch_array_of(l, "slot_few_parts", t, trips, q.few_count);
             q.parts = parts[t];
             q.few = few[t];
             reduction_leave(l, &q, ix_var(a, now->var), renamed_value(l, s->value->operands[0], &r), &now->body, s->span);
@@ -599,13 +592,4 @@ bool legalize_batch(legalizer *l, kernel_stmt *loop, kernel_block *before) {
     }
     batch(l, loop, origin, at_once, before);
     return true;
-}
-
-kernel_array *legalize_batch_array(legalizer *l, const char *name, element_type t, int64_t trips, int64_t lanes) {
-    for (int i = 0; i < l->batches.count; i++)
-        if (l->batches.at[i].name == name && l->batches.at[i].trips == trips && l->batches.at[i].array->element == t)
-            return l->batches.at[i].array;
-    batch_array made = {name, trips, exchange_array(l, name, t, trips, lanes)};
-    VEC_PUSH(l->kernel->arena, l->batches, made);
-    return made.array;
 }

@@ -124,10 +124,6 @@ static void print_value(text_buffer *out, const kernel_value *v, int depth) {
     text_add(out, ")");
 }
 
-void kernel_print_value(text_buffer *out, const kernel_value *v) {
-    print_value(out, v, 0);
-}
-
 static void print_range(text_buffer *out, const index_var *v) {
     if (!v || !v->hi)
         return;

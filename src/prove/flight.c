@@ -2,10 +2,6 @@
  * that they signal. */
 #include "prove/model.h"
 
-static position position_of(const meeting *t) {
-    return (position){t->scope, t->region, t->region->index};
-}
-
 /* In one thread or two, by program order, barriers and mbarriers, but no asynchronous end. */
 int_set *pair_happens_before(model *m, const pair_space *s, memory_space space) {
     sets *z = m->sets;
@@ -45,7 +41,7 @@ static int_set *find_covered(model *m, const place *p, position at, const meetin
         m->why = "a wait that data may skip";
         return NULL;
     }
-    position w = position_of(wait);
+    position w = meeting_position(wait);
     pair_space s = pair_of(m, at, w);
     counted c = {KSTMT_COMMIT, p->matrix, NULL};
     const region *base = count_base(p->region, wait->region);
@@ -95,10 +91,10 @@ int_set *flight_before(model *m, const pair_space *s, const place *a, memory_spa
             m->flight_why = m->why ? m->why : "how many groups of copies a wait leaves in flight";
             continue;
         }
-        pair_space after = pair_of(m, position_of(t), s->b);
+        pair_space after = pair_of(m, meeting_position(t), s->b);
         int_set *then = pair_happens_before(m, &after, space);
         sets_question(z);
-        all = sets_union(z, all, pair_through(m, s, position_of(t), covered, then, false));
+        all = sets_union(z, all, pair_through(m, s, meeting_position(t), covered, then, false));
     }
     return order_keep(m, s->a.region, s->b.region, a, space, ORDER_ENDED, sets_simplify(z, all));
 }
@@ -107,7 +103,7 @@ int_set *flight_before(model *m, const pair_space *s, const place *a, memory_spa
 int_set *flight_unended(model *m, place *p) {
     sets *z = m->sets;
     int dims = p->scope->depth;
-    position at = {p->scope, p->region, p->region->index};
+    position at = place_position(p);
     int_set *left = domain_of(m, p->scope);
     if (p->collective)
         for (int d = m->instance_dims[p->holder]; d < m->thread_dims; d++)
@@ -118,7 +114,7 @@ int_set *flight_unended(model *m, place *p) {
             continue;
         sets_question(z);
         int_set *covered = covered_by(m, p, at, t);
-        pair_space s = pair_of(m, at, position_of(t));
+        pair_space s = pair_of(m, at, meeting_position(t));
         if (!covered) {
             m->flight_why = m->why ? m->why : "how many groups of copies a wait leaves in flight";
             return NULL;

@@ -278,6 +278,12 @@ typedef struct position {
     region *region;
     int last;
 } position;
+static inline position meeting_position(const meeting *t) {
+    return (position){t->scope, t->region, t->region->index};
+}
+static inline position place_position(const place *p) {
+    return (position){p->scope, p->region, p->region->index};
+}
 /* The space of two positions: [task ids of a, (of b,) thread ids of a, of b, further dimensions of a, of b]. Task ids are shared but in a
  * persistent kernel. */
 typedef struct pair_space {

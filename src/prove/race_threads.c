@@ -427,8 +427,7 @@ static void judge_array(prover *p, const kernel_array *a) {
     for (int i = 0; i < m->places.count; i++) {
         place *x = m->places.at[i];
         if (x->array == a && !x->unordered && (x->asynchronous || x->atomic || x->collective))
-            VEC_PUSH(m->arena, q.nodes,
-                     ((node){.at = {x->scope, x->region, x->region->index}, .alone = x, .first = x->region->index}));
+            VEC_PUSH(m->arena, q.nodes, ((node){.at = place_position(x), .alone = x, .first = x->region->index}));
     }
     for (int i = 0; i < q.nodes.count; i++)
         collect_places(&q, &q.nodes.at[i]);

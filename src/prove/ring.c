@@ -4,10 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static position position_of(const meeting *t) {
-    return (position){t->scope, t->region, t->region->index};
-}
-
 static int_set *nothing(model *m, const char *why) {
     if (!m->rings_why)
         m->rings_why = why;
@@ -69,6 +65,15 @@ index_expr *ring_ordinal(model *m, const ring *r, const meeting *t) {
 
 index_expr *ring_slot(model *m, const kernel_stmt *s) {
     return s->slot ? s->slot : ix_const(m->arena, 0);
+}
+
+int_set *ring_phases_at(model *m, const ring *r, int dims, int at) {
+    int k = m->task_dims, *from = NEW_ARRAY(m->arena, int, k + 3);
+    for (int i = 0; i < k; i++)
+        from[i] = i;
+    for (int i = 0; i < 3; i++)
+        from[k + i] = at + i;
+    return sets_remap(m->sets, r->phases, dims, from);
 }
 
 /* [tasks, o, slot, phase] of one arrival, phase = floor(o / slots) or o */
@@ -204,7 +209,7 @@ int_set *ring_arrived_after(model *m, const ring *r, position at, memory_space s
     all = sets_empty(z, d + 1);
     for (int i = 0; i < r->arrivals.count; i++) {
         const meeting *t = r->arrivals.at[i];
-        pair_space s = pair_of(m, at, position_of(t));
+        pair_space s = pair_of(m, at, meeting_position(t));
         int_set *x = pair_same_thread(m, &s, pair_before(m, &s), m->thread_dims);
         if (at.region == t->region) /* its own arrival */
             x = sets_empty(z, s.dims);
@@ -225,16 +230,11 @@ int_set *ring_arrived_after(model *m, const ring *r, position at, memory_space s
 /* Over [dimensions of the wait, o]: the completion that it waits for. */
 int_set *ring_waited_for(model *m, const ring *r, const meeting *t) {
     sets *z = m->sets;
-    int d = t->scope->depth, k = m->task_dims;
+    int d = t->scope->depth;
     int_set *x = sets_insert(z, domain_of(m, t->scope), d, 3);
     x = sets_intersect(z, x, ring_is_value(m, d + 3, d + 1, ring_slot(m, t->stmt)));
     x = sets_intersect(z, x, ring_is_value(m, d + 3, d + 2, t->stmt->phase));
-    int *from = NEW_ARRAY(m->arena, int, k + 3);
-    for (int i = 0; i < k; i++)
-        from[i] = i;
-    for (int i = 0; i < 3; i++)
-        from[k + i] = d + i;
-    x = sets_intersect(z, x, sets_remap(z, r->phases, d + 3, from));
+    x = sets_intersect(z, x, ring_phases_at(m, r, d + 3, d));
     return sets_simplify(z, sets_project(z, x, d + 1, 2));
 }
 
@@ -248,7 +248,7 @@ int_set *ring_waited_before(model *m, const ring *r, position at, memory_space s
     all = sets_empty(z, d + 1);
     for (int i = 0; i < r->waits.count; i++) {
         const meeting *t = r->waits.at[i];
-        pair_space s = pair_of(m, position_of(t), at);
+        pair_space s = pair_of(m, meeting_position(t), at);
         int_set *x = pair_same_thread(m, &s, pair_before(m, &s), m->thread_dims);
         x = sets_union(z, x, pair_ordered(m, &s, space));
         int_set *o = ring_waited_for(m, r, t);
@@ -269,7 +269,7 @@ static int_set *direct(model *m, const ring *from, const ring *to) {
     int_set *all = sets_empty(z, t + 2);
     for (int i = 0; i < from->waits.count; i++) {
         const meeting *w = from->waits.at[i];
-        position at = position_of(w);
+        position at = meeting_position(w);
         int d = w->scope->depth;
         int_set *seen = sets_insert(z, ring_waited_for(m, from, w), d + 1, 1);
         int_set *made = sets_insert(z, ring_arrived_after(m, to, at, SPACE_SHARED, false), d, 1);
@@ -288,7 +288,7 @@ static int_set *direct_for_any(model *m, const ring *from, const ring *to) {
         const meeting *w = from->waits.at[i];
         int d = w->scope->depth;
         int_set *seen = sets_insert(z, ring_waited_for(m, from, w), d + 1, 1);
-        int_set *made = sets_insert(z, ring_arrived_after(m, to, position_of(w), SPACE_SHARED, true), d, 1);
+        int_set *made = sets_insert(z, ring_arrived_after(m, to, meeting_position(w), SPACE_SHARED, true), d, 1);
         waits = sets_union(z, waits, sets_project(z, sets_intersect(z, seen, made), t + n, d - t - n));
     }
     for (int i = 0; i < to->arrivals.count; i++) {
@@ -392,15 +392,12 @@ static int_set *through(model *m, const pair_space *s, int i, int j, int_set *x,
 /* The completion that a copy's landing counts for: of the first arrival of its thread after it at its slot. */
 int_set *ring_lands_with(model *m, const ring *r, const place *p, position at) {
     sets *z = m->sets;
-    int d = at.scope->depth, k = m->task_dims, *from = NEW_ARRAY(m->arena, int, d + 4);
+    int d = at.scope->depth, *from = NEW_ARRAY(m->arena, int, d + 4);
     int_set *x = ring_arrived_after(m, r, at, SPACE_SHARED, true); /* [dims, o] */
     if (!x)
         return NULL;
     /* of the copy's slot */
-    for (int i = 0; i < k; i++)
-        from[i] = i;
-    from[k] = d, from[k + 1] = d + 1, from[k + 2] = d + 2;
-    int_set *slots = sets_remap(z, r->phases, d + 3, from);
+    int_set *slots = ring_phases_at(m, r, d + 3, d);
     slots = sets_intersect(z, slots, ring_is_value(m, d + 3, d + 1, ring_slot(m, p->stmt)));
     x = sets_intersect(z, x, sets_project(z, slots, d + 1, 2));
     for (int i = 0; i < d; i++)

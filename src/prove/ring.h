@@ -26,6 +26,8 @@ struct ring_list {
 
 index_expr *ring_ordinal(model *m, const ring *r, const meeting *t);
 index_expr *ring_slot(model *m, const kernel_stmt *s);
+/* The ring's phases over [`dims` dimensions], of which o, slot and phase are `at` and the two after it. */
+int_set *ring_phases_at(model *m, const ring *r, int dims, int at);
 /* Over [dimensions of a scope, more.., v], v at `dim`: v is the expression. */
 int_set *ring_is_value(model *m, int dims, int dim, index_expr *x);
 /* Over [dimensions of the place, o]: the completions that one of its arrivals, ordered after the place, brings about; `plain`: of its thread. */

@@ -4,10 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static position position_of(const meeting *t) {
-    return (position){t->scope, t->region, t->region->index};
-}
-
 static bool judge_none(prover *p, int_set *bad, const scope *s, const meeting *t, const char *what) {
     model *m = p->m;
     witness w = witness_of(m, bad, scope_names(m, s), s->depth);
@@ -46,15 +42,11 @@ static bool judge_in_turn(prover *p, const ring *r, const meeting *t) {
     sets_question(z);
     /* the next phase of the slot, if there is one, completes only after an arrival that follows this wait */
     int *from = NEW_ARRAY(m->arena, int, k + 3);
-    for (int i = 0; i < k; i++)
-        from[i] = i;
-    for (int i = 0; i < 3; i++)
-        from[k + i] = d + i;
     int_set *next = sets_insert(z, domain, d, 3);
     next = sets_intersect(z, next, ring_is_value(m, d + 3, d + 1, ring_slot(m, t->stmt)));
     next = sets_intersect(z, next, ring_is_value(m, d + 3, d + 2, ix_add(m->arena, t->stmt->phase, ix_const(m->arena, 1))));
-    next = sets_project(z, sets_intersect(z, next, sets_remap(z, r->phases, d + 3, from)), d + 1, 2); /* [dims, o] */
-    position at = position_of(t);
+    next = sets_project(z, sets_intersect(z, next, ring_phases_at(m, r, d + 3, d)), d + 1, 2); /* [dims, o] */
+    position at = meeting_position(t);
     int_set *after = ring_arrived_after(m, r, at, SPACE_SHARED, false);
     for (int j = 0; j < m->rings->count; j++) { /* an arrival of another ring, then completions, then a wait before the arrival */
         int_set *x = ring_arrived_after(m, &m->rings->at[j], at, SPACE_SHARED, false);
@@ -80,14 +72,13 @@ static bool judge_after_previous(prover *p, const ring *r, position at, int_set 
     int *from = NEW_ARRAY(m->arena, int, d + 8);
     /* [dims, o, slot, phase, o of the phase before] */
     int_set *x = sets_insert(z, o, d + 1, 3);
-    for (int j = 0; j < k; j++)
-        from[j] = j;
-    from[k] = d, from[k + 1] = d + 1, from[k + 2] = d + 2;
-    x = sets_intersect(z, x, sets_remap(z, r->phases, d + 4, from));
+    x = sets_intersect(z, x, ring_phases_at(m, r, d + 4, d));
     int_set *previous = sets_insert(z, r->phases, k + 3, 1); /* [tasks, o', slot, phase', phase] */
     linear *gap = linear_add(z, linear_dim(z, k + 4, k + 3), linear_scale(z, linear_dim(z, k + 4, k + 2), -1));
     previous = sets_intersect(z, previous, sets_zero(z, linear_add(z, gap, linear_constant(z, k + 4, -1))));
     previous = sets_project(z, previous, k + 2, 1); /* [tasks, o', slot, phase] */
+    for (int j = 0; j < k; j++)
+        from[j] = j;
     from[k] = d + 3, from[k + 1] = d + 1, from[k + 2] = d + 2;
     x = sets_intersect(z, x, sets_remap(z, previous, d + 4, from));
     x = sets_project(z, x, d, 3); /* [dims, o'] */
@@ -116,7 +107,7 @@ static bool judge_arrivals(prover *p, const ring *r) {
         if (c->stmt->kind != KSTMT_COPY || !c->stmt->name || strcmp(c->stmt->name, name))
             continue;
         copies = true;
-        position at = {c->scope, c->region, c->region->index};
+        position at = place_position(c);
         sets_question(z);
         int_set *o = ring_lands_with(m, r, c, at);
         meeting tell = {c->stmt, c->scope, c->region};
@@ -136,7 +127,7 @@ static bool judge_arrivals(prover *p, const ring *r) {
         sets_question(z);
         int_set *o = sets_insert(z, domain_of(m, t->scope), d, 1);
         o = sets_intersect(z, o, ring_is_value(m, d + 1, d, ring_ordinal(m, r, t)));
-        if (!judge_after_previous(p, r, position_of(t), o, t,
+        if (!judge_after_previous(p, r, meeting_position(t), o, t,
                                   model_text(m, "this may arrive at `%s` before the phase before is complete", name)))
             return false;
     }

@@ -328,12 +328,7 @@ int_set *sets_intersect(sets *s, int_set *x, int_set *y) {
         return known;
     isl_set *a = borrow(x);
     isl_set *b = borrow(y);
-    if (sets_pieces(x) != 1 || sets_pieces(y) != 1)
-        return answer_keep(&s->answers, &o, own(s, isl_set_intersect(a, b)));
-    /* without the search for a point that isl_set_intersect makes of every result */
-    isl_basic_set *p = set_piece(a);
-    isl_basic_set *q = set_piece(b);
-    return answer_keep(&s->answers, &o, own(s, isl_set_from_basic_set(isl_basic_set_intersect(p, q))));
+    return answer_keep(&s->answers, &o, own(s, set_intersection(a, b)));
 }
 
 int_set *sets_union(sets *s, int_set *x, int_set *y) {
@@ -494,7 +489,7 @@ static tri tri_of(isl_bool b) {
 
 static char yes, no; /* their addresses are the answers */
 
-static bool tri_known(sets *s, const operation *o, tri *t) {
+static bool tri_known(sets *s, operation *o, tri *t) {
     const char *known = answer_known(&s->answers, o);
     *t = known == &yes ? TRI_YES : TRI_NO;
     return known;

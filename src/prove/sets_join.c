@@ -383,8 +383,7 @@ isl_set *sets_join(union_cache *cache, isl_set *x, int parameters, int variables
 
 /* ---- projection, factor by factor ---- */
 
-/* Takes x and y: both. Without the search for a point that isl_set_intersect makes of every result. */
-static isl_set *times(isl_set *x, isl_set *y) {
+isl_set *set_intersection(isl_set *x, isl_set *y) {
     if (isl_set_n_basic_set(x) != 1 || isl_set_n_basic_set(y) != 1)
         return isl_set_intersect(x, y);
     isl_basic_set *a = set_piece(x);
@@ -473,7 +472,7 @@ static isl_stat project_piece(isl_basic_set *b, void *user) {
         if (!p.factor[0][g])
             continue;
         isl_set *f = factor_without(j->cache, isl_basic_set_copy(p.factor[0][g]), j->first, j->count, j->parameters);
-        whole = whole ? times(whole, f) : f;
+        whole = whole ? set_intersection(whole, f) : f;
         if (!whole)
             break;
     }

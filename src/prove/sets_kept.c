@@ -25,15 +25,16 @@ static bool same(const operation *p, const operation *q) {
            (!p->places || !memcmp(p->from, q->from, (size_t)p->places * sizeof *p->from));
 }
 
-static size_t slot_of(const answers *t, uint64_t hash, const operation *o) {
-    size_t i = hash & (t->slots - 1);
-    while (t->at[i].result && !(t->at[i].hash == hash && same(&t->at[i].of, o)))
+static size_t slot_of(const answers *t, const operation *o) {
+    size_t i = o->hash & (t->slots - 1);
+    while (t->at[i].result && !(t->at[i].of.hash == o->hash && same(&t->at[i].of, o)))
         i = (i + 1) & (t->slots - 1);
     return i;
 }
 
-void *answer_known(const answers *t, const operation *o) {
-    return t->slots ? t->at[slot_of(t, hash_of(o), o)].result : NULL;
+void *answer_known(const answers *t, operation *o) {
+    o->hash = hash_of(o);
+    return t->slots ? t->at[slot_of(t, o)].result : NULL;
 }
 
 static bool grow(answers *t) {
@@ -43,7 +44,7 @@ static bool grow(answers *t) {
         return false;
     for (size_t i = 0; i < t->slots; i++)
         if (t->at[i].result)
-            larger.at[slot_of(&larger, t->at[i].hash, &t->at[i].of)] = t->at[i];
+            larger.at[slot_of(&larger, &t->at[i].of)] = t->at[i];
     free(t->at);
     *t = larger;
     return true;
@@ -52,7 +53,7 @@ static bool grow(answers *t) {
 void *answer_keep(answers *t, const operation *o, void *result) {
     if (!result || (2 * (t->count + 1) > t->slots && !grow(t)))
         return result;
-    answer a = {hash_of(o), *o, result};
+    answer a = {*o, result};
     if (o->places) {
         int *from = malloc((size_t)o->places * sizeof *from);
         if (!from)
@@ -60,7 +61,7 @@ void *answer_keep(answers *t, const operation *o, void *result) {
         memcpy(from, o->from, (size_t)o->places * sizeof *from);
         a.of.from = from;
     }
-    size_t i = slot_of(t, a.hash, o);
+    size_t i = slot_of(t, o);
     if (t->at[i].result) { /* found meanwhile */
         free((int *)a.of.from);
         return result;

@@ -59,9 +59,9 @@ typedef struct operation {
     int64_t a, b;
     const int *from; /* REMAP: [places] */
     int places;
+    uint64_t hash; /* answer_known's, for answer_keep */
 } operation;
 typedef struct answer {
-    uint64_t hash;
     operation of;
     void *result; /* NULL: a free slot */
 } answer;
@@ -69,8 +69,8 @@ typedef struct answers {
     answer *at;
     size_t slots, count;
 } answers;
-void *answer_known(const answers *t, const operation *o);        /* NULL: not known */
-void *answer_keep(answers *t, const operation *o, void *result); /* gives result; NULL is not kept */
+void *answer_known(const answers *t, operation *o);              /* NULL: not known */
+void *answer_keep(answers *t, const operation *o, void *result); /* gives result, which was not known; NULL is not kept */
 void answers_forget(answers *t);
 
 /* Takes x, gives the same set, in fewer pieces where that is possible. Variables are the parameters, then the dimensions. */
@@ -79,6 +79,8 @@ isl_set *sets_join(union_cache *cache, isl_set *x, int parameters, int variables
 isl_set *sets_project_factors(union_cache *cache, isl_set *x, int first, int count, int parameters, int variables);
 /* Takes a set of one piece: that piece. */
 isl_basic_set *set_piece(isl_set *x);
+/* Takes x and y: both. Without the search for a point that isl_set_intersect makes of every result. */
+isl_set *set_intersection(isl_set *x, isl_set *y);
 /* Takes a: the points where a >= 0. */
 isl_basic_set *half_space(isl_aff *a);
 #endif

@@ -293,7 +293,7 @@ static int_set *in_known_task(model *m, const pair_space *s, const meeting *u, i
 static int_set *barrier_between(model *m, const pair_space *s, const meeting *u) {
     sets *z = m->sets;
     int t = m->task_dims, n = m->thread_dims;
-    position at = {u->scope, u->region, u->region->index};
+    position at = meeting_position(u);
     pair_space before = pair_of(m, s->a, at), after = pair_of(m, at, s->b);
     int_set *x = into_three(m, s, &before, pair_before(m, &before), true, false);
     int_set *y = into_three(m, s, &after, pair_before(m, &after), false, true);
@@ -357,7 +357,7 @@ static int_set *two_barriers(model *m, const pair_space *s, memory_space space) 
             continue;
         if (!scope_is_sure(m, u->scope))
             continue;
-        position at = {u->scope, u->region, u->region->index};
+        position at = meeting_position(u);
         pair_space before = pair_of(m, s->a, at), after = pair_of(m, at, s->b);
         sets_question(z);
         int_set *first = meet_at(m, &before, u->stmt, pair_before(m, &before)), *second = pair_ordered(m, &after, space);
@@ -395,7 +395,7 @@ int_set *pair_chained(model *m, const pair_space *s, memory_space space, bool *e
         if (u->stmt->kind != KSTMT_BARRIER || !(u->stmt->spaces & 1u << space))
             continue;
         *exact = scope_is_sure(m, u->scope);
-        pair_space after = pair_of(m, (position){u->scope, u->region, u->region->index}, s->b);
+        pair_space after = pair_of(m, meeting_position(u), s->b);
         int_set *two = two_barriers(m, &after, space), *one = pair_ordered(m, &after, space);
         sets_question(m->sets);
         *exact = *exact && sets_is_subset(m->sets, two, one) == TRI_YES;

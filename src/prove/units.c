@@ -2,10 +2,6 @@
  * all lanes of a holder give the same operands. */
 #include "prove/model.h"
 
-static position position_of(const place *p) {
-    return (position){p->scope, p->region, p->region->index};
-}
-
 static bool is_unit(const place *p) {
     return !p->unordered && (p->asynchronous || p->by_unit) && p->array->space != SPACE_REGISTER &&
            p->array->space != SPACE_PRIVATE;
@@ -20,7 +16,7 @@ static int_set *fenced(model *m, const pair_space *s, const place *w) {
         if (f->stmt->kind != KSTMT_FENCE || !f->stmt->proxy || !(f->stmt->spaces & 1u << w->array->space) ||
             !scope_is_sure(m, f->scope))
             continue;
-        position at = {f->scope, f->region, f->region->index};
+        position at = meeting_position(f);
         pair_space before = pair_of(m, s->a, at), after = pair_of(m, at, s->b);
         sets_question(z);
         int_set *first = pair_happens_before(m, &before, w->array->space),
@@ -40,7 +36,7 @@ static bool judge_fence(prover *p, place *w, place *u) {
     int rank = w->array->rank;
     sets_question(z);
     m->why = NULL;
-    pair_space s = pair_of(m, position_of(w), position_of(u)), back = pair_of(m, position_of(u), position_of(w));
+    pair_space s = pair_of(m, place_position(w), place_position(u)), back = pair_of(m, place_position(u), place_position(w));
     int_set *both = sets_intersect(z, pair_first(m, &s, cells_of(m, w), rank), pair_second(m, &s, spread_cells_of(m, u), rank));
     both = pair_same_block(m, &s, both);
     if (sets_is_empty(z, both) == TRI_YES)
@@ -100,7 +96,7 @@ static bool judge_end(prover *p, place *u) {
 static bool judge_together(prover *p, place *c) {
     model *m = p->m;
     sets *z = m->sets;
-    pair_space s = pair_of(m, position_of(c), position_of(c));
+    pair_space s = pair_of(m, place_position(c), place_position(c));
     int depth = c->scope->depth;
     for (int d = 0; d < c->array->rank; d++) {
         sets_question(z);

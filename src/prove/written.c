@@ -1,10 +1,6 @@
 /* Writes before reads where threads run apart (roles, mbarriers): a write that happens before the read, by whatever orders. */
 #include "prove/model.h"
 
-static position position_of(const place *p) {
-    return (position){p->scope, p->region, p->region->index};
-}
-
 int_set *unwritten_before(model *m, place *reader, int_set *cells) {
     sets *z = m->sets;
     const kernel_array *a = reader->array;
@@ -14,7 +10,7 @@ int_set *unwritten_before(model *m, place *reader, int_set *cells) {
         if (w->array != a || w->use != ACCESS_WRITE || place_imprecise(m, w, false))
             continue;
         sets_question(z);
-        pair_space s = pair_of(m, position_of(w), position_of(reader));
+        pair_space s = pair_of(m, place_position(w), place_position(reader));
         int_set *before = flight_before(m, &s, w, a->space);
         sets_question(z);
         int_set *x = sets_intersect(z, sets_insert(z, before, s.dims, rank), pair_first(m, &s, cells_of(m, w), rank));
