@@ -202,7 +202,7 @@ void prover_gave_up(prover *p, const char *subject, source_span span) {
     bool tired = !p->m->why || sets_gave_up(p->m->sets);
     if (tired && !p->small && p->judge && refuted_when_small(p, subject))
         return;
-    prover_unknown(p, subject, span, NULL, tired ? "the question took too many steps" : p->m->why);
+    prover_unknown(p, subject, span, NULL, tired ? "gave up on it: the question took too many steps" : p->m->why);
 }
 
 void prover_note(prover *p, const char *format, ...) {
@@ -371,7 +371,7 @@ static void add_written(prover *p) {
         int_set *all = sets_simplify(m->sets, sets_union(m->sets, b->written, more));
         const char *why = array_unsure(m, a, ACCESS_WRITE);
         b->written = all ? all : b->written;
-        b->unsure = b->unsure ? b->unsure : !all ? "a question that took too many steps" : why;
+        b->unsure = b->unsure ? b->unsure : !all ? "gave up on a question that took too many steps" : why;
     }
 }
 

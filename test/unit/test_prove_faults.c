@@ -6,8 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "prove/prove.h"
-#include "prove/sets.h"
+#include "prove/model.h"
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -252,8 +251,58 @@ static void test_every_allocation_fails(void **state) {
         tried, all, most, gave_up, ended);
 }
 
+/* ---- budgets ---- */
+
+/* Whatever the steps of a question: what they do not suffice for is not proved, and says why. */
+static void test_budgets_end_in_giving_up(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        void (*judge)(prover *p);
+    } properties[] = {{"order", judge_order},
+                      {"bounds", judge_bounds},
+                      {"initialised", judge_initialised},
+                      {"race", judge_race},
+                      {"coverage", judge_coverage}};
+    enum { PROPERTIES = sizeof properties / sizeof *properties };
+    int gave_up = 0, whole = 0;
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
+        for (int right = 0; right < 2; right++)
+            for (unsigned long operations = 1; operations < 100000; operations += 1 + operations / 4) {
+                arena *a = arena_new();
+                diag_list diags;
+                diag_init(&diags, a);
+                proof of = {0};
+                kernel_ir *k = kernel_parse(a, "budget", right ? small[i].right : small[i].broken, &diags);
+                target_limits limits = {"sim", 1 << 20, 232448, 1024, 64, (int64_t)1 << 31, true};
+                sets *s = sets_new(operations);
+                assert_true(k && s);
+                prover p = {.arena = a, .kernel = k, .limits = &limits, .proof = &of, .diags = &diags, .code = "E0401"};
+                p.m = model_new(a, s, k, &limits, NULL);
+                for (int j = 0; j < PROPERTIES; j++) {
+                    p.property = properties[j].name;
+                    properties[j].judge(&p);
+                }
+                assert_true(right ? !of.refuted : of.refuted + of.unknown > 0);
+                for (int j = 0; j < of.items.count; j++) {
+                    bool unknown = of.items.at[j].verdict == VERDICT_UNKNOWN;
+                    if (unknown && !strstr(of.items.at[j].explanation, "gave up on"))
+                        print_message("%s, %lu operations: %s of %s: %s\n", small[i].name, operations, of.items.at[j].property,
+                                      of.items.at[j].subject, of.items.at[j].explanation);
+                    assert_true(!unknown || strstr(of.items.at[j].explanation, "gave up on"));
+                    gave_up += unknown;
+                }
+                whole += right && !of.unknown;
+                sets_free(s);
+                arena_free(a);
+            }
+    print_message("gave up on %d items; %d budgets sufficed for all of a right kernel\n", gave_up, whole);
+    assert_true(gave_up > 0 && whole > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_budgets_end_in_giving_up),
         cmocka_unit_test(test_every_allocation_fails),
         cmocka_unit_test(test_every_operation_fails),
         cmocka_unit_test(test_operations_fail_by_sample),
