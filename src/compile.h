@@ -18,6 +18,7 @@ typedef struct compile_options {
     const char *dump; /* letters of pipeline.c */
     FILE *dump_file;  /* where dumps go; NULL: stdout */
     bool no_proof_limit;
+    bool splits;         /* the caller launches kernels, and splits them where the schedule says so (schedule_split) */
     bool sample_statics; /* `check` without arguments: a static nobody gave a value takes a sample one (see statics_sampled) */
 } compile_options;
 

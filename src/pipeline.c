@@ -44,6 +44,12 @@ static bool run_specialise(pipeline_state *s) {
         settings[o->tile_count + i] = o->settings[i];
     if (!schedule_choose_settings(s->arena, s->module, k, o->target->machine(), settings, count, &s->out->schedule, s->diags))
         return false;
+    if (s->out->schedule.options.split > 0 && !o->splits) {
+        diag *g = diag_error(s->diags, "E0507", source->span, "split = %lld: only a launch splits a kernel; here `%s` stays one",
+                             (long long)s->out->schedule.options.split, source->name);
+        diag_note(s->diags, g, "run it (tilec run, bench, the library), or write the two kernels and a program");
+        return false;
+    }
     s->out->tiles = tile_specialise(s->arena, k, s->out->schedule.bindings.at, s->out->schedule.bindings.count);
     return s->out->tiles != NULL;
 }

@@ -160,6 +160,8 @@ bench_work *work_open(const work_request *r, diag_list *diags) {
                       .shared_file = -1,
                       .threads = r->threads};
     w->call = call_new(r->session, r->module, r->name, diags);
+    if (w->call)
+        w->call->keeps_whole = true; /* it is the meaning; arms have calls of their own */
     if (!w->call || !list_arguments(w, r, diags) || !lay_out(w, r, diags) || !allocate(w, r->shared, diags)) {
         work_close(w);
         return NULL;

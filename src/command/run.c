@@ -159,6 +159,8 @@ static bool run_on(report *r, const command_line *line, session *s, const tile_m
     held = held && option_each(line, "--arg", add_argument, &arguments) && option_each(line, "--out", write_output, &writer) &&
            call_solve(c, &r->diags) && arguments_fill(&arguments);
     bool prepared = held && call_prepare(c, &r->diags), judged = false;
+    if (option_given(line, "--explain") && !r->json && c->split_route)
+        printf("%s\n  routes        %s\n", c->binding.signature.name, c->split_route);
     if (option_given(line, "--explain") && !r->json)
         for (int i = 0; held && i < c->steps.count; i++) {
             text_buffer text = {0};

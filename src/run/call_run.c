@@ -55,7 +55,7 @@ bool session_compile_step(run_call *c, call_step *step, diag_list *diags) {
     /* A program's kernels share --set: each takes what it has. */
     VEC(schedule_setting) settings = {0};
     for (int i = 0; i < c->settings.count; i++)
-        if (c->kernel || session_takes_setting(step->kernel, c->settings.at[i].key)) {
+        if ((c->kernel && !c->split) || session_takes_setting(step->kernel, c->settings.at[i].key)) {
             VEC_PUSH(c->arena, settings, c->settings.at[i]);
             text_add(&key, "%s:%s ", c->settings.at[i].key, c->settings.at[i].value);
         }
@@ -72,6 +72,7 @@ bool session_compile_step(run_call *c, call_step *step, diag_list *diags) {
                          .static_count = statics.count,
                          .settings = settings.at,
                          .setting_count = settings.count,
+                         .splits = true,
                          .dump = c->dump,
                          .dump_file = c->dump_file};
     compiled_entry e = {.kernel = step->kernel, .arena = arena_new()};

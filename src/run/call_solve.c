@@ -64,7 +64,7 @@ static bool step_inputs(run_call *c, const tile_call *call, call_step *step, dia
             const tile_scalar *s = k->arguments.at[i];
             int from = binding_find_scalar(&c->binding, name), to = binding_find_scalar(&step->binding, s->name);
             if (from < 0 || to < 0) {
-                diag_error(diags, "E0652", call->span, "`%s` is not a scalar of program %s", name, c->program->name);
+                diag_error(diags, "E0652", call->span, "`%s` is not a scalar of program %s", name, c->binding.signature.name);
                 return false;
             }
             step->scalars[to] = from;
@@ -162,12 +162,57 @@ static bool settle_results(run_call *c, const tile_call *call, call_step *step, 
             return false;
         for (int d = 0; known && d < c->arrays.at[at].host.rank; d++)
             if (declared[d] != c->arrays.at[at].host.dims[d]) {
-                diag_error(
-                    diags, "E0644", call->span, "dimension %d of `%s` is %" PRId64 " from %s, but program %s declares %" PRId64,
-                    d, c->arrays.at[at].name, c->arrays.at[at].host.dims[d], step->kernel->name, c->program->name, declared[d]);
+                diag_error(diags, "E0644", call->span,
+                           "dimension %d of `%s` is %" PRId64 " from %s, but program %s declares %" PRId64, d,
+                           c->arrays.at[at].name, c->arrays.at[at].host.dims[d], step->kernel->name, c->binding.signature.name,
+                           declared[d]);
                 return false;
             }
     }
+    return true;
+}
+
+const tile_program *call_program(const run_call *c) {
+    return c->program ? c->program : c->split;
+}
+
+static bool lookup(void *context, const index_var *v, int64_t *value) {
+    const run_call *c = context;
+    if (v->has_value) {
+        *value = v->value;
+        return true;
+    }
+    int at = binding_find_symbol(&c->binding, v->name);
+    if (at < 0 || !c->binding.known[at])
+        return false;
+    *value = c->binding.values[at];
+    return true;
+}
+
+/* Whether this launch of a kernel runs in two, and how. */
+static bool choose_split(run_call *c, diag_list *diags) {
+    session *s = c->session;
+    c->split = NULL;
+    const machine_model *row = s->target->machine();
+    const split_device device = {s->runtime->units(s->device), row->subgroup_lanes > 0};
+    if (!c->kernel || c->keeps_whole)
+        return true;
+    for (int i = 0; i < c->settings.count; i++)
+        if (strcmp(c->settings.at[i].key, "split") != 0 && !session_takes_setting(c->kernel, c->settings.at[i].key))
+            return true; /* the compiler says what is wrong with it */
+    if (!schedule_split(c->arena, c->module, c->kernel, row, c->settings.at, c->settings.count, device, lookup, c, &c->chunk,
+                        &c->split_route, diags))
+        return false;
+    if (!c->chunk)
+        return true;
+    tile_split *split = NULL;
+    for (int i = 0; i < s->splits.count; i++)
+        split = s->splits.at[i]->whole == c->kernel ? s->splits.at[i] : split;
+    if (!split) {
+        split = split_kernel(s->arena, c->kernel);
+        VEC_PUSH(s->arena, s->splits, split);
+    }
+    c->split = split_program(c->arena, split, c->chunk);
     return true;
 }
 
@@ -185,7 +230,7 @@ bool call_solve(run_call *c, diag_list *diags) {
         }
         c->arrays.count = own;
     }
-    if (!binding_solve(&c->binding, c->kernel != NULL, diags))
+    if (!binding_solve(&c->binding, c->kernel != NULL, diags) || !choose_split(c, diags))
         return false;
     for (int i = 0; i < own; i++) {
         const tile_array *t = c->arrays.at[i].declared;
@@ -194,7 +239,8 @@ bool call_solve(run_call *c, diag_list *diags) {
         if (!later && !settle_extents(c, &c->binding, i, t, diags))
             return false;
     }
-    if (c->kernel) {
+    const tile_program *program = call_program(c);
+    if (!program) {
         call_step *step = new_step(c, c->kernel);
         step->binding = c->binding;
         for (int i = 0; i < own; i++)
@@ -202,8 +248,8 @@ bool call_solve(run_call *c, diag_list *diags) {
         for (int i = 0; i < c->scalars.count; i++)
             step->scalars[i] = i;
     } else {
-        for (int i = 0; i < c->program->calls.count; i++) {
-            const tile_call *call = c->program->calls.at[i];
+        for (int i = 0; i < program->calls.count; i++) {
+            const tile_call *call = program->calls.at[i];
             call_step *step = new_step(c, call->kernel);
             if (!step_inputs(c, call, step, diags) || !step_symbols(c, call, step, diags) ||
                 !step_outputs(c, call, step, diags) || !binding_solve(&step->binding, true, diags) ||

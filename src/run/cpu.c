@@ -85,6 +85,10 @@ device *cpu_open(int index, diag_list *diags) {
     return d;
 }
 
+int cpu_units(const device *d) {
+    return pool_workers(d->pool);
+}
+
 void cpu_close(device *d) {
     if (!d)
         return;

@@ -101,6 +101,10 @@ device *cuda_open(int index, diag_list *diags) {
     return d;
 }
 
+int cuda_units(const device *d) {
+    return d->found->multiprocessors > 0 ? d->found->multiprocessors : 1;
+}
+
 void cuda_close(device *d) {
     if (!d)
         return;

@@ -99,7 +99,7 @@ typedef struct nvrtc_api {
 
 typedef struct cuda_found {
     cu_device device;
-    int major, minor;
+    int major, minor, multiprocessors;
     char text[256]; /* name, architecture, multiprocessors, memory: one line */
 } cuda_found;
 

@@ -50,21 +50,20 @@ const char *cuda_status_text(const cuda_system *s, cu_status status) {
 
 static bool describe(cuda_found *d, int number) {
     char name[128] = "device";
-    int units = 0;
     size_t bytes = 0;
     if (found.api.DeviceGet(&d->device, number))
         return false;
     found.api.DeviceGetName(name, sizeof name - 1, d->device);
     found.api.DeviceGetAttribute(&d->major, CU_DEVICE_COMPUTE_CAPABILITY_MAJOR, d->device);
     found.api.DeviceGetAttribute(&d->minor, CU_DEVICE_COMPUTE_CAPABILITY_MINOR, d->device);
-    found.api.DeviceGetAttribute(&units, CU_DEVICE_MULTIPROCESSOR_COUNT, d->device);
+    found.api.DeviceGetAttribute(&d->multiprocessors, CU_DEVICE_MULTIPROCESSOR_COUNT, d->device);
     found.api.DeviceTotalMem(&bytes, d->device);
     const nvrtc_system *c = nvrtc_open_system();
     char compiles[64] = "no NVRTC";
     if (c->found)
         snprintf(compiles, sizeof compiles, "NVRTC %d.%d", c->major, c->minor);
     snprintf(d->text, sizeof d->text, "%.80s, sm_%d%d, %d multiprocessors, %.0f GiB, driver %d.%d, %s", name, d->major, d->minor,
-             units, (double)bytes / (double)(1 << 30), found.driver / 1000, found.driver % 1000 / 10, compiles);
+             d->multiprocessors, (double)bytes / (double)(1 << 30), found.driver / 1000, found.driver % 1000 / 10, compiles);
     return true;
 }
 

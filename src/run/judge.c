@@ -1,6 +1,7 @@
 #include "run/judge.h"
 #include "run/recipe.h"
 #include "tile/oracle.h"
+#include "tile/split.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -168,9 +169,28 @@ static bool judge_within_budget(step_judge *j, int64_t tasks) {
     return length > 0 || judge_tasks(j, tasks - 1, tasks - 1);
 }
 
-static bool judge_step(run_call *c, int number, const judge_options *options, judgement *out, diag_list *diags) {
-    call_step *step = &c->steps.at[number];
-    const tile_kernel *k = step->compiled->tiles;
+/* What is judged after some of the call's steps: a kernel, as it was emitted. */
+typedef struct meaning {
+    const tile_kernel *kernel; /* specialised */
+    call_step *step;           /* its symbols, arrays and scalars */
+    const reduction_tree *trees;
+    int tree_count;
+    const oracle_chunks *chunks;
+    int first, last; /* the steps that are its launch */
+} meaning;
+
+static bool run_steps(run_call *c, const meaning *m, judgement *out, diag_list *diags) {
+    for (int i = m->first; i <= m->last; i++) {
+        if (!call_run_step(c, i, diags))
+            return false;
+        out->run_ms += c->steps.at[i].milliseconds;
+    }
+    return true;
+}
+
+static bool judge_meaning(run_call *c, const meaning *m, const judge_options *options, judgement *out, diag_list *diags) {
+    call_step *step = m->step;
+    const tile_kernel *k = m->kernel;
     step_judge j = {.call = c, .step = step, .kernel = k, .options = options, .out = out, .diags = diags};
     int arrays = 1;
     for (int i = 0; i < k->arrays.count; i++)
@@ -206,10 +226,10 @@ static bool judge_step(run_call *c, int number, const judge_options *options, ju
             symbols[i] = 0;
     j.arguments = (oracle_arguments){data, scalars, symbols};
     j.oracle = (oracle_options){.model = arithmetic_model_find(session_target(c->session)->name),
-                                .trees = step->compiled->lowered.trees.at,
-                                .tree_count = step->compiled->lowered.trees.count};
-    good = good && call_run_step(c, number, diags);
-    out->run_ms += step->milliseconds;
+                                .trees = m->trees,
+                                .tree_count = m->tree_count,
+                                .chunks = m->chunks};
+    good = good && run_steps(c, m, out, diags);
     if (good) {
         j.started = now_ms();
         int64_t tasks = task_count(&j), compared_before = out->compared, failed_before = out->failed;
@@ -236,6 +256,54 @@ static bool judge_step(run_call *c, int number, const judge_options *options, ju
     return good;
 }
 
+static bool judge_step(run_call *c, int number, const judge_options *options, judgement *out, diag_list *diags) {
+    call_step *step = &c->steps.at[number];
+    const lowering *l = &step->compiled->lowered;
+    const meaning m = {step->compiled->tiles, step, l->trees.at, l->trees.count, l->dealt, number, number};
+    return judge_meaning(c, &m, options, out, diags);
+}
+
+/* A kernel that ran in two (tile/split.h) is judged by its own meaning, with its loop parted as it was. */
+static bool judge_split(run_call *c, const judge_options *options, judgement *out, diag_list *diags) {
+    arena *a = c->arena;
+    const compiled_kernel *part = c->steps.at[0].compiled, *join = c->steps.at[1].compiled;
+    VEC(tile_binding) bindings = {0};
+    VEC(reduction_tree) trees = {0};
+    double depth = 1;
+    for (int i = 0; i < 2; i++) {
+        const compiled_kernel *x = c->steps.at[i].compiled;
+        for (int n = 0; n < x->statics.count; n++)
+            VEC_PUSH(a, bindings, x->statics.at[n]);
+        for (int n = 0; n < x->schedule.bindings.count; n++)
+            VEC_PUSH(a, bindings, x->schedule.bindings.at[n]);
+    }
+    for (int n = 0; n < part->lowered.trees.count; n++)
+        VEC_PUSH(a, trees, part->lowered.trees.at[n]);
+    for (int n = 0; n < join->lowered.trees.count; n++) {
+        const reduction_tree *t = &join->lowered.trees.at[n];
+        if (t->value_id < c->kernel->value_count) /* of what follows the loop */
+            VEC_PUSH(a, trees, *t);
+        else
+            depth = fmax(depth, 2 + ceil(log2((double)(t->parallel > 1 ? t->parallel : 1))));
+    }
+    const char *why;
+    const oracle_chunks chunks = {.range = split_loop(c->kernel, &why)->range->id,
+                                  .chunk = c->chunk,
+                                  .groups = part->lowered.dealt ? part->lowered.dealt->groups : 1,
+                                  .chunk_groups = join->lowered.dealt ? join->lowered.dealt->groups : 1,
+                                  .depth = depth};
+    call_step whole = {.kernel = c->kernel, .binding = c->binding};
+    whole.arrays = NEW_ARRAY(a, int, c->kernel->arrays.count + 1);
+    whole.scalars = NEW_ARRAY(a, int, c->kernel->scalars.count + 1);
+    for (int i = 0; i < c->kernel->arrays.count; i++)
+        whole.arrays[i] = i;
+    for (int i = 0; i < c->kernel->scalars.count; i++)
+        whole.scalars[i] = i;
+    const tile_kernel *k = tile_specialise(a, c->kernel, bindings.at, bindings.count);
+    const meaning m = {k, &whole, trees.at, trees.count, &chunks, 0, 1};
+    return judge_meaning(c, &m, options, out, diags);
+}
+
 bool judge_call(run_call *c, const judge_options *options, judgement *out, diag_list *diags) {
     *out = (judgement){.complete = true};
     if (!c->prepared && !call_prepare(c, diags))
@@ -244,7 +312,9 @@ bool judge_call(run_call *c, const judge_options *options, judgement *out, diag_
     judge_options each = *options;
     if (c->steps.count > 1 && each.budget_ms > 0)
         each.budget_ms /= c->steps.count;
-    for (int i = 0; i < c->steps.count; i++) {
+    if (c->split && !judge_split(c, options, out, diags))
+        return false;
+    for (int i = 0; !c->split && i < c->steps.count; i++) {
         if (!judge_step(c, i, &each, out, diags))
             return false;
         if (out->failed)

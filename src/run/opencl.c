@@ -17,6 +17,7 @@ struct device {
     const opencl_system *system;
     cl_handle device, context, queue;
     pthread_mutex_t lock; /* kernels' arguments are set, then used */
+    int units;
     size_t work_group_limit;
     uint64_t local_bytes, float_config;
     char *identity; /* driver, device, versions, options: all besides the text that can change the binary */
@@ -89,6 +90,7 @@ device *opencl_open(int index, diag_list *diags) {
     }
     d->system = s;
     d->device = s->devices[index].device;
+    d->units = s->devices[index].units > 0 ? (int)s->devices[index].units : 1;
     pthread_mutex_init(&d->lock, NULL);
     s->api.GetDeviceInfo(d->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof d->work_group_limit, &d->work_group_limit, NULL);
     s->api.GetDeviceInfo(d->device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof d->local_bytes, &d->local_bytes, NULL);
@@ -109,6 +111,10 @@ device *opencl_open(int index, diag_list *diags) {
     text_add(&b, " | %s", build_options(d));
     d->identity = b.text;
     return d;
+}
+
+int opencl_units(const device *d) {
+    return d->units;
 }
 
 void opencl_close(device *d) {

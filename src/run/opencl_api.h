@@ -78,6 +78,7 @@ typedef struct opencl_api {
 
 typedef struct opencl_found {
     cl_handle platform, device;
+    uint32_t units;
     char text[256]; /* name, platform, compute units: one line */
 } opencl_found;
 

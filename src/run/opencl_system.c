@@ -33,11 +33,10 @@ static bool open_functions(void) {
 
 static void describe(opencl_found *d) {
     char name[128] = "device", platform[96] = "";
-    uint32_t units = 0;
     found.api.GetDeviceInfo(d->device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
     found.api.GetPlatformInfo(d->platform, CL_PLATFORM_NAME, sizeof platform - 1, platform, NULL);
-    found.api.GetDeviceInfo(d->device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
-    snprintf(d->text, sizeof d->text, "%s (%s), %u compute unit%s", name, platform, units, units == 1 ? "" : "s");
+    found.api.GetDeviceInfo(d->device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof d->units, &d->units, NULL);
+    snprintf(d->text, sizeof d->text, "%s (%s), %u compute unit%s", name, platform, d->units, d->units == 1 ? "" : "s");
 }
 
 static void find(void) {

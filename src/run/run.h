@@ -70,6 +70,7 @@ typedef struct runtime {
     int (*count)(void); /* devices found */
     bool (*describe)(int index, char *out, size_t size); /* one line for people; also why the runtime is missing */
     device *(*open)(int index, diag_list *diags);
+    int (*units)(const device *d); /* processors that run tasks at the same time; 1 where it is not known */
     void (*close)(device *d);
     void *(*allocate)(device *d, int64_t bytes, diag_list *diags); /* 64-byte aligned; NULL with a diagnostic */
     void (*release)(device *d, void *memory);

@@ -13,6 +13,7 @@ const runtime runtime_table[] = {
      prefix##_count,                                                                                                             \
      prefix##_describe,                                                                                                          \
      prefix##_open,                                                                                                              \
+     prefix##_units,                                                                                                             \
      prefix##_close,                                                                                                             \
      prefix##_allocate,                                                                                                          \
      prefix##_release,                                                                                                           \

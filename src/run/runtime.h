@@ -7,6 +7,7 @@
     int prefix##_count(void);                                                                                                    \
     bool prefix##_describe(int index, char *out, size_t size);                                                                   \
     device *prefix##_open(int index, diag_list *diags);                                                                          \
+    int prefix##_units(const device *d);                                                                                         \
     void prefix##_close(device *d);                                                                                              \
     void *prefix##_allocate(device *d, int64_t bytes, diag_list *diags);                                                         \
     void prefix##_release(device *d, void *memory);                                                                              \

@@ -42,18 +42,32 @@ void session_close(session *s) {
     arena_free(s->arena);
 }
 
+static bool has_kernel(const tile_module *m, const tile_kernel *k) {
+    for (int i = 0; i < m->kernels.count; i++)
+        if (m->kernels.at[i] == k)
+            return true;
+    return false;
+}
+
 void session_forget(session *s, const tile_module *m) {
     int kept = 0;
     for (int i = 0; i < s->compiled.count; i++) {
-        bool of_module = false;
-        for (int j = 0; j < m->kernels.count; j++)
-            of_module = of_module || m->kernels.at[j] == s->compiled.at[i].kernel;
+        const tile_kernel *k = s->compiled.at[i].kernel;
+        for (int j = 0; j < s->splits.count; j++)
+            if (s->splits.at[j]->part == k || s->splits.at[j]->join == k)
+                k = s->splits.at[j]->whole;
+        bool of_module = has_kernel(m, k);
         if (of_module)
             forget_entry(s, &s->compiled.at[i]);
         else
             s->compiled.at[kept++] = s->compiled.at[i];
     }
     s->compiled.count = kept;
+    kept = 0;
+    for (int i = 0; i < s->splits.count; i++)
+        if (!has_kernel(m, s->splits.at[i]->whole))
+            s->splits.at[kept++] = s->splits.at[i];
+    s->splits.count = kept;
 }
 
 const runtime *session_runtime(const session *s) {

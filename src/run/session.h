@@ -77,7 +77,11 @@ typedef struct run_call {
     VEC(tile_binding) extra;        /* symbols given for a program's kernels rather than for itself */
     const char *dump;               /* letters, for the compiles this call makes */
     FILE *dump_file;
-    void **marks; /* of the steps of call_run_on; made at the first one */
+    void **marks;              /* of the steps of call_run_on; made at the first one */
+    const tile_program *split; /* of the kernel, which this launch runs in two (tile/split.h); NULL: as it is */
+    int64_t chunk;             /* elements of a chunk of its loop */
+    const char *split_route;   /* why, a line for people; NULL: nothing to say */
+    bool keeps_whole;          /* never split */
     bool shapes_solved, prepared;
 } run_call;
 
@@ -106,6 +110,8 @@ bool call_bind_scalar(run_call *c, const char *name, double value, diag_list *di
 /* Solves every symbol, of a program's kernels too. After it every array's host.dims are known, and inputs nobody gave memory can be filled
  * by the caller: see call_allocate. */
 bool call_solve(run_call *c, diag_list *diags);
+/* The kernels that a call runs, in order; NULL: one kernel, as it is. Known when the call is solved. */
+const tile_program *call_program(const run_call *c);
 /* Memory owned by the call for an array whose shape is known. False with E0648 when there is none. */
 bool call_allocate(run_call *c, int array, diag_list *diags);
 /* Compiles what is new for the statics known so far, without arguments: what can be told of a kernel before it is called. The kernels of

@@ -2,6 +2,7 @@
 #ifndef TILEC_RUN_SESSION_PARTS_H
 #define TILEC_RUN_SESSION_PARTS_H
 #include "run/session.h"
+#include "tile/split.h"
 
 /* A kernel compiled in this session. The key is everything of the module and the call that can change the code. */
 typedef struct compiled_entry {
@@ -20,6 +21,7 @@ struct session {
     char name[64];
     bool shares_memory; /* host pointers go to the device as they are */
     VEC(compiled_entry) compiled;
+    VEC(tile_split *) splits; /* of the kernels that some launch ran in two */
 };
 
 /* Compiles and loads the step's kernel for the statics its binding knows and the call's settings, or finds it compiled; sets

@@ -30,6 +30,11 @@ device *simulator_open(int index, diag_list *diags) {
     return d;
 }
 
+int simulator_units(const device *d) {
+    (void)d;
+    return 1;
+}
+
 void simulator_close(device *d) {
     free(d);
 }

@@ -123,8 +123,10 @@ static int64_t proposed(const survey *s, const tile_range *r, bool several_wide)
 static int64_t proposed_for_threads(const survey *s, const tile_range *r, const machine_model *machine) {
     const range_role *role = &s->roles[r->id];
     int64_t threads = (int64_t)machine->subgroup_lanes * machine->subgroups;
-    if (role->joined) /* along the lanes where memory is */
-        return role->contiguous && !role->strided && !role->contracted ? 8 * threads : 8 * machine->subgroups;
+    const tile_stmt *dealt = role->joined ? dealt_loop(s->k) : NULL;
+    bool is_dealt = dealt && dealt->range == r; /* a tile is one subgroup's */
+    if (role->joined)                           /* along the lanes where memory is */
+        return role->contiguous && !role->strided && !role->contracted ? 8 * threads : is_dealt ? 8 : 8 * machine->subgroups;
     if (role->contracted)
         return role->contracted_twice_sided ? role->bytes > 2 ? 16 : 32
                                             : 32 * machine->subgroup_lanes; /* four loads of 16 bytes are under way */
@@ -193,12 +195,12 @@ static void unknown_key(const tile_kernel *k, const char *key, source_span span,
     text_free(&names);
 }
 
-/* Which of the module's schedules applies: one for this very target before one for any. */
-static const tile_schedule *module_schedule(const tile_module *m, const tile_kernel *k, const char *target) {
+const tile_schedule *module_schedule(const tile_module *m, const tile_kernel *k, const char *target) {
     const tile_schedule *found = NULL;
+    const char *name = k->origin ? k->origin : k->name;
     for (int i = 0; m && i < m->schedules.count; i++) {
         const tile_schedule *s = m->schedules.at[i];
-        if (strcmp(s->kernel, k->name))
+        if (strcmp(s->kernel, name))
             continue;
         if (s->target && !strcmp(s->target, target))
             return s;
@@ -347,8 +349,7 @@ static bool fit(const tile_kernel *k, const machine_model *machine, choice *choi
     return false;
 }
 
-/* The value's words without blanks between them. */
-static const char *joined_words(arena *a, const tile_schedule_entry *e) {
+const char *joined_words(arena *a, const tile_schedule_entry *e) {
     text_buffer text = {0};
     for (int i = 0; i < e->words.count; i++)
         text_add(&text, "%s", e->words.at[i]);
@@ -401,6 +402,9 @@ bool schedule_choose_settings(arena *a, const tile_module *m, const tile_kernel 
         option_place place = {k, row, s->span.line ? s->span : k->span, diags};
         if (find_tile(k, s->key))
             continue;
+        bool of_source = i < all.count - setting_count;
+        if (k->origin && of_source && !schedule_has_option(k, s->key))
+            continue; /* for the other half, or for the whole */
         if (option_target_has(row, s->key))
             option_set(&place, s, &out->options);
         else

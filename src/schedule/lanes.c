@@ -110,7 +110,10 @@ void lanes_enter(point *p, tile_range *r, index_expr *position, index_expr *slot
 cond *lanes_first_copy(lower *l, tile_range **axes, int axis_count) {
     arena *a = l->arena;
     cond *first = NULL;
-    for (int level = 1; level < l->ir->levels.count; level++)
+    bool dealt = false; /* each subgroup has tiles of its own here */
+    for (int i = 0; i < l->loops.count; i++)
+        dealt = dealt || (l->dealt && l->loops.at[i] == l->dealt->range);
+    for (int level = dealt ? 2 : 1; level < l->ir->levels.count; level++)
         for (int d = 0; d < l->ir->levels.at[level].rank; d++) {
             index_var *id = l->ir->levels.at[level].ids[d];
             bool used = false;

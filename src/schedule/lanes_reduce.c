@@ -21,9 +21,10 @@ struct reduction {
     int reduced_count;
     bool
         held; /* the parts of all results are kept at once: until subgroups have met, for a later trip of a loop, or because they are few */
-    bool staged;         /* operands are read from shared memory */
-    bool extreme;        /* argmax, argmin: parts are the best value and where it stands */
-    int lanes;           /* of the accumulators */
+    bool gathered; /* each result's vector of parts becomes one number at once, and those numbers of all results meet together */
+    bool staged;   /* operands are read from shared memory */
+    bool extreme;  /* argmax, argmin: parts are the best value and where it stands */
+    int lanes;     /* of the accumulators */
     bool reduced_vector; /* lanes of an accumulator are partial results */
     part parts[2];
     int part_count;
@@ -32,11 +33,11 @@ struct reduction {
 };
 
 /* The register cells of a block of results: one for each slot of each result range; or, one result after the other, the same one for all. */
-static kernel_array *result_array(reduction *c, const char *name, element_type type) {
+static kernel_array *result_array(reduction *c, const char *name, element_type type, bool all) {
     lower *l = c->l;
     index_expr *dims[32];
     int rank = 0;
-    for (int i = 0; c->held && i < c->axis_count; i++)
+    for (int i = 0; all && i < c->axis_count; i++)
         if (spread_slots(l, c->axes[i]) > 1)
             dims[rank++] = ix_const(l->arena, spread_slots(l, c->axes[i]));
     kernel_array *array = kernel_add_array(l->ir, lower_name(l, name), SPACE_REGISTER, USE_LOCAL, type, rank, dims);
@@ -48,7 +49,7 @@ static kernel_array *result_array(reduction *c, const char *name, element_type t
 static kernel_access result_cell(point *p, reduction *c, kernel_array *array) {
     index_expr *at[32];
     int rank = 0;
-    for (int i = 0; c->held && i < c->axis_count; i++)
+    for (int i = 0; array->rank && i < c->axis_count; i++)
         if (spread_slots(c->l, c->axes[i]) > 1)
             at[rank++] = p->slot[c->axes[i]->id];
     return kernel_at(c->l->ir, array, at);
@@ -235,9 +236,9 @@ static kernel_value *shuffled(reduction *c, kernel_value *x, int64_t mask) {
                                                                         : other;
 }
 
-static void exchange_lanes(point *p, reduction *c) {
-    lower *l = c->l;
-    kernel_ir *ir = l->ir;
+/* The lanes of an accumulator become one number. */
+static void fold_vector(point *p, reduction *c) {
+    kernel_ir *ir = c->l->ir;
     if (c->reduced_vector) {
         kernel_access from = result_cell(p, c, c->parts[0].array);
         kernel_op op = combining_op(c->heavy);
@@ -245,6 +246,11 @@ static void exchange_lanes(point *p, reduction *c) {
         kernel_value *x = get(c, from);
         set(p, c, result_cell(p, c, c->parts[1].array), kernel_op1(ir, across, x->type, x));
     }
+}
+
+static void meet_lanes(point *p, reduction *c) {
+    lower *l = c->l;
+    kernel_ir *ir = l->ir;
     kernel_access to = result_cell(p, c, c->parts[c->reduced_vector ? 1 : 0].array);
     for (int i = 0; i < c->reduced_count; i++) {
         const spread *x = spread_of(c, i);
@@ -269,6 +275,11 @@ static void exchange_lanes(point *p, reduction *c) {
             }
         }
     }
+}
+
+static void exchange_lanes(point *p, reduction *c) {
+    fold_vector(p, c);
+    meet_lanes(p, c);
 }
 
 /* ---- subgroups: through shared memory, [subgroup][cell of the tile] ---- */
@@ -409,8 +420,8 @@ static void finish(point *p, reduction *c) {
     lanes_store(p, c->axes, c->axis_count, c->s, c->value);
 }
 
-static int64_t result_registers(const reduction *c) {
-    int64_t registers = c->lanes;
+static int64_t result_registers(const reduction *c, int lanes) {
+    int64_t registers = lanes;
     for (int i = 0; i < c->axis_count && registers <= MOST_HELD; i++)
         registers *= spread_slots(c->l, c->axes[i]);
     return registers;
@@ -448,15 +459,17 @@ reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile
     reduction_tree tree = {heavy->id, chunk, threads, deferred};
     VEC_PUSH(l->arena, l->out->trees, tree);
     c->staged = lanes_staged(l, heavy);
-    c->held = deferred || c->staged || crossing(c) || result_registers(c) <= MOST_HELD;
+    c->held = deferred || c->staged || crossing(c) || result_registers(c, c->lanes) <= MOST_HELD;
+    c->gathered = !c->held && c->reduced_vector && result_registers(c, 1) <= MOST_HELD;
     element_type type = accumulator_type(c->extreme ? heavy->operands[0] : heavy);
-    c->parts[0].array = result_array(c, c->extreme ? "best" : "sum", type);
+    c->parts[0].array = result_array(c, c->extreme ? "best" : "sum", type, c->held);
     c->parts[0].start = reduction_identity(l, heavy, type);
     c->part_count = 1;
     if (c->extreme || c->reduced_vector) {
         int lanes = c->lanes;
         c->lanes = 1;
-        c->parts[1].array = result_array(c, c->extreme ? "where" : "total", c->extreme ? ELEMENT_INDEX : type);
+        c->parts[1].array =
+            result_array(c, c->extreme ? "where" : "total", c->extreme ? ELEMENT_INDEX : type, c->held || c->gathered);
         c->parts[1].start = c->extreme ? kernel_index(l->ir, ix_const(l->arena, -1)) : c->parts[0].start;
         c->lanes = lanes;
         c->part_count = 2;
@@ -518,6 +531,14 @@ static void whole_result(point *p, reduction *c) {
     finish(&end, c);
 }
 
+/* What this thread has of one result, as one number. */
+static void gather_result(point *p, reduction *c) {
+    start_parts(p, c);
+    point share = inside_of(p, c);
+    reduced_share(&share, c);
+    fold_vector(p, c);
+}
+
 void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
                      source_span span) {
     reduction *c = lanes_reduction_new(l, axes, axis_count, value, heavy, s, span, false);
@@ -531,5 +552,11 @@ void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *va
     }
     make_ghost(c);
     point p = point_new(l);
-    over_ranges(&p, c, axes, axis_count, false, whole_result);
+    over_ranges(&p, c, axes, axis_count, false, c->gathered ? gather_result : whole_result);
+    if (!c->gathered)
+        return;
+    p = point_new(l);
+    over_ranges(&p, c, axes, axis_count, false, meet_lanes);
+    p = point_new(l);
+    over_ranges(&p, c, axes, axis_count, true, finish);
 }

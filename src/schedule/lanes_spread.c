@@ -199,6 +199,41 @@ static bool has_subgroups(const spread *s) {
     return s->subgroups > 1;
 }
 
+/* Whether lanes have something to exchange in the value. */
+static bool exchanges_lanes(const lower *l, const tile_value *v) {
+    bool found = v->range && has_lanes(&l->spreads[v->range->id]);
+    for (int i = 0; i < v->contract_count; i++)
+        found = found || has_lanes(&l->spreads[v->contract[i]->id]);
+    for (int i = 0; i < v->operand_count && !found; i++)
+        found = exchanges_lanes(l, v->operands[i]);
+    return found;
+}
+
+/* Whether the subgroups, which nothing has yet, take the tiles of the kernel's loop in turn. */
+static bool deal(lower *l, int subgroups) {
+    const tile_stmt *loop = dealt_loop(l->k);
+    bool taken = subgroups < 2 || !loop || l->spreads[loop->range->id].lanes > 1;
+    for (int i = 0; loop && !l->machine->subgroups_alone && i < loop->body.items.count; i++) {
+        const tile_stmt *s = loop->body.items.at[i];
+        taken = taken || (s->value && exchanges_lanes(l, s->value));
+        for (int f = 0; s->kind == TILE_STMT_JOIN && f < s->variable->field_count; f++)
+            taken = taken || exchanges_lanes(l, s->values[f]);
+    }
+    for (int i = 0; i < l->k->ranges.count; i++)
+        taken = taken || has_subgroups(&l->spreads[i]);
+    if (taken)
+        return false;
+    oracle_chunks *dealt = NEW(l->arena, oracle_chunks);
+    *dealt = (oracle_chunks){.range = loop->range->id, .groups = subgroups};
+    l->dealt = loop;
+    l->out->dealt = dealt;
+    VEC_PUSH(l->arena, l->out->routes,
+             arena_printf(l->arena,
+                          "line %d: the tiles of `%s` go to %d subgroups in turn, whose states are joined in shared memory",
+                          loop->span.line, loop->range->name, subgroups));
+    return true;
+}
+
 void choose_spreads(lower *l) {
     arena *a = l->arena;
     int n = l->k->ranges.count;
@@ -264,8 +299,10 @@ void choose_spreads(lower *l) {
             if (free_of(&s, r, has_vector))
                 l->spreads[i].vector = vector_of(&s, r, lanes);
         }
-    /* Subgroups first to task ranges that lanes left alone, then to loops, then to what the lanes have. */
-    for (int round = 0; round < 3; round++)
+    /* Subgroups first to task ranges that lanes left alone, then to a loop's tiles or to its elements, then to what the lanes have. */
+    for (int round = 0; round < 3; round++) {
+        if (round == 1 && deal(l, subgroups))
+            return;
         for (int i = 0; i < n; i++) {
             tile_range *r = l->k->ranges.at[i];
             spread *x = &l->spreads[i];
@@ -276,6 +313,7 @@ void choose_spreads(lower *l) {
             x->subgroups = subgroups;
             x->subgroup = g;
         }
+    }
 }
 
 int64_t spread_slots(const lower *l, const tile_range *r) {

@@ -340,8 +340,10 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     const machine_model own = block_machine(a, k, machine);
     machine = &own;
     lower l = {.arena = a, .k = k, .machine = machine, .diags = diags, .out = out, .value_count = k->value_count};
+    int ranges = k->ranges.count, variables = k->variables.count;
+    l.partners = NEW_ARRAY(a, tile_value **, variables);
     make_updates(&l, &k->body);
-    int values = l.value_count, ranges = k->ranges.count, variables = k->variables.count;
+    int values = l.value_count;
     l.ir = kernel_new(a, k->name, k->span);
     l.ir->schedule = schedule_line(a, k, &machine->options);
     l.block = &l.ir->body;

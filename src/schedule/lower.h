@@ -18,8 +18,16 @@ typedef struct option_place {
 bool option_target_has(const machine_model *machine, const char *key);
 /* Sets one of the options that the target has; false with E0504. */
 bool option_set(const option_place *p, const schedule_setting *s, schedule_options *out);
+/* The elements of a chunk that `split = N` asks for; -1 for none, and for what is split already. False with E0504. */
+bool option_chunk(const option_place *p, const schedule_setting *s, int64_t *chunk);
 /* Appends "vector = 4, subgroups = 2 x 2, operands = direct": those that are set. */
 void options_print(text_buffer *out, const schedule_options *o);
+
+/* ---- choose.c ---- */
+/* Which of the module's schedules applies: one for this very target before one for any; NULL: none. */
+const tile_schedule *module_schedule(const tile_module *m, const tile_kernel *k, const char *target);
+/* The value's words without blanks between them. Arena text. */
+const char *joined_words(arena *a, const tile_schedule_entry *e);
 
 /* One comparison of a loop predicate that can bound a loop, `x <= 0`, or any other condition (x NULL), kept as a guard. */
 typedef struct atom {
@@ -109,6 +117,8 @@ typedef struct lower {
     kernel_array **staged;         /* by value id, of their operands: the tile there */
     int64_t staged_bytes;          /* of all of them, about */
     VEC(deferred_update) deferred; /* in the loops entered */
+    const tile_stmt *dealt;        /* the loop whose tiles go to the subgroups in turn; NULL: each tile is the whole block's */
+    tile_value ***partners;        /* by variable id, then field: of a state, what another subgroup's stands for */
     bool failed;
 } lower;
 
@@ -235,9 +245,18 @@ index_expr *lower_expression(lower *l, index_expr *x);
 cond *lower_condition(lower *l, const cond *c);
 /* Names an index expression in the current block, unless it is a constant or a variable already. */
 index_expr *name_index(lower *l, kernel_block *b, const char *name, index_expr *x);
+/* Joins these values, by field, to the state. lower_statement.c. */
+void lower_join_values(lower *l, tile_variable *x, tile_value **values, source_span span);
 /* ---- lanes*.c: the same for a block of threads (doc/lanes.md) ---- */
 /* The machine as this kernel's blocks see it: how many subgroups they have. */
 machine_model block_machine(arena *a, const tile_kernel *k, const machine_model *machine);
+/* The kernel's only loop, when all that it does is join states, whose joins give the same in any order; NULL: there is none such. lanes_dealt.c */
+const tile_stmt *dealt_loop(const tile_kernel *k);
+/* Opens this subgroup's turns at its whole tiles, or else (`whole` false) at the last one, whose place is lo: l->block is their body, and the result
+ * where the tile begins. The tiles are those that begin at multiples of the size from lo, itself one, up to hi. */
+index_expr *lanes_deal(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size, bool whole);
+/* After it: the subgroups' states become one. */
+void lanes_join_dealt(lower *l, const tile_stmt *loop);
 void choose_spreads(lower *l);
 int64_t spread_slots(const lower *l, const tile_range *r); /* elements (vectors) of r that one thread holds; -1: not constant */
 void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span);

@@ -167,19 +167,18 @@ sink variable_sink(lower *l, const tile_variable *x, int f) {
 }
 
 /* A field is written once no other field still has to read its old value; fields that read each other in a ring go through copies. */
-static void lower_join(lower *l, const tile_stmt *s) {
-    tile_variable *x = s->variable;
+void lower_join_values(lower *l, tile_variable *x, tile_value **values, source_span span) {
     int n = x->field_count;
     l->join_state = x;
-    l->join_right = s->values;
+    l->join_right = values;
     for (int f = 0; f < n; f++) {
         int readers = 0;
         for (int g = 0; g < n; g++)
             readers += join_reads(l, x, g, 1, f);
         value_list heavy = {0};
-        find_heavy(l, s->values[f], &heavy);
-        if ((heavy.count && readers > 1) || value_mentions_state(s->values[f]))
-            hold_value(l, s->values[f]);
+        find_heavy(l, values[f], &heavy);
+        if (!l->held[values[f]->id] && ((heavy.count && readers > 1) || value_mentions_state(values[f])))
+            hold_value(l, values[f]);
     }
     bool *written = NEW_ARRAY(l->arena, bool, n);
     for (int done = 0; done < n;) {
@@ -194,7 +193,7 @@ static void lower_join(lower *l, const tile_stmt *s) {
         if (next < 0)
             break;
         sink to = variable_sink(l, x, next);
-        lower_root(l, to.axes, to.axis_count, x->join[next], &to, s->span);
+        lower_root(l, to.axes, to.axis_count, x->join[next], &to, span);
         written[next] = true;
         done++;
     }
@@ -204,7 +203,7 @@ static void lower_join(lower *l, const tile_stmt *s) {
     for (int f = 0; f < n; f++)
         if (!written[f]) {
             sink to = variable_sink(l, x, f);
-            lower_root(l, to.axes, to.axis_count, x->join[f], &to, s->span);
+            lower_root(l, to.axes, to.axis_count, x->join[f], &to, span);
             l->held[x->join[f]->id] = NULL;
         }
     l->join_state = NULL;
@@ -220,12 +219,25 @@ static tile_value *made_value(lower *l, tile_op op, element_type type, source_sp
     return v;
 }
 
+/* Values that stand for another subgroup's fields. */
+static void make_partners(lower *l, const tile_variable *x) {
+    l->partners[x->id] = NEW_ARRAY(l->arena, tile_value *, x->field_count);
+    for (int f = 0; f < x->field_count; f++) {
+        tile_value *v = made_value(l, TILE_CONST, x->types[f], x->span);
+        v->axes = x->axes[f];
+        v->axis_count = x->axis_counts[f];
+        l->partners[x->id][f] = v;
+    }
+}
+
 /* variable op= value, as a value over the variable's ranges. Made before anything is sized by value_count. */
 void make_updates(lower *l, const tile_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         tile_stmt *s = b->items.at[i];
         if (s->kind == TILE_STMT_LOOP)
             make_updates(l, &s->body);
+        if (s->kind == TILE_STMT_VAR && s->variable->combine)
+            make_partners(l, s->variable);
         if (s->kind != TILE_STMT_UPDATE)
             continue;
         tile_variable *x = s->variable;
@@ -399,9 +411,13 @@ static void lower_tiles(lower *l, const tile_stmt *s, index_expr *lo, index_expr
     arena *a = l->arena;
     tile_range *r = s->range;
     kernel_block *outside = l->block;
-    kernel_stmt *loop = kernel_for(l->ir, l->block, lower_name(l, arena_printf(a, "%s_start", r->name)), lo, hi, size, s->span);
-    l->block = &loop->body;
-    index_expr *start = ix_var(a, loop->var);
+    index_expr *start = s == l->dealt ? lanes_deal(l, s, lo, hi, size, count || size == 1) : NULL;
+    if (!start) {
+        kernel_stmt *loop =
+            kernel_for(l->ir, l->block, lower_name(l, arena_printf(a, "%s_start", r->name)), lo, hi, size, s->span);
+        l->block = &loop->body;
+        start = ix_var(a, loop->var);
+    }
     range_place *place = &l->place[r->id];
     *place =
         (range_place){.start = start, .count = count ? count : ix_const(a, 1), .capacity = range_capacity(r), .entered = true};
@@ -548,6 +564,8 @@ static void lower_loop(lower *l, const tile_stmt *s) {
     int first = lanes_defer(l, s);
     lower_loop_tiles(l, s);
     lanes_join_deferred(l, first);
+    if (s == l->dealt)
+        lanes_join_dealt(l, s);
 }
 
 void lower_block(lower *l, const tile_block *b) {
@@ -557,7 +575,7 @@ void lower_block(lower *l, const tile_block *b) {
         case TILE_STMT_LET: lower_let(l, s->value); break;
         case TILE_STMT_VAR: declare_variable(l, s->variable); break;
         case TILE_STMT_UPDATE: lower_update(l, s); break;
-        case TILE_STMT_JOIN: lower_join(l, s); break;
+        case TILE_STMT_JOIN: lower_join_values(l, s->variable, s->values, s->span); break;
         case TILE_STMT_STORE: lower_store(l, s); break;
         case TILE_STMT_LOOP: lower_loop(l, s); break;
         }

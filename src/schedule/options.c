@@ -1,5 +1,6 @@
 /* What a schedule says besides tile sizes: vector, subgroups, operands. Each is legal for the target and the kernel, or an error that names the limit. */
 #include "schedule/lower.h"
+#include "tile/split.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,20 +219,47 @@ static bool set_operands(const option_place *p, const schedule_setting *s, sched
     return true;
 }
 
+/* ---- split ---- */
+
+bool option_chunk(const option_place *p, const schedule_setting *s, int64_t *chunk) {
+    const char *why;
+    *chunk = -1;
+    if (!strcmp(s->value, "none") || p->k->origin)
+        return true;
+    const int64_t most = 1 << 30;
+    if (!whole_number(s->value, chunk) || !is_power(*chunk) || *chunk > most) {
+        diag *g =
+            diag_error(p->diags, "E0504", p->span, "split = %s is not a power of two in 1 .. %lld", s->value, (long long)most);
+        diag_caret(p->diags, g, "the elements of a chunk%s or none",
+                   *chunk > 0 ? arena_printf(p->diags->arena, ": the nearest legal value is %lld,",
+                                             (long long)nearest_power(*chunk, most))
+                              : ",");
+        return false;
+    }
+    if (split_loop(p->k, &why))
+        return true;
+    diag *g = diag_error(p->diags, "E0504", p->span, "split = %s: kernel `%s` can't be split: %s", s->value, p->k->name, why);
+    diag_caret(p->diags, g, "leave it out, or say split = none");
+    return false;
+}
+
 /* ---- all ---- */
 
 bool option_target_has(const machine_model *machine, const char *key) {
-    return !strcmp(key, "vector") || (!strcmp(key, "subgroups") && machine->subgroup_lanes) ||
+    return !strcmp(key, "vector") || !strcmp(key, "split") || (!strcmp(key, "subgroups") && machine->subgroup_lanes) ||
            (!strcmp(key, "operands") && machine->stages_operands);
 }
 
 bool option_set(const option_place *p, const schedule_setting *s, schedule_options *out) {
     return !strcmp(s->key, "vector")      ? set_vector(p, s, out)
            : !strcmp(s->key, "subgroups") ? set_subgroups(p, s, out)
+           : !strcmp(s->key, "split")     ? option_chunk(p, s, &out->split)
                                           : set_operands(p, s, out);
 }
 
 void options_print(text_buffer *out, const schedule_options *o) {
+    if (o->split > 0)
+        text_add(out, "%ssplit = %lld", out->length ? ", " : "", (long long)o->split);
     if (o->vector)
         text_add(out, "%svector = %d", out->length ? ", " : "", o->vector);
     if (o->subgroup_rows)

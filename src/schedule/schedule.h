@@ -17,6 +17,8 @@ typedef struct schedule_options {
     operand_choice operands;
     bool operand_typed; /* the copies are of operand_type, which holds every value of every operand exactly */
     element_type operand_type;
+    int64_t
+        split; /* elements of a chunk of the kernel's loop; -1: it is not split; 0: chosen at the launch. split.c, before lowering */
     source_span vector_at, subgroups_at, operands_at; /* where each was said; line 0: not in a source text */
 } schedule_options;
 
@@ -33,6 +35,7 @@ typedef struct machine_model {
     int rereading_subgroups; /* the same where tasks read again what they have read: few tasks at a time, so that a near cache keeps it; 0: no different */
     int64_t shared_bytes;     /* memory that a block shares */
     int widest_vector;        /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
+    bool subgroups_alone;     /* lanes of a subgroup exchange where not every subgroup of the block comes by */
     int most_subgroups;       /* that a schedule may ask for */
     bool stages_operands;     /* the lowering honours schedule_options.operands */
     bool staging_pays;        /* shared memory is surely nearer than global memory's caches: copying pays by itself */
@@ -66,11 +69,24 @@ bool schedule_has_option(const tile_kernel *k, const char *key);
 /* The target's row with the options in it: what lower_kernel is given. */
 machine_model schedule_machine(const machine_model *row, const schedule_options *options);
 
+/* What a device has to fill: `units` processors, each busy with a task or (`blocks`) with a block of threads. */
+typedef struct split_device {
+    int units;
+    bool blocks;
+} split_device;
+/* Elements of a chunk of the kernel's loop (tile/split.h) for one launch, whose symbols `lookup` tells: what the settings or the module's schedule
+ * say, else on a device of blocks the compiler's choice (threads' results do not depend on how many there are): chunks enough to fill the device, none shorter than is worth a task, a power of two, so that launches of many
+ * shapes share their code. 0: the kernel runs as it is. *route: why, a line for people. False with E0504 where a split is asked for that can't be. */
+bool schedule_split(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                    const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup, void *context,
+                    int64_t *chunk, const char **route, diag_list *diags);
+
 /* The result of lowering: a launch plan and how each reduction was emitted (for the oracle's bounds). */
 typedef struct lowering {
     launch_plan *plan;
     VEC(reduction_tree) trees;
-    VEC(const char *) routes; /* for --explain: the route taken and the ones refused, a line each */
+    const oracle_chunks *dealt; /* how the tiles of a loop were dealt; NULL: none were */
+    VEC(const char *) routes;   /* for --explain: the route taken and the ones refused, a line each */
 } lowering;
 /* Lowers a kernel whose STATIC and TILE names are all bound: for a task that is one thread, or (machine->subgroup_lanes) a block of threads.
  * False, with diagnostics, when something cannot be expressed. */

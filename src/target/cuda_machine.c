@@ -21,6 +21,7 @@ const machine_model *cuda_machine(void) {
                                           .cache_bytes = SHARED_BYTES,
                                           .workers = 1,
                                           .subgroup_lanes = LANES,
+                                          .subgroups_alone = true,
                                           .subgroups = THREADS / LANES,
                                           .rereading_subgroups = REREADING_THREADS / LANES,
                                           .most_subgroups = MOST_THREADS / LANES,

@@ -13,6 +13,7 @@ const machine_model *metal_machine(void) {
                                           .cache_bytes = SHARED_BYTES,
                                           .workers = 1,
                                           .subgroup_lanes = METAL_LANES,
+                                          .subgroups_alone = true,
                                           .subgroups = THREADS / METAL_LANES,
                                           .most_subgroups = MOST_THREADS / METAL_LANES,
                                           .stages_operands = true,

@@ -25,11 +25,22 @@ typedef struct reduction_tree {
     bool deferred;    /* the accumulators run on from chunk to chunk, and join the running sum once */
 } reduction_tree;
 
+/* A loop that did not run through from its first tile to its last. Its range was parted into chunks (split.h), or its tiles were dealt to groups, or both:
+ * what it changes begins anew in each, and their results are combined in order afterwards. Tiles are numbered from the beginning of the range. */
+typedef struct oracle_chunks {
+    int range;        /* id; of a loop of the kernel's own block */
+    int64_t chunk;    /* elements of each; 0: one chunk */
+    int groups;       /* tile number modulo groups says which; 0 and 1: not dealt */
+    int chunk_groups; /* the same of chunks */
+    double depth;     /* roundings of a sum's chunk on its way into the whole, besides one for each chunk */
+} oracle_chunks;
+
 typedef struct oracle_options {
     const arithmetic_model *model;
     const reduction_tree *trees;
     int tree_count;
     /* Tile sizes: loops that join states run at the emitted size. Kernels passed here have every STATIC and TILE name bound. */
+    const oracle_chunks *chunks;   /* NULL: every loop runs through */
     int64_t first_task, last_task; /* which tasks to evaluate, row-major over the task ranges; last < 0: all */
 } oracle_options;
 

@@ -230,9 +230,17 @@ tensor *tensor_copy_owned(oracle *o, const tensor *t); /* kept, not the statemen
 /* --- oracle_variable.c --- */
 bool variable_declare(oracle *o, const tile_variable *x);
 bool variable_update(oracle *o, const tile_stmt *s);
+/* x op= part, for TILE_ADD of floats, whatever is pending of it, or for another operation. */
+bool variable_take(oracle *o, const tile_variable *x, tile_op op, tensor *part, source_span span);
+/* The same as at its declaration, but with this number in each cell. */
+bool variable_fill(oracle *o, const tile_variable *x, double number);
 void variable_drop(oracle *o, const tile_variable *x);
 
+/* --- oracle_chunks.c --- */
+void oracle_run_chunks(oracle *o, const tile_stmt *loop, const oracle_chunks *chunks);
+
 /* --- oracle_run.c --- */
+void oracle_run_tiles(oracle *o, const tile_stmt *loop, int64_t from, int64_t to); /* its elements from..to-1 */
 bool oracle_run_sized(const tile_kernel *k, const oracle_arguments *args, const oracle_options *options, bool comparing_tilings,
                       oracle_result *out, diag_list *diags);
 #endif

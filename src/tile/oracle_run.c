@@ -31,17 +31,16 @@ static int64_t loop_step(const oracle *o, const tile_range *r) {
     return size <= 8 * step ? size : step;
 }
 
-static void run_loop(oracle *o, const tile_stmt *s) {
+void oracle_run_tiles(oracle *o, const tile_stmt *s, int64_t from, int64_t to) {
     const tile_range *r = s->range;
     int id = r->id;
-    o->in_scope[id] = true;
-    o->start[id] = o->length[id] = 0;
     int64_t step = loop_step(o, r);
     if (step < 1)
         step = 1;
-    for (int64_t at = 0; at < o->extent[id] && !o->failed; at += step) {
+    for (int64_t at = from; at < to && !o->failed; at = (at / step + 1) * step) { /* tiles lie at multiples of their size */
+        int64_t room = step - at % step;
         o->start[id] = at;
-        o->length[id] = o->extent[id] - at < step ? o->extent[id] - at : step;
+        o->length[id] = to - at < room ? to - at : room;
         bool any;
         loop_mask mask;
         bool ok = mask_make(o, s, &mask, &any);
@@ -58,6 +57,17 @@ static void run_loop(oracle *o, const tile_stmt *s) {
         }
         free(mask.exists);
     }
+}
+
+static void run_loop(oracle *o, const tile_stmt *s) {
+    int id = s->range->id;
+    const oracle_chunks *chunks = o->options->chunks;
+    o->in_scope[id] = true;
+    o->start[id] = o->length[id] = 0;
+    if (chunks && chunks->range == id)
+        oracle_run_chunks(o, s, chunks);
+    else
+        oracle_run_tiles(o, s, 0, o->extent[id]);
     o->in_scope[id] = false;
 }
 

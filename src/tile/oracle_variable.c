@@ -139,20 +139,25 @@ bool variable_update(oracle *o, const tile_stmt *u) {
         part = tensor_expand(o, part, (const tile_range *const *)x->axes[0], x->axis_counts[0]);
     if (!part)
         return false;
-    if (adds) {
+    return variable_take(o, x, u->update, part, u->span);
+}
+
+bool variable_take(oracle *o, const tile_variable *x, tile_op op, tensor *part, source_span span) {
+    variable_state *s = &o->variables[x->id];
+    if (op == TILE_ADD && element_table[x->types[0]].is_float) {
         bool ok = add_floats(o, s, part);
         if (ok)
             forget_forms(s, 0);
         return ok;
     }
     tensor *mine = tensor_plain(o, s->fields[0]);
-    tile_value combine = {.op = u->update, .type = x->types[0], .span = u->span};
+    tile_value combine = {.op = op, .type = x->types[0], .span = span};
     tensor *r = mine ? evaluate_binary(o, &combine, mine, part) : NULL;
     if (!r || !replace_field(o, s, r))
         return false;
     forget_forms(s, 0);
     /* A maximum may serve as a reference: one for all that is relative to this value of it. */
-    if (u->update == TILE_MAX && x->types[0] == ELEMENT_F32 && s->fields[0]->e) {
+    if (op == TILE_MAX && x->types[0] == ELEMENT_F32 && s->fields[0]->e) {
         tensor *reference = tensor_as_reference(o, s->fields[0]);
         if (!reference)
             return false;
@@ -160,4 +165,16 @@ bool variable_update(oracle *o, const tile_stmt *u) {
             s->reference = tensor_copy_owned(o, reference);
     }
     return !o->failed;
+}
+
+bool variable_fill(oracle *o, const tile_variable *x, double number) {
+    if (!variable_declare(o, x))
+        return false;
+    tensor *t = o->variables[x->id].fields[0];
+    for (int64_t i = 0; i < t->count; i++)
+        t->v[i] = number;
+    free(t->e);
+    t->e = NULL;
+    memset(&t->tag, 0, sizeof t->tag);
+    return true;
 }

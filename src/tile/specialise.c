@@ -9,6 +9,7 @@ typedef struct copier {
     tile_kernel *to;
     const tile_binding *bindings;
     int binding_count;
+    bool keeps_names;    /* what has a value stays a name */
     tile_value **values; /* by id; NULL: not copied yet */
     /* index variables, old to new; few enough for a linear search from the end */
     VEC(const index_var *) old_vars;
@@ -47,7 +48,7 @@ static index_expr *copy_expr(copier *c, const index_expr *x) {
     case IX_CONST: return ix_const(c->arena, x->value);
     case IX_VAR: {
         index_var *v = copy_var(c, x->var);
-        return v->has_value ? ix_const(c->arena, v->value) : ix_var(c->arena, v);
+        return v->has_value && !c->keeps_names ? ix_const(c->arena, v->value) : ix_var(c->arena, v);
     }
     default: return ix_op2(c->arena, x->op, copy_expr(c, x->a), copy_expr(c, x->b));
     }
@@ -149,10 +150,15 @@ static void copy_block(copier *c, const tile_block *from, tile_block *to) {
     }
 }
 
-tile_kernel *tile_specialise(arena *a, const tile_kernel *k, const tile_binding *bindings, int count) {
+static tile_kernel *copy_kernel(arena *a, const tile_kernel *k, const tile_binding *bindings, int count, bool keeps_names) {
     tile_kernel *to = NEW(a, tile_kernel);
-    *to = (tile_kernel){.name = k->name, .span = k->span, .arena = a, .value_count = k->value_count, .var_count = k->var_count};
-    copier c = {.arena = a, .from = k, .to = to, .bindings = bindings, .binding_count = count};
+    *to = (tile_kernel){.name = k->name,
+                        .origin = k->origin,
+                        .span = k->span,
+                        .arena = a,
+                        .value_count = k->value_count,
+                        .var_count = k->var_count};
+    copier c = {.arena = a, .from = k, .to = to, .bindings = bindings, .binding_count = count, .keeps_names = keeps_names};
     c.values = NEW_ARRAY(a, tile_value *, k->value_count ? k->value_count : 1);
 
     for (int i = 0; i < k->symbols.count; i++)
@@ -211,10 +217,20 @@ tile_kernel *tile_specialise(arena *a, const tile_kernel *k, const tile_binding 
         tile_variable *x = NEW(a, tile_variable);
         *x = *k->variables.at[i];
         x->axes = NEW_ARRAY(a, tile_range **, x->field_count);
+        x->axis_counts = NEW_ARRAY(a, int, x->field_count);
+        memcpy(x->axis_counts, k->variables.at[i]->axis_counts, sizeof *x->axis_counts * (size_t)x->field_count);
         for (int f = 0; f < x->field_count; f++)
             x->axes[f] = copy_ranges(&c, k->variables.at[i]->axes[f], x->axis_counts[f]);
         VEC_PUSH(a, to->variables, x);
     }
     copy_block(&c, &k->body, &to->body);
     return to;
+}
+
+tile_kernel *tile_specialise(arena *a, const tile_kernel *k, const tile_binding *bindings, int count) {
+    return copy_kernel(a, k, bindings, count, false);
+}
+
+tile_kernel *tile_copy(arena *a, const tile_kernel *k) {
+    return copy_kernel(a, k, NULL, 0, true);
 }

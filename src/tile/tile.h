@@ -148,6 +148,7 @@ typedef struct tile_owned {
 
 struct tile_kernel {
     const char *name;
+    const char *origin; /* the kernel that this one is split from (split.h), whose schedule is its own too; NULL: none */
     source_span span;
     arena *arena;
     VEC(index_var *) symbols; /* SYMBOL, STATIC and TILE names, in order of appearance */
@@ -247,6 +248,8 @@ typedef struct tile_binding {
     int64_t value;
 } tile_binding;
 tile_kernel *tile_specialise(arena *a, const tile_kernel *k, const tile_binding *values, int count);
+/* A copy of the kernel as it is; ids are kept. */
+tile_kernel *tile_copy(arena *a, const tile_kernel *k);
 
 /* --- print, parse (text that parses back to the same IR), check --- */
 void tile_print_kernel(text_buffer *out, const tile_kernel *k);

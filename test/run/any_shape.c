@@ -87,6 +87,7 @@ static void try_case(suite *s, device_kernel *const *loaded, const compiled_kern
     oracle_options options = {.model = arithmetic_model_find("c"),
                               .trees = ck->lowered.trees.at,
                               .tree_count = ck->lowered.trees.count,
+                              .chunks = ck->lowered.dealt,
                               .first_task = 0,
                               .last_task = -1};
     oracle_arguments arguments = {(const void *const *)c->data, c->scalars, c->symbols};

@@ -5,6 +5,7 @@ cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
 tilec=${TILEC:-$build/tilec}
 failed=0
+. test/run/_cuda_on_cpu.sh
 # A program of a stranger's, linked with the static library and what that needs.
 stranger() {
     "${CC:-cc}" -std=c17 -Wall -Wextra ${CFLAGS:-} -Iinclude -o "$1/stranger" test/run/_cuda_api.c "$build/libtilec.a" -lisl -lxxhash -ljansson -ldl -lm -lpthread -lrt &&
@@ -18,15 +19,11 @@ if "$tilec" devices | grep '^cuda ' | grep -qv missing; then
     rm -rf "$work"
     exit $failed
 fi
-if ! command -v c++ > /dev/null || ! echo '#include <immintrin.h>' | c++ -x c++ -mf16c -mfma -fsyntax-only - 2> /dev/null || ! grep -q f16c /proc/cpuinfo 2> /dev/null; then
+fake=$(cd "$build" && pwd)/cuda-on-cpu
+if ! cuda_on_cpu "$fake"; then
     echo "skip cuda on the CPU (it needs a C++ compiler and a processor with F16C)"
     exit $failed
 fi
-fake=$(cd "$build" && pwd)/cuda-on-cpu
-rm -rf "$fake" && mkdir -p "$fake"
-"${CC:-cc}" -std=c17 -O1 -g -Wall -Wextra -fvisibility=hidden -shared -fPIC -DSHIM="\"$PWD/test/run/_cuda_on_cpu.h\"" -o "$fake/libcuda.so.1" \
-    test/run/_cuda_on_cpu.c -ldl || { echo "FAIL cuda: the driver for the CPU does not compile"; exit 1; }
-export LD_LIBRARY_PATH=$fake TILEC_NVRTC=$fake/libcuda.so.1 TILEC_CACHE=$fake/cache
 "$build/values/cuda" --small || failed=1
 stranger "$fake"
 

@@ -74,6 +74,7 @@ static bool expect(bench *b, const trial_case *c, oracle_result *out) {
     oracle_options options = {.model = arithmetic_model_find("c"),
                               .trees = b->ck.lowered.trees.at,
                               .tree_count = b->ck.lowered.trees.count,
+                              .chunks = b->ck.lowered.dealt,
                               .last_task = -1};
     oracle_arguments arguments = {(const void *const *)c->data, c->scalars, c->symbols};
     if (oracle_run(b->ck.tiles, &arguments, &options, out, &diags))

@@ -216,6 +216,7 @@ static bool run_item(item *it, void *handle, totals *t) {
             oracle_options options = {.model = arithmetic_model_find("c"),
                                       .trees = it->ck.lowered.trees.at,
                                       .tree_count = it->ck.lowered.trees.count,
+                                      .chunks = it->ck.lowered.dealt,
                                       .last_task = -1};
             oracle_arguments arguments = {(const void *const *)c.data, c.scalars, c.symbols};
             oracle_result expected = {0};

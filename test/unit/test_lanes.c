@@ -25,6 +25,7 @@ static const machine_model small_block = {.target = "threads",
                                           .most_subgroups = 8,
                                           .stages_operands = true,
                                           .staging_pays = true,
+                                          .subgroups_alone = true,
                                           .shared_bytes = 48 * 1024};
 
 static void fail_with(diag_list *diags, const char *what, const char *shape) {
@@ -91,7 +92,11 @@ static void run_at(arena *a, const tile_kernel *k, const lowering *low, binding 
     if (!sim_run(a, ir, &arguments, &options, &report, diags))
         fail_with(diags, k->name, shape);
     oracle_arguments given = {(const void *const *)original, scalars, symbols};
-    oracle_options how = {arithmetic_model_find("c"), low->trees.at, low->trees.count, 0, -1};
+    oracle_options how = {.model = arithmetic_model_find("c"),
+                          .trees = low->trees.at,
+                          .tree_count = low->trees.count,
+                          .chunks = low->dealt,
+                          .last_task = -1};
     oracle_result expected;
     if (!oracle_run(k, &given, &how, &expected, diags))
         fail_with(diags, k->name, shape);

@@ -70,6 +70,7 @@ static bool try_case(suite *s, device_kernel *k, const compiled_kernel *ck, tria
     oracle_options options = {.model = arithmetic_model_find(s->name),
                               .trees = ck->lowered.trees.at,
                               .tree_count = ck->lowered.trees.count,
+                              .chunks = ck->lowered.dealt,
                               .last_task = -1};
     oracle_arguments arguments = {(const void *const *)c->data, c->scalars, c->symbols};
     oracle_result expected = {0};

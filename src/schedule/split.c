@@ -1,0 +1,108 @@
+/* Whether a launch splits its kernel's loop over tasks of their own, and into chunks of how many elements. */
+#include "tile/split.h"
+#include "schedule/lower.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* Values that a block computes in a chunk at least: fewer are done before the second kernel has started. */
+enum { LEAST_VALUES = 1 << 14, MOST_CHUNKS = 1 << 16 };
+
+static bool from_settings(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                          const schedule_setting *settings, int count, int64_t *chunk, diag_list *diags) {
+    const tile_schedule *given = module_schedule(m, k, row->target);
+    schedule_setting found = {0};
+    for (int i = 0; given && i < given->entries.count; i++)
+        if (!strcmp(given->entries.at[i].key, "split"))
+            found = (schedule_setting){"split", joined_words(a, &given->entries.at[i]), given->entries.at[i].span};
+    for (int i = 0; i < count; i++)
+        if (!strcmp(settings[i].key, "split"))
+            found = settings[i];
+    option_place place = {k, row, found.span.line ? found.span : k->span, diags};
+    *chunk = 0;
+    return !found.key || option_chunk(&place, &found, chunk);
+}
+
+typedef struct launch {
+    ix_lookup lookup;
+    void *context;
+} launch;
+
+/* A tile size that the schedule will choose counts as one element: there may be that many tasks. */
+static bool number_of(void *context, const index_var *v, int64_t *value) {
+    const launch *l = context;
+    *value = 1;
+    return v->kind == INDEX_TILE || l->lookup(l->context, v, value);
+}
+
+static int64_t product(int64_t x, int64_t y) {
+    int64_t z;
+    return __builtin_mul_overflow(x, y, &z) ? INT64_MAX : z;
+}
+
+/* Elements that a task has of the widest value in the loop, for each of the loop's. */
+static int64_t widest_of(const tile_value *v, const tile_range *along, launch *l, unsigned char *seen) {
+    if (seen[v->id]++)
+        return 1;
+    int64_t elements = 1, size, extent;
+    for (int i = 0; i < v->axis_count; i++)
+        if (v->axes[i] != along && ix_eval(v->axes[i]->size, number_of, l, &size) &&
+            ix_eval(v->axes[i]->extent, number_of, l, &extent))
+            elements = product(elements, size < extent ? size : extent);
+    for (int i = 0; i < v->operand_count; i++) {
+        int64_t of_operand = widest_of(v->operands[i], along, l, seen);
+        elements = of_operand > elements ? of_operand : elements;
+    }
+    return elements;
+}
+
+static int64_t widest_in(const tile_block *b, const tile_range *along, launch *l, unsigned char *seen) {
+    int64_t most = 1;
+    for (int i = 0; i < b->items.count; i++) {
+        const tile_stmt *s = b->items.at[i];
+        int64_t here = s->value ? widest_of(s->value, along, l, seen) : 1, inside = widest_in(&s->body, along, l, seen);
+        for (int f = 0; s->kind == TILE_STMT_JOIN && f < s->variable->field_count; f++) {
+            int64_t field = widest_of(s->values[f], along, l, seen);
+            here = field > here ? field : here;
+        }
+        most = here > most ? here : most;
+        most = inside > most ? inside : most;
+    }
+    return most;
+}
+
+bool schedule_split(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                    const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup, void *context,
+                    int64_t *chunk, const char **route, diag_list *diags) {
+    *route = NULL;
+    if (!from_settings(a, m, k, row, settings, setting_count, chunk, diags))
+        return false;
+    const char *why;
+    const tile_stmt *loop = *chunk < 0 || (!*chunk && !device.blocks) ? NULL : split_loop(k, &why);
+    launch l = {lookup, context};
+    int64_t tasks = 1, extent = 0;
+    if (*chunk > 0 || !loop) {
+        if (*chunk > 0)
+            *route = arena_printf(a, "split: over `%s`, chunks of %" PRId64 " as the schedule says", loop->range->name, *chunk);
+        *chunk = *chunk > 0 ? *chunk : 0;
+        return true;
+    }
+    for (int i = 0; i < k->task.count; i++) {
+        int64_t size, length;
+        const tile_range *r = k->task.at[i];
+        if (!ix_eval(r->extent, number_of, &l, &length) || !ix_eval(r->size, number_of, &l, &size) || size < 1)
+            return true;
+        tasks = product(tasks, r->whole ? 1 : (length + size - 1) / size);
+    }
+    if (!ix_eval(loop->range->extent, number_of, &l, &extent) || tasks < 1 || tasks > device.units / 2)
+        return true;
+    int64_t each = widest_in(&loop->body, loop->range, &l, arena_alloc(a, (size_t)k->value_count + 1));
+    int64_t chunks = device.units / tasks, least = LEAST_VALUES / each, length = 1;
+    while (length < least || product(length, chunks) < extent)
+        length *= 2;
+    if (length >= extent || extent / length > MOST_CHUNKS)
+        return true;
+    *chunk = length;
+    *route = arena_printf(a, "split: over `%s`, chunks of %" PRId64 ": %" PRId64 " task%s would leave most of the device idle",
+                          loop->range->name, length, tasks, tasks == 1 ? "" : "s");
+    return true;
+}
