@@ -153,7 +153,16 @@ void compile_explain(const compiled_kernel *c, text_buffer *out) {
                  when.text ? text_get(&when) : "always", grid.text ? text_get(&grid) : "1", (long long)kernel_private_bytes(k));
         text_free(&when);
         text_free(&grid);
+        const plan_variant *v = &plan->variants.at[i];
+        if (!v->aligned || c->proof.left_out)
+            continue;
+        text_add(out, "  aligned form  of variant %d: arrays begin at multiples of %d bytes", i, PLAN_ALIGNMENT);
+        for (int d = 0; d < v->divided.count; d++)
+            text_add(out, "%s%s", d ? ", " : "; multiples of 16: ", k->symbols.at[v->divided.at[d]]->name);
+        text_add(out, "\n");
     }
+    if (c->proof.left_out)
+        text_add(out, "  aligned form  left out, since not proved: %s\n", c->proof.left_out);
     if (!plan->checks.count)
         text_add(out, "  launch checks none\n");
     for (int i = 0; i < plan->checks.count; i++)

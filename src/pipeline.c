@@ -1,4 +1,5 @@
 #include "pipeline.h"
+#include "kernel/align.h"
 #include <string.h>
 
 static void print_tiles_as_written(const pipeline_state *s, text_buffer *out) {
@@ -21,7 +22,8 @@ static bool check_plan(pipeline_state *s) {
     bool good = true;
     const launch_plan *plan = s->out->lowered.plan;
     for (int i = 0; i < plan->variants.count; i++)
-        good = kernel_check(plan->variants.at[i].kernel, s->diags) && good;
+        good = kernel_check(plan->variants.at[i].kernel, s->diags) &&
+               (!plan->variants.at[i].aligned || kernel_check(plan->variants.at[i].aligned, s->diags)) && good;
     return good;
 }
 
@@ -87,6 +89,19 @@ static bool run_legalize(pipeline_state *s) {
     return good;
 }
 
+/* a: vectors that one wide access may take are marked, in a form of their own where that depends on the launch. */
+static bool run_align(pipeline_state *s) {
+    const legal_table *table = s->options->target->legal;
+    launch_plan *plan = s->out->lowered.plan;
+    for (int i = 0; table && i < plan->variants.count; i++) {
+        if (table->aligned_shared)
+            kernel_align_shared(plan->variants.at[i].kernel);
+        if (table->aligned_forms && !plan->workspaces.count)
+            kernel_align_variant(s->arena, &plan->variants.at[i], table->aligned_shared);
+    }
+    return true;
+}
+
 /* v: the one door: only a proved plan goes on. */
 static bool run_prove(pipeline_state *s) {
     compiled_kernel *out = s->out;
@@ -111,6 +126,7 @@ const pass pipeline[] = {
     {'l', "lower", "Tile IR to a launch plan of Kernel IR", run_lower, check_plan, print_plan},
     {'z', "simplify", "dead code and trivial loops go", run_simplify, check_plan, print_plan},
     {'g', "legalize", "what the target lacks becomes what it has", run_legalize, check_plan, print_plan},
+    {'a', "align", "vectors that one wide access may take are marked", run_align, check_plan, print_plan},
     {'v', "prove", "every property of the plan is judged", run_prove, NULL, print_proof},
     {'e', "emit", "the proved plan as the target's text", run_emit, NULL, print_text},
 };

@@ -82,7 +82,8 @@ typedef struct kernel_access {
     int lanes;
     int vector_dim; /* -1: the array's cells are themselves vectors of `lanes` (REGISTER arrays) */
     index_expr *active;
-    /* a vector whose first lane's address is a multiple of its size, or of 16 bytes if it is larger: proved, not assumed */
+    /* a vector whose first lane's address is a multiple of its size, or of 16 bytes if it is larger, and whose mask takes every lane or none: proved, not
+     * assumed */
     bool aligned;
 } kernel_access;
 /* Lanes of an `aligned` vector of this array whose first stands at such a multiple. */
@@ -255,7 +256,13 @@ typedef struct plan_variant {
     kernel_ir *kernel;
     VEC(kernel_ir *)
     before; /* pre-passes (packing, ...) run in this order before `kernel`; workspaces are matched by array name */
+    /* The aligned form: what may run instead of `kernel` at launches whose global arrays all begin at multiples of PLAN_ALIGNMENT bytes and whose
+     * `divided` symbols (by position) are multiples of PLAN_DIVIDED. NULL: there is none. */
+    kernel_ir *aligned;
+    VEC(int) divided;
 } plan_variant;
+/* Rows of so many elements begin at multiples of 16 bytes when the first does, whatever the element. */
+enum { PLAN_ALIGNMENT = 16, PLAN_DIVIDED = 16 };
 typedef struct launch_plan {
     const char *name;
     VEC(plan_variant) variants;
@@ -314,6 +321,8 @@ void kernel_visit_value(kernel_value *v, const kernel_visitor *visitor);
 /* Renames variables and lets so that none hides another, an array or a word of the text form: the text is then unambiguous. The checker
  * demands it; lowering calls it last. */
 void kernel_settle_names(kernel_ir *k);
+/* A kernel of its own in `a`; launch values, ids, fragments and mbarriers are those of k (copy.c). */
+kernel_ir *kernel_copy(arena *a, const kernel_ir *k);
 /* Removes dead lets, empty loops and ifs, inlines one-trip loops, folds index expressions by what ranges decide. */
 void kernel_simplify(kernel_ir *k);
 

@@ -11,6 +11,8 @@ typedef struct legal_table {
     bool subgroups;
     bool f16_arithmetic; /* otherwise f16 is stored, and computed with as f32 */
     int vector_lanes;    /* most lanes of a value; wider ones are refused */
+    /* align.h: aligned forms are printed beside plain ones; shared arrays are declared at multiples of PLAN_ALIGNMENT */
+    bool aligned_forms, aligned_shared;
 } legal_table;
 
 typedef VEC(const char *) legal_routes;

@@ -521,7 +521,17 @@ void plan_print(text_buffer *out, const launch_plan *p) {
             print_kernel(out, v->before.at[b], 2);
         print_kernel(out, v->kernel, 2);
         indent(out, 1);
-        text_add(out, "}\n");
+        text_add(out, "}");
+        if (v->aligned) {
+            text_add(out, " aligned when arrays begin at multiples of %d bytes", PLAN_ALIGNMENT);
+            for (int d = 0; d < v->divided.count; d++)
+                text_add(out, " and (%s mod %d) == 0", v->aligned->symbols.at[v->divided.at[d]]->name, PLAN_DIVIDED);
+            text_add(out, " {\n");
+            print_kernel(out, v->aligned, 2);
+            indent(out, 1);
+            text_add(out, "}");
+        }
+        text_add(out, "\n");
     }
     text_add(out, "}\n");
 }

@@ -27,7 +27,19 @@ static int_set *with_residue(model *m, int dims, affine *x, int64_t n, int64_t r
     return other ? sets_subtract(m->sets, sets_universe(m->sets, dims), same) : same;
 }
 
-/* Where the access is made and its first cell's offset is no multiple of `lanes`. NULL: not said (m->why). */
+/* Whether an assumption says that x is a multiple: it has one residue then. */
+static bool is_divided(const model *m, const index_expr *x, int64_t lanes) {
+    int64_t divisor, rest;
+    for (int i = 0; i < m->kernel->assumptions.count; i++) {
+        const cond *c = m->kernel->assumptions.at[i];
+        if (c->op == COND_EQ && c->x->op == IX_MOD && ix_equal(c->x->a, x) && ix_is_const(c->x->b, &divisor) && divisor > 0 &&
+            divisor % lanes == 0 && ix_is_const(c->y, &rest) && rest == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where the access is made and its first cell's offset is no multiple of `lanes`, or its mask parts the lanes. NULL: not said (m->why). */
 static int_set *misplaced(model *m, const place *p, int64_t lanes) {
     sets *z = m->sets;
     const kernel_array *a = p->array;
@@ -44,6 +56,13 @@ static int_set *misplaced(model *m, const place *p, int64_t lanes) {
     int64_t at[64] = {0}, cases = 1;
     int same_as[64];
     bool fixed[64];
+    int_set *bad = sets_empty(z, dims), *reached = domain_of(m, p->scope);
+    if (p->active) {
+        affine *some = affine_of(m, dims, p->active);
+        reached = sets_intersect(z, reached, affine_nonnegative(m, affine_add(m, some, affine_constant(m, dims, -1))));
+        bad = sets_intersect(
+            z, reached, affine_nonnegative(m, affine_add(m, affine_scale(m, some, -1), affine_constant(m, dims, p->lanes - 1))));
+    }
     for (int i = 0; i < residues; i++) {
         int64_t value;
         same_as[i] = i;
@@ -52,15 +71,11 @@ static int_set *misplaced(model *m, const place *p, int64_t lanes) {
                 same_as[i] = j;
         fixed[i] = ix_is_const(all[i], &value);
         at[i] = fixed[i] ? (value % lanes + lanes) % lanes : 0;
+        fixed[i] = fixed[i] || is_divided(m, all[i], lanes);
         if (!fixed[i] && same_as[i] == i && (cases *= lanes) > MOST_CASES) {
             m->why = "an alignment that depends on too many extents";
             return NULL;
         }
-    }
-    int_set *bad = sets_empty(z, dims), *reached = domain_of(m, p->scope);
-    if (p->active) {
-        affine *some = affine_of(m, dims, p->active);
-        reached = sets_intersect(z, reached, affine_nonnegative(m, affine_add(m, some, affine_constant(m, dims, -1))));
     }
     for (int64_t c = 0; c < cases; c++) {
         int64_t rest = c;
@@ -105,9 +120,14 @@ static bool judge_place(prover *p, place *at) {
     } else if (loose)
         prover_unknown(p, at->array->name, at->span, w.text, loose);
     else
-        prover_refuted(p, at->array->name, at->span, w.text,
-                       model_text(m, "this vector of `%s` does not begin at a multiple of %d bytes", at->array->name, bytes),
-                       NULL);
+        prover_refuted(
+            p, at->array->name, at->span, w.text,
+            model_text(m,
+                       at->active
+                           ? "this vector of `%s` does not begin at a multiple of %d bytes, or its mask takes some lanes only"
+                           : "this vector of `%s` does not begin at a multiple of %d bytes",
+                       at->array->name, bytes),
+            NULL);
     return false;
 }
 

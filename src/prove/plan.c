@@ -123,7 +123,8 @@ static bool missing(prover *p, const char *subject, source_span span, const char
     return false;
 }
 
-static bool judge_array(prover *p, const kernel_array *a) {
+/* `aligned`: what every launch of the kernel's form checks its arrays' beginnings for. */
+static bool judge_array(prover *p, const kernel_array *a, int aligned) {
     model *m = p->m;
     if (a->space != SPACE_GLOBAL)
         return true;
@@ -135,7 +136,7 @@ static bool judge_array(prover *p, const kernel_array *a) {
     }
     if (a->element_injective && !find_check(p, CHECK_INJECTIVE, a->name))
         return missing(p, a->name, a->span, model_text(m, "that no element of `%s` occurs twice", a->name));
-    if (a->alignment > element_table[a->element].block_bytes && a->alignment > 1)
+    if (a->alignment > element_table[a->element].block_bytes && a->alignment > 1 && (!aligned || aligned % a->alignment))
         return missing(p, a->name, a->span, model_text(m, "that `%s` is aligned to %d bytes", a->name, a->alignment));
     return true;
 }
@@ -241,8 +242,8 @@ static bool judge_binding(prover *p, const kernel_ir *k, const kernel_ir *own, c
 }
 
 /* Two kernels before the main one do not touch one argument that either writes: the main one takes all arguments, so this is seen there. */
-static bool judge_one(prover *p, int v, const kernel_ir *k, int_set *launches) {
-    const kernel_ir *own = p->plan->variants.at[v].kernel;
+static bool judge_one(prover *p, int v, const kernel_ir *k, int_set *launches, int aligned) {
+    const kernel_ir *own = aligned ? k : p->plan->variants.at[v].kernel; /* an aligned form runs in the kernel's place */
     bool fine = true;
     p->kernel = k;
     for (int i = 0; i < k->assumptions.count && fine; i++)
@@ -252,8 +253,29 @@ static bool judge_one(prover *p, int v, const kernel_ir *k, int_set *launches) {
     for (int i = 0; i < k->scalars.count && fine; i++)
         fine = judge_scalar(p, &k->scalars.at[i]);
     for (int i = 0; i < k->arrays.count && fine; i++)
-        fine = judge_binding(p, k, own, k->arrays.at[i]) && judge_array(p, k->arrays.at[i]);
+        fine = judge_binding(p, k, own, k->arrays.at[i]) && judge_array(p, k->arrays.at[i], aligned);
     return fine;
+}
+
+/* The aligned form takes the variant's arguments; what it takes for granted is checked before it is chosen. */
+static bool judge_aligned_launch(prover *p, int v, int_set *launches) {
+    const plan_variant *variant = &p->plan->variants.at[v];
+    const kernel_ir *k = variant->aligned;
+    model *m = p->m;
+    if (variant->before.count || p->plan->workspaces.count)
+        return unknown(p, k->name, k->span, "an aligned form between other kernels");
+    if (strcmp(signature(m, p->plan, k), signature(m, p->plan, variant->kernel))) {
+        prover_refuted(p, k->name, k->span, NULL, "the aligned form takes other arguments than the kernel", NULL);
+        return false;
+    }
+    for (int i = 0; i < variant->divided.count; i++) {
+        int symbol = variant->divided.at[i];
+        if (symbol < 0 || symbol >= k->symbols.count)
+            return unknown(p, k->name, k->span, "a divided extent that is none");
+        affine *x = affine_of(m, 0, ix_var(m->arena, k->symbols.at[symbol]));
+        launches = sets_intersect(m->sets, launches, affine_multiple(m, 0, x, PLAN_DIVIDED));
+    }
+    return judge_one(p, v, k, launches, PLAN_ALIGNMENT);
 }
 
 static void judge_variant(prover *p, int v, int_set *launches) {
@@ -267,8 +289,8 @@ static void judge_variant(prover *p, int v, int_set *launches) {
         return;
     }
     for (int i = 0; i < variant->before.count && fine; i++)
-        fine = judge_one(p, v, variant->before.at[i], launches);
-    if (fine && judge_one(p, v, k, launches))
+        fine = judge_one(p, v, variant->before.at[i], launches, 0);
+    if (fine && judge_one(p, v, k, launches, 0) && (!variant->aligned || judge_aligned_launch(p, v, launches)))
         prover_proved(p, k->name, k->span);
 }
 

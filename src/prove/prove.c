@@ -1,6 +1,7 @@
 /* The list of properties, and the door: only a plan whose every item is proved becomes a proved_plan. */
 #include "prove/prove.h"
 #include "base/hash.h"
+#include "kernel/align.h"
 #include "prove/memo.h"
 #include "prove/model.h"
 #include <string.h>
@@ -351,6 +352,60 @@ static void judge_kernel(prover *p, const kernel_ir *k, cond *launch) {
     memo_keep(key, p->proof, first);
 }
 
+/* An aligned form is the kernel with marks, launched less often: what was proved of the kernel holds of it, and the marks are left to judge. Any
+ * other kernel in its place is judged whole. */
+static void judge_aligned(prover *p, const plan_variant *v, cond *launch) {
+    char key[HASH_DIGITS + 1];
+    int first = p->proof->items.count;
+    if (!kernel_is_aligned_form(v->aligned, v->kernel)) {
+        judge_kernel(p, v->aligned, launch);
+        return;
+    }
+    p->kernel = v->aligned;
+    p->launch = launch;
+    memo_key(v->aligned, launch, p->limits, key);
+    key[0] = '*'; /* no digit: not a whole kernel's proof */
+    if (memo_find(p->arena, key, p->proof))
+        return;
+    sets *s = new_session(p);
+    if (!s)
+        return;
+    p->m = model_new(p->arena, s, v->aligned, p->limits, launch);
+    p->property = "alignment";
+    p->code = "E0412";
+    p->judge = judge_alignment;
+    judge_alignment(p);
+    sets_free(s);
+    memo_keep(key, p->proof, first);
+}
+
+/* The aligned form's items come behind the kernel's. One that can't be judged is left out of `kept`. */
+static void judge_aligned_form(prover *p, plan_variant *kept, cond *launch) {
+    diag_list diags, *own = p->diags;
+    proof before = *p->proof;
+    diag_init(&diags, p->arena);
+    p->diags = &diags;
+    judge_aligned(p, kept, launch);
+    p->diags = own;
+    if (p->proof->refuted > before.refuted) { /* once more, for the messages */
+        before.items.at = p->proof->items.at; /* it may have grown */
+        before.items.capacity = p->proof->items.capacity;
+        *p->proof = before;
+        judge_aligned(p, kept, launch);
+    } else if (p->proof->unknown > before.unknown) {
+        for (int i = before.items.count; i < p->proof->items.count; i++)
+            if (p->proof->items.at[i].verdict == VERDICT_UNKNOWN)
+                p->proof->left_out = arena_printf(p->arena, "%s: %s", p->proof->items.at[i].subject,
+                                                  p->proof->items.at[i].explanation ? p->proof->items.at[i].explanation : "");
+        before.left_out = p->proof->left_out;
+        before.items.at = p->proof->items.at;
+        before.items.capacity = p->proof->items.capacity;
+        *p->proof = before;
+        kept->aligned = NULL;
+        kept->divided.count = 0;
+    }
+}
+
 between_kernels *prover_between(const prover *p, const kernel_array *a) {
     for (int i = 0; i < p->between_count && a->space == SPACE_GLOBAL; i++)
         if (!strcmp(p->between[i].name, a->name))
@@ -433,25 +488,34 @@ const proved_plan *prove_plan(arena *a, const launch_plan *plan, const target_li
     memset(out, 0, sizeof *out);
     for (int i = 0; i < plan->variants.count; i++) {
         const plan_variant *v = &plan->variants.at[i];
-        well_formed = kernel_check(v->kernel, diags) && well_formed;
+        well_formed = kernel_check(v->kernel, diags) && (!v->aligned || kernel_check(v->aligned, diags)) && well_formed;
         for (int j = 0; j < v->before.count; j++)
             well_formed = kernel_check(v->before.at[j], diags) && well_formed;
     }
+    launch_plan *kept = NEW(a, launch_plan); /* the plan, less aligned forms that can't be judged */
+    *kept = *plan;
+    kept->variants.at = NEW_ARRAY(a, plan_variant, plan->variants.count + 1);
+    kept->variants.capacity = plan->variants.count + 1;
+    if (plan->variants.count)
+        memcpy(kept->variants.at, plan->variants.at, sizeof *kept->variants.at * (size_t)plan->variants.count);
     if (well_formed) {
         judge_whole_plan(&p);
         for (int i = 0; i < plan->variants.count; i++) {
             const plan_variant *v = &plan->variants.at[i];
+            cond *launch = launch_guarantees(a, plan, v);
             if (v->before.count || plan->workspaces.count)
-                judge_sequence(&p, v, launch_guarantees(a, plan, v));
+                judge_sequence(&p, v, launch);
             else
-                judge_kernel(&p, v->kernel, launch_guarantees(a, plan, v));
+                judge_kernel(&p, v->kernel, launch);
+            if (v->aligned)
+                judge_aligned_form(&p, &kept->variants.at[i], launch);
         }
     }
     out->milliseconds = prover_clock() - start;
     if (!well_formed || !all_proved(out))
         return NULL;
     proved_plan *proved = NEW(a, proved_plan);
-    proved->plan = plan;
+    proved->plan = out->left_out ? kept : plan;
     return proved;
 }
 

@@ -20,6 +20,8 @@ typedef struct proof_item {
 typedef struct proof {
     VEC(proof_item) items;
     int proved, refuted, unknown;
+    /* why an aligned form of the plan could not be judged and is left out of what was proved; NULL: none was */
+    const char *left_out;
     double milliseconds;
 } proof;
 
@@ -38,7 +40,8 @@ typedef struct proved_plan proved_plan;
 const launch_plan *proved_plan_get(const proved_plan *p);
 
 /* Judges every variant of the plan. Returns NULL unless everything is proved; *out tells each verdict either way, and each refuted or
- * unknown one is also a diagnostic (E04xx). */
+ * unknown one is also a diagnostic (E04xx). Aligned forms are judged like the kernels they stand beside; one that is refuted refuses the plan, one
+ * that cannot be judged is left out of the proved plan (out->left_out), whose kernels are enough. */
 const proved_plan *prove_plan(arena *a, const launch_plan *plan, const target_limits *limits, proof *out, diag_list *diags);
 /* Judges one Kernel IR text by itself (a plan with one variant). */
 bool prove_kernel(arena *a, const kernel_ir *k, const target_limits *limits, proof *out, diag_list *diags);

@@ -251,15 +251,19 @@ static int64_t active_lanes(sim_machine *m, sim_thread *t, const sim_access *acc
     return active;
 }
 
-/* The address of an aligned vector's first lane, from an array's base, which is as aligned as `align` says. */
+/* The address of an aligned vector's first lane, from an array's base, which is as aligned as `align` says; its mask takes every lane or none. */
 static void check_aligned(sim_machine *m, const sim_observer *by, const sim_access *access, const sim_array *a,
-                          const int64_t *cell) {
+                          const int64_t *cell, int64_t active) {
     int64_t place = a->view_offset + sim_unit_of(a, cell) * a->width,
             bytes = kernel_aligned_lanes(access->source->array, access->source->lanes) * a->width;
     if (place % bytes)
         sim_report_finding(m, SIM_ALIGNMENT, by->thread, by->instruction, NULL, a->source->name,
                            "%s stands %lld bytes into `%s`, which is no multiple of %lld", sim_cell_name(m, a, cell),
                            (long long)place, a->source->name, (long long)bytes);
+    else if (active < access->source->lanes)
+        sim_report_finding(m, SIM_ALIGNMENT, by->thread, by->instruction, NULL, a->source->name,
+                           "%s begins an aligned vector of which a mask takes %lld lanes of %d", sim_cell_name(m, a, cell),
+                           (long long)active, access->source->lanes);
 }
 
 void sim_load(sim_machine *m, sim_thread *t, const sim_observer *by, const sim_access *access, sim_lane *out) {
@@ -272,7 +276,7 @@ void sim_load(sim_machine *m, sim_thread *t, const sim_observer *by, const sim_a
         if (!sim_touch(m, by, a, cell, l, SIM_READ, LEVEL_TASK, &unit, &o))
             return;
         if (!l && access->source && access->source->aligned)
-            check_aligned(m, by, access, a, cell);
+            check_aligned(m, by, access, a, cell, active);
         out[l] = sim_read_unit(a, o, unit, block > 1 ? (int)(cell[a->source->rank - 1] % block) : 0);
     }
 }
@@ -286,7 +290,7 @@ void sim_store(sim_machine *m, sim_thread *t, const sim_observer *by, const sim_
         if (!sim_touch(m, by, a, cell, l, SIM_WRITE, LEVEL_TASK, &unit, &o))
             return;
         if (!l && access->source && access->source->aligned)
-            check_aligned(m, by, access, a, cell);
+            check_aligned(m, by, access, a, cell, active);
         if (a->source->element == ELEMENT_INDEX && a->width == 4 && (value[l].i < INT32_MIN || value[l].i > INT32_MAX))
             sim_report_finding(m, SIM_OVERFLOW, t, by->instruction, NULL, a->source->name, "%lld does not fit the 32 bits of %s",
                                (long long)value[l].i, sim_cell_name(m, a, cell));

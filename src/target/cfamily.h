@@ -141,8 +141,6 @@ struct cfamily {
     const char *suffix;      /* of names made inside unrolled loops: "_2_0" */
     const char *break_label; /* where BREAK goes: past an unrolled loop; NULL: a plain break */
     bool label_used;
-    bool aligned_arrays;          /* the launch's arrays begin at multiples of 16 bytes */
-    int aligned_accesses;         /* printed because of that */
     const kernel_array *accessed; /* while a block format is read: of which array */
 };
 
@@ -174,8 +172,6 @@ text_expr cfamily_cond(cfamily *p, const cond *c);
 const char *cfamily_index_text(cfamily *p, index_expr *x);
 int64_t cfamily_multiple(cfamily *p, const index_expr *x);                     /* a divisor of x; 0 when x is 0 */
 const char *cfamily_offset(cfamily *p, const kernel_access *access, int lane); /* element offset of that lane, as text */
-/* a divisor of lane 0's offset, before a swizzle; 0 when it is 0 */
-int64_t cfamily_offset_multiple(cfamily *p, const kernel_access *access);
 /* How the lanes of an access lie in memory: 1 contiguous, another constant or a text stride, or 0 when neither. */
 bool cfamily_contiguous(cfamily *p, const kernel_access *access);
 const char *cfamily_stride(cfamily *p, const kernel_access *access);    /* NULL when lanes do not lie at equal distances */

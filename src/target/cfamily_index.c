@@ -348,10 +348,6 @@ const char *cfamily_offset(cfamily *p, const kernel_access *access, int lane) {
     return offset.text;
 }
 
-int64_t cfamily_offset_multiple(cfamily *p, const kernel_access *access) {
-    return cfamily_multiple(p, linear_offset(p, access->array, folded_indices(p, access, 0)));
-}
-
 /* The distance between neighbouring lanes; NULL when it differs from lane to lane or cannot be told. */
 static index_expr *lane_stride(cfamily *p, const kernel_access *access) {
     const kernel_array *a = access->array;

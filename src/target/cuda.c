@@ -1,44 +1,24 @@
-/* CUDA C++: warps, vectors as structures of lanes, 16-byte accesses where an address is known to allow them. No header is included. */
+/* CUDA C++: warps, vectors as structures of lanes, 16-byte accesses where Kernel IR says `aligned`. No header is included. */
 #include "target/cuda_helpers.h"
 #include "target/gpu_plan.h"
 #include <math.h>
 #include <string.h>
 
-enum { WARP = 32, ACCESS_BYTES = 16 };
+enum { WARP = 32 };
 
 /* ---- memory ---- */
 
-/* The first lane stands at a multiple of 16 bytes, or of the whole vector where that is less. Arrays of the launch begin at one in the entries that
- * are printed for that (gpu_plan.h); shared ones do in every entry. */
-static bool is_aligned(cfamily *p, const kernel_access *access) {
-    const kernel_array *a = access->array;
-    int one = element_table[a->element].block_bytes, bytes = one * access->lanes;
-    if (a->view_of || a->layout.kind == LAYOUT_SWIZZLE || a->element == ELEMENT_BOOL || a->element == ELEMENT_INDEX)
-        return false;
-    if (a->space == SPACE_GLOBAL ? !p->aligned_arrays : a->space != SPACE_SHARED)
-        return false;
-    if (cfamily_offset_multiple(p, access) * one % (bytes < ACCESS_BYTES ? bytes : ACCESS_BYTES))
-        return false;
-    p->aligned_accesses += a->space == SPACE_GLOBAL;
-    return true;
-}
-
 static const char *place_of(cfamily *p, const kernel_access *access) {
     return arena_printf(p->arena, "&%s[%s]", p->arrays[access->array->id].name, cfamily_offset(p, access, 0));
-}
-
-/* Whether a prefix mask takes every lane or none of an aligned vector. */
-static bool takes_whole(cfamily *p, const kernel_access *access) {
-    return access->active && cfamily_multiple(p, cfamily_fold(p, access->active)) % access->lanes == 0 && is_aligned(p, access);
 }
 
 static const char *load(cfamily *p, const kernel_access *access, const char *stride, const char *active) {
     arena *a = p->arena;
     element_type t = access->array->element;
     const char *place = place_of(p, access), *v = cuda_register_type(p, t, access->lanes);
-    if (!stride && !active && is_aligned(p, access))
+    if (!stride && !active && access->aligned)
         return arena_printf(a, "*(%s%s *)%s", access->array->use == USE_IN ? "const " : "", v, place);
-    if (!stride && active && takes_whole(p, access))
+    if (!stride && active && access->aligned) /* every lane or none */
         return arena_printf(a, "(%s > 0 ? *(%s%s *)%s : %s)", cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD),
                             access->array->use == USE_IN ? "const " : "", v, place, cfamily_zero(p, t, access->lanes));
     return arena_printf(a, "%s(%s%s%s%s%s)", cuda_memory_helper(p, t, access->lanes, false, stride, active), place,
@@ -49,9 +29,9 @@ static const char *store(cfamily *p, const kernel_access *access, const char *st
     arena *a = p->arena;
     element_type t = access->array->element;
     const char *place = place_of(p, access);
-    if (!stride && !active && is_aligned(p, access))
+    if (!stride && !active && access->aligned)
         return arena_printf(a, "*(%s *)%s = %s", cuda_register_type(p, t, access->lanes), place, value);
-    if (!stride && active && takes_whole(p, access))
+    if (!stride && active && access->aligned) /* every lane or none */
         return arena_printf(a, "if (%s > 0)\n%*s*(%s *)%s = %s",
                             cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), 4 * p->indent + 4, "",
                             cuda_register_type(p, t, access->lanes), place, value);
@@ -208,7 +188,6 @@ const gpu_dialect cuda_gpu = {
     .integer_type = "const long long ",
     .float_type = "const float ",
     .bool_type = "const int ",
-    .aligned_entries = true,
 };
 
 bool cuda_program(arena *a, const proved_plan *proved, gpu_program *out, diag_list *diags) {

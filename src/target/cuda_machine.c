@@ -42,4 +42,9 @@ const target_limits *cuda_limits(void) {
     return &limits;
 }
 
-const legal_table cuda_legal = {.target = "cuda", .subgroups = true, .f16_arithmetic = false, .vector_lanes = 16};
+const legal_table cuda_legal = {.target = "cuda",
+                                .subgroups = true,
+                                .f16_arithmetic = false,
+                                .vector_lanes = 16,
+                                .aligned_forms = true,
+                                .aligned_shared = true};

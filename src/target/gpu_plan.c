@@ -248,34 +248,23 @@ static bool printable(cfamily *p, const launch_plan *plan, int variant, int64_t 
     return true;
 }
 
-/* The last extents of arrays of several dimensions: where they are multiples, so are the places at which rows begin. */
-static void divide_rows(printed *t) {
-    const kernel_ir *k = t->kernel;
-    for (int s = 0; s < k->symbols.count; s++) {
-        bool last = false;
-        for (int i = 0; i < k->arrays.count; i++) {
-            const kernel_array *a = k->arrays.at[i];
-            const index_expr *x = a->space == SPACE_GLOBAL && a->rank > 1 ? a->dims[a->rank - 1] : NULL;
-            last = last || (x && x->op == IX_VAR && x->var == k->symbols.at[s]);
-        }
-        if (!last || k->symbols.at[s]->has_value)
-            continue;
-        cfamily_binding *b = (cfamily_binding *)cfamily_find(t->p, k->symbols.at[s]);
-        if (b) {
-            b->multiple = GPU_DIVIDED;
-            VEC_PUSH(t->p->arena, t->entry->divided, s);
-        }
+/* What an aligned form takes to be multiples: whole masks and quotients print shorter. Its accesses say themselves which are aligned. */
+static void divide(printed *t, const plan_variant *v) {
+    for (int i = 0; i < v->divided.count; i++) {
+        cfamily_binding *b = (cfamily_binding *)cfamily_find(t->p, t->kernel->symbols.at[v->divided.at[i]]);
+        if (b)
+            b->multiple = PLAN_DIVIDED;
+        VEC_PUSH(t->p->arena, t->entry->divided, v->divided.at[i]);
     }
 }
 
 static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const launch_plan *plan, int variant, bool aligned,
                                  gpu_entry *entry) {
-    const kernel_ir *k = plan->variants.at[variant].kernel;
+    const plan_variant *v = &plan->variants.at[variant];
+    const kernel_ir *k = aligned ? v->aligned : v->kernel;
     arena *a = p->arena;
     cfamily_begin(p, k);
     p->cell_names = (cfamily_names){0};
-    p->aligned_arrays = aligned;
-    p->aligned_accesses = 0;
     if (p->failed || !printable(p, plan, variant, &entry->threads))
         return "";
     printed t = {p, dialect, k, entry};
@@ -283,7 +272,7 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
     names_add(p, &p->names, dialect->thread_name ? dialect->thread_name : "thread");
     bind_outside(p, k);
     if (aligned)
-        divide_rows(&t);
+        divide(&t, v);
     text_buffer body = {0}, lines = {0}, kept = {0}, all = {0};
     p->out = &body;
     p->indent = 1;
@@ -311,13 +300,10 @@ bool gpu_plan_print(arena *a, const launch_plan *plan, const gpu_dialect *dialec
         gpu_entry entry = {.name = arena_printf(a, "%s_variant_%d", out->name, i)}, aligned = {0};
         entry.text = print_variant(&p, dialect, plan, i, false, &entry);
         text_add(&functions, "%s%s", i ? "\n" : "", entry.text);
-        if (dialect->aligned_entries && !p.failed) {
+        if (plan->variants.at[i].aligned && !p.failed) {
             aligned.name = arena_printf(a, "%s_aligned", entry.name);
             aligned.text = print_variant(&p, dialect, plan, i, true, &aligned);
-            if (!p.aligned_accesses)
-                aligned.name = NULL;
-            else
-                text_add(&functions, "\n%s", aligned.text);
+            text_add(&functions, "\n%s", aligned.text);
         }
         VEC_PUSH(a, out->entries, entry);
         VEC_PUSH(a, out->aligned, aligned);

@@ -14,8 +14,7 @@ typedef struct gpu_parameter {
     bool read_only;          /* ARRAY */
 } gpu_parameter;
 
-/* Rows of so many elements begin at multiples of 16 bytes when the first does, whatever the element. */
-enum { GPU_DIVIDED = 16, GPU_ALIGNMENT = 16 };
+enum { GPU_DIVIDED = PLAN_DIVIDED, GPU_ALIGNMENT = PLAN_ALIGNMENT };
 
 typedef struct gpu_entry {
     const char *name; /* of the kernel function; NULL: there is none */
@@ -32,8 +31,8 @@ typedef struct gpu_program {
     const char *text;       /* the whole: what stands in front of the functions, then each */
     const char *prelude;    /* what stands in front */
     VEC(gpu_entry) entries; /* by variant */
-    /* By variant, with parameters as the entry's: for launches whose arrays all begin at multiples of GPU_ALIGNMENT and whose `divided` integers are
-     * multiples of GPU_DIVIDED. None where that changes nothing, or for dialects that want none. */
+    /* By variant, of its aligned form (plan_variant.aligned), with parameters as the entry's: for launches whose arrays all begin at multiples of GPU_ALIGNMENT and whose `divided` integers are
+     * multiples of GPU_DIVIDED. None where the plan has no such form. */
     VEC(gpu_entry) aligned;
 } gpu_program;
 
@@ -49,7 +48,6 @@ typedef struct gpu_dialect {
     /* The kernel's head up to its opening brace. */
     void (*head)(arena *a, text_buffer *out, const gpu_entry *e);
     const char *integer_type, *float_type, *bool_type; /* of parameters */
-    bool aligned_entries;
 } gpu_dialect;
 
 /* Prints every variant. False with diagnostics. */

@@ -15,16 +15,6 @@ static const char *space_of(const kernel_array *a) {
     return a->space == SPACE_GLOBAL ? "device" : a->space == SPACE_SHARED ? "threadgroup" : "thread";
 }
 
-/* The first lane stands at a multiple of the whole vector; the launch's arrays begin at one in the entries printed for that (gpu_plan.h). */
-static bool is_aligned(cfamily *p, const kernel_access *access) {
-    const kernel_array *a = access->array;
-    if (a->view_of || a->space != SPACE_GLOBAL || !p->aligned_arrays || a->layout.kind == LAYOUT_SWIZZLE ||
-        a->element == ELEMENT_BOOL || a->element == ELEMENT_INDEX || cfamily_offset_multiple(p, access) % access->lanes)
-        return false;
-    p->aligned_accesses++;
-    return true;
-}
-
 static const char *place_of(cfamily *p, const kernel_access *access) {
     return arena_printf(p->arena, "&%s[%s]", p->arrays[access->array->id].name, cfamily_offset(p, access, 0));
 }
@@ -36,25 +26,20 @@ static const char *by_helper(cfamily *p, const kernel_access *access, const char
                         active ? ", " : "", active ? active : "");
 }
 
-/* Whether a prefix mask takes every lane or none of an aligned vector. */
-static bool takes_whole(cfamily *p, const kernel_access *access) {
-    return access->active && cfamily_multiple(p, cfamily_fold(p, access->active)) % access->lanes == 0 && is_aligned(p, access);
-}
-
 static const char *load(cfamily *p, const kernel_access *access, const char *stride, const char *active) {
     arena *a = p->arena;
     const kernel_array *array = access->array;
     element_type t = array->element;
-    if (!stride && active && takes_whole(p, access))
-        return arena_printf(a, "(%s > 0 ? *(device %s%s *)%s : %s)",
-                            cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD),
+    if (!stride && active && access->aligned) /* every lane or none */
+        return arena_printf(a, "(%s > 0 ? *(%s %s%s *)%s : %s)",
+                            cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), space_of(array),
                             array->use == USE_IN ? "const " : "", metal_register_type(p, t, access->lanes), place_of(p, access),
                             cfamily_zero(p, t, access->lanes));
     if (stride || active)
         return by_helper(p, access, NULL, stride, active);
     const char *v = metal_register_type(p, t, access->lanes), *place = place_of(p, access);
     const char *constant = array->use == USE_IN && array->space == SPACE_GLOBAL ? "const " : "";
-    if (is_aligned(p, access))
+    if (access->aligned)
         return arena_printf(a, "*(%s %s%s *)%s", space_of(array), constant, v, place);
     const char *stored = metal_storage_type(t);
     const char *packed = arena_printf(a, "%s%d(*(%s %spacked_%s%d *)%s)", stored, access->lanes, space_of(array), constant,
@@ -68,13 +53,13 @@ static const char *store(cfamily *p, const kernel_access *access, const char *st
     arena *a = p->arena;
     const kernel_array *array = access->array;
     element_type t = array->element;
-    if (!stride && active && takes_whole(p, access))
-        return arena_printf(a, "if (%s > 0)\n%*s*(device %s *)%s = %s",
+    if (!stride && active && access->aligned) /* every lane or none */
+        return arena_printf(a, "if (%s > 0)\n%*s*(%s %s *)%s = %s",
                             cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), 4 * p->indent + 4, "",
-                            metal_register_type(p, t, access->lanes), place_of(p, access), value);
+                            space_of(array), metal_register_type(p, t, access->lanes), place_of(p, access), value);
     if (stride || active)
         return by_helper(p, access, value, stride, active);
-    if (is_aligned(p, access))
+    if (access->aligned)
         return arena_printf(a, "*(%s %s *)%s = %s", space_of(array), metal_register_type(p, t, access->lanes),
                             place_of(p, access), value);
     const char *stored = metal_storage_type(t);
@@ -207,7 +192,6 @@ const gpu_dialect metal_gpu = {
     .integer_type = "constant long &",
     .float_type = "constant float &",
     .bool_type = "constant int &",
-    .aligned_entries = true,
 };
 
 /* What only the whole shows: a launch binds no more than 31 buffers. */

@@ -34,4 +34,5 @@ const target_limits *metal_limits(void) {
     return &limits;
 }
 
-const legal_table metal_legal = {.target = "metal", .subgroups = true, .f16_arithmetic = false, .vector_lanes = METAL_VECTOR};
+const legal_table metal_legal = {
+    .target = "metal", .subgroups = true, .f16_arithmetic = false, .vector_lanes = METAL_VECTOR, .aligned_forms = true};

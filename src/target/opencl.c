@@ -39,19 +39,10 @@ const char *opencl_space(const kernel_array *a) {
 
 /* ---- memory ---- */
 
-/* The first lane stands at a multiple of the whole vector: buffers and local arrays begin at one. */
-static bool is_aligned(cfamily *p, const kernel_access *access) {
-    const kernel_array *a = access->array;
-    int bytes = element_table[a->element].block_bytes * access->lanes;
-    int64_t multiple = 1;
-    if (a->view_of || a->layout.kind == LAYOUT_SWIZZLE || a->element == ELEMENT_BOOL || a->element == ELEMENT_INDEX)
-        return false;
-    if (a->space == SPACE_GLOBAL && a->alignment < bytes)
-        return false;
-    if (a->space != SPACE_GLOBAL) /* a local array is only sure to have its element's alignment */
-        return false;
-    multiple = cfamily_offset_multiple(p, access);
-    return multiple % access->lanes == 0;
+/* The first lane stands at a multiple of the whole vector; a local array is only sure to have its element's alignment. */
+static bool is_aligned(const kernel_access *access) {
+    return access->aligned && access->array->space == SPACE_GLOBAL &&
+           kernel_aligned_lanes(access->array, access->lanes) == access->lanes;
 }
 
 static const char *place_of(cfamily *p, const kernel_access *access) {
@@ -65,7 +56,7 @@ static const char *load(cfamily *p, const kernel_access *access, const char *str
     if (stride || active)
         return arena_printf(a, "%s(%s%s%s%s%s)", opencl_memory_helper(p, access, false, stride, active), place,
                             stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
-    if (is_aligned(p, access))
+    if (is_aligned(access))
         return arena_printf(a, "*(__%s %s%s *)%s", opencl_space(access->array), access->array->use == USE_IN ? "const " : "", v,
                             place);
     const char *plain = arena_printf(a, "vload%d(0, %s)", access->lanes, place);
@@ -81,7 +72,7 @@ static const char *store(cfamily *p, const kernel_access *access, const char *st
     if (stride || active)
         return arena_printf(a, "%s(%s, %s%s%s%s%s)", opencl_memory_helper(p, access, true, stride, active), place, value,
                             stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
-    if (is_aligned(p, access))
+    if (is_aligned(access))
         return arena_printf(a, "*(__%s %s *)%s = %s", opencl_space(access->array), register_type(p, t, access->lanes), place,
                             value);
     if (t == ELEMENT_INDEX)

@@ -1,6 +1,7 @@
 /* Kernels lowered for a block of threads: run thread by thread in the simulator, every access checked, and their results compared with the
  * oracle. The machine is made up; no target is needed. */
 #include "compile.h"
+#include "kernel/align.h"
 #include "run/binding.h"
 #include "run/recipe.h"
 #include "sim/sim.h"
@@ -34,8 +35,8 @@ static void fail_with(diag_list *diags, const char *what, const char *shape) {
 }
 
 /* Lowers, simulates and judges one kernel at one binding of its symbols. */
-static void run_at(arena *a, const tile_kernel *k, const lowering *low, binding *b, uint64_t seed, diag_list *diags) {
-    const kernel_ir *ir = low->plan->variants.at[0].kernel;
+static void run_at(arena *a, const tile_kernel *k, const lowering *low, const kernel_ir *ir, binding *b, uint64_t seed,
+                   diag_list *diags) {
     const char *shape = arena_printf(a, "%s", binding_text(b));
     int64_t *integers = NEW_ARRAY(a, int64_t, ir->symbols.count + ir->scalars.count),
             *symbols = NEW_ARRAY(a, int64_t, k->symbols.count);
@@ -115,8 +116,15 @@ static void run_at(arena *a, const tile_kernel *k, const lowering *low, binding 
 static const int64_t extents[] = {1, 2, 3, 7, 8, 9, 17, 31, 33, 40};
 enum { EXTENTS = sizeof extents / sizeof *extents };
 
-/* Small symbols that the wheres allow; false when none was found. */
-static bool draw(binding *b, const tile_kernel *k, uint64_t *state, diag_list *diags) {
+static bool is_divided(const plan_variant *v, const char *symbol) {
+    for (int i = 0; v && i < v->divided.count; i++)
+        if (!strcmp(v->aligned->symbols.at[v->divided.at[i]]->name, symbol))
+            return true;
+    return false;
+}
+
+/* Small symbols that the wheres allow, for an aligned form multiples where it wants them; false when none was found. */
+static bool draw(binding *b, const tile_kernel *k, const plan_variant *aligned, uint64_t *state, diag_list *diags) {
     int several = 0; /* the simulator is slow: the more symbols, the smaller */
     for (int i = 0; i < k->symbols.count; i++)
         several += k->symbols.at[i]->kind == INDEX_SYMBOL;
@@ -126,8 +134,9 @@ static bool draw(binding *b, const tile_kernel *k, uint64_t *state, diag_list *d
             const index_var *v = k->symbols.at[i];
             if (v->kind == INDEX_SYMBOL && !k->derived.at[i])
                 binding_set_symbol(b, v->name,
-                                   trial < 100 ? extents[recipe_next(state) % choices]
-                                               : extents[recipe_next(state) % 3] * (i % 2 ? 32 : 1),
+                                   is_divided(aligned, v->name) ? (int64_t)(16 + 16 * (recipe_next(state) % 3 == 0))
+                                   : trial < 100                ? extents[recipe_next(state) % choices]
+                                                                : extents[recipe_next(state) % 3] * (i % 2 ? 32 : 1),
                                    "the test", diags);
         }
         diag_list quiet;
@@ -141,6 +150,8 @@ static bool draw(binding *b, const tile_kernel *k, uint64_t *state, diag_list *d
             if (c->op == COND_LE && binding_evaluate(b, c->x, &x) && binding_evaluate(b, c->y, &y))
                 holds = x <= y;
         }
+        for (int i = 0; holds && i < k->symbols.count; i++) /* derived ones too */
+            holds = !is_divided(aligned, k->symbols.at[i]->name) || b->values[i] % PLAN_DIVIDED == 0;
         for (int i = 0; holds && i < k->arrays.count; i++) { /* what repeats nothing fits its range */
             const tile_array *t = k->arrays.at[i];
             int64_t cells = 1, dim = 0, bound = 0;
@@ -181,6 +192,8 @@ static bool choose(arena *a, const tile_module *m, const tile_kernel *k, const t
     return false;
 }
 
+static int aligned_runs; /* aligned forms that were simulated */
+
 static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t seed, diag_list *diags) {
     arena *a = arena_new();
     compile_options o = {.target = target_find("c"), .sample_statics = true};
@@ -213,15 +226,28 @@ static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t
     const machine_model machine = schedule_machine(&small_block, &choice.options);
     if (!lower_kernel(a, k, &machine, &low, diags))
         fail_with(diags, source->name, "lowering");
-    kernel_ir *ir = low.plan->variants.at[0].kernel;
+    plan_variant *v = &low.plan->variants.at[0];
+    kernel_ir *ir = v->kernel;
     kernel_simplify(ir);
+    kernel_align_shared(ir);
     if (!kernel_check(ir, diags))
         fail_with(diags, source->name, choice.text);
     for (int trial = 0; trial < 2; trial++) {
         binding b;
         binding_init(&b, a, signature_of_kernel(k));
-        if (draw(&b, k, &state, diags))
-            run_at(a, k, &low, &b, recipe_next(&state), diags);
+        if (draw(&b, k, NULL, &state, diags))
+            run_at(a, k, &low, ir, &b, recipe_next(&state), diags);
+    }
+    kernel_align_variant(a, v, true);
+    if (v->aligned) {
+        binding b;
+        binding_init(&b, a, signature_of_kernel(k));
+        if (!kernel_check(v->aligned, diags))
+            fail_with(diags, source->name, "its aligned form");
+        if (draw(&b, k, v, &state, diags)) {
+            run_at(a, k, &low, v->aligned, &b, recipe_next(&state), diags);
+            aligned_runs++;
+        }
     }
     arena_free(a);
 }
@@ -271,6 +297,8 @@ static int try_folder(const char *folder, uint64_t seed) {
 static void shipped_kernels(void **state) {
     (void)state;
     assert_true(try_folder("kernels", 100) >= 30);
+    fprintf(stderr, "%d runs of aligned forms\n", aligned_runs);
+    assert_true(getenv("TILEC_QUICK") || getenv("TILEC_LANES_KERNEL") || aligned_runs >= 30);
 }
 
 static void accepted_programs(void **state) {

@@ -283,6 +283,9 @@ static void test_aligned_vectors(void **state) {
     (void)state;
 #define VECTOR(array, access)                                                                                                    \
     "kernel k { symbol M, N task (i < M) global in x: " array " global update y: f32[M]\nlet v: f32x4 = x[" access "] aligned }"
+#define MASKED(active)                                                                                                           \
+    "kernel k { symbol M, N task (i < M) global in x: f32[M, 8] align 16 global update y: f32[M]\n"                              \
+    "let v: f32x4 = x[i, 4:4] aligned active " active " }"
     static const struct {
         const char *text;
         bool formed, proved;
@@ -297,6 +300,10 @@ static void test_aligned_vectors(void **state) {
         {VECTOR("f32[M, 2, 2 * N + 4] align 16", "i, 1, 0:4"), true, false},
         {VECTOR("f32[M, 8] layout strides(4 * N + 8, 1) align 16", "i, 0:4"), true, true},
         {VECTOR("f32[M, 8] layout strides(2 * N + 8, 1) align 16", "i, 0:4"), true, false},
+        {MASKED("4 * N"), true, true},
+        {MASKED("4 * N - 4"), true, true},
+        {MASKED("N"), true, false}, /* some lanes only */
+        {MASKED("min(4, 2 * N)"), true, false},
         {VECTOR("f32[M, 8] align 8", "i, 4:4"), false, false},
         {VECTOR("f32[M, 8]", "i, 4:4"), false, false},
         {VECTOR("f32[8, M] layout strides(1, 8) align 16", "4:4, i"), false, false},

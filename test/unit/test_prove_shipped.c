@@ -32,10 +32,10 @@ static void prove_kernel_for(const tile_module *m, const tile_kernel *k, const c
     compiled_kernel out = {0};
     assert_non_null(o.target);
     bool good = compile_kernel(a, m, k, &o, &out, diags);
-    if (!good || out.proof.unknown || out.proof.refuted) {
+    if (!good || out.proof.unknown || out.proof.refuted || out.proof.left_out) {
         diag_print_all(diags, stderr, false);
-        fail_msg("%s for %s: %d proved, %d refuted, %d not proved", k->name, target, out.proof.proved, out.proof.refuted,
-                 out.proof.unknown);
+        fail_msg("%s for %s: %d proved, %d refuted, %d not proved, left out: %s", k->name, target, out.proof.proved,
+                 out.proof.refuted, out.proof.unknown, out.proof.left_out ? out.proof.left_out : "nothing");
     }
     assert_non_null(out.plan);
     if (t && t->count < MOST_KERNELS) {
@@ -102,9 +102,10 @@ static void shipped_for_a_block(void **state) {
     (void)state;
     prove_shipped("opencl");
 }
-static void shipped_for_warps(void **state) { /* operands of products in shared memory */
+static void shipped_for_warps(void **state) { /* operands of products in shared memory, aligned forms */
     (void)state;
     prove_shipped("cuda");
+    prove_shipped("metal");
 }
 static void accepted_for_a_thread(void **state) {
     (void)state;
@@ -115,9 +116,14 @@ static void accepted_for_a_block(void **state) {
     assert_true(prove_folder("test/accept", "opencl", NULL) >= 30);
 }
 
+static void accepted_for_warps(void **state) {
+    (void)state;
+    assert_true(prove_folder("test/accept", "cuda", NULL) >= 30);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shipped_for_a_thread), cmocka_unit_test(shipped_for_a_block),
-                                       cmocka_unit_test(shipped_for_warps), cmocka_unit_test(accepted_for_a_thread),
-                                       cmocka_unit_test(accepted_for_a_block)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shipped_for_a_thread),  cmocka_unit_test(shipped_for_a_block),
+                                       cmocka_unit_test(accepted_for_a_thread), cmocka_unit_test(accepted_for_a_block),
+                                       cmocka_unit_test(shipped_for_warps),     cmocka_unit_test(accepted_for_warps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

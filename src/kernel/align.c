@@ -1,0 +1,195 @@
+/* Marks vectors that begin at multiples of their size by what divides each term of their offset. */
+#include "kernel/align.h"
+#include <string.h>
+
+/* Products stay within 64 bits; only vectors' widths matter. */
+enum { MULTIPLE_LIMIT = 1 << 20 };
+
+typedef struct known_multiple {
+    const index_var *var;
+    int64_t multiple;
+} known_multiple;
+
+typedef struct aligner {
+    kernel_ir *kernel;
+    bool global, shared; /* whose vectors are marked */
+    int marked;          /* of global arrays */
+    VEC(known_multiple) known;
+} aligner;
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+    a = a < 0 ? -a : a;
+    b = b < 0 ? -b : b;
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* A divisor of x; 0 when x is 0. */
+static int64_t multiple_of(const aligner *l, const index_expr *x) {
+    int64_t a = x->a ? multiple_of(l, x->a) : 1, b = x->b ? multiple_of(l, x->b) : 1, divisor;
+    switch (x->op) {
+    case IX_CONST: return x->value == INT64_MIN ? 1 : x->value < 0 ? -x->value : x->value;
+    case IX_VAR:
+        for (int i = l->known.count - 1; i >= 0; i--)
+            if (l->known.at[i].var == x->var)
+                return l->known.at[i].multiple;
+        return 1;
+    case IX_ADD:
+    case IX_SUB:
+    case IX_MIN:
+    case IX_MAX:
+    case IX_MOD: return common_divisor(a, b);
+    case IX_MUL: return a > MULTIPLE_LIMIT ? a : b > MULTIPLE_LIMIT ? b : a * b;
+    case IX_FLOORDIV: return ix_is_const(x->b, &divisor) && divisor > 0 && a % divisor == 0 ? a / divisor : 1;
+    }
+    return 1;
+}
+
+static void learn(aligner *l, const index_var *v, int64_t multiple) {
+    known_multiple one = {v, multiple};
+    if (v && multiple != 1)
+        VEC_PUSH(l->kernel->arena, l->known, one);
+}
+
+/* The offset of the first lane; NULL for layouts that may part the lanes. */
+static index_expr *offset_of(const aligner *l, const kernel_access *access) {
+    arena *a = l->kernel->arena;
+    const kernel_array *array = access->array;
+    const kernel_layout *layout = &array->layout;
+    index_expr *offset = ix_const(a, 0);
+    if (layout->kind != LAYOUT_ROW && layout->kind != LAYOUT_PAD && layout->kind != LAYOUT_STRIDES)
+        return NULL;
+    for (int d = 0; d < array->rank; d++) {
+        index_expr *at = ix_bind_constants(a, access->indices[d]);
+        if (layout->kind == LAYOUT_STRIDES) {
+            offset = ix_add(a, offset, ix_mul(a, at, ix_bind_constants(a, layout->strides[d])));
+            continue;
+        }
+        index_expr *extent = ix_bind_constants(a, array->dims[d]);
+        if (layout->kind == LAYOUT_PAD && d == array->rank - 1)
+            extent = ix_add(a, extent, ix_const(a, layout->amount));
+        offset = ix_add(a, ix_mul(a, offset, extent), at);
+    }
+    return offset;
+}
+
+static void mark(void *context, kernel_access *access, bool is_write) {
+    aligner *l = context;
+    kernel_array *array = access->array;
+    int64_t stride = 0;
+    (void)is_write;
+    if (!(array->space == SPACE_GLOBAL ? l->global : array->space == SPACE_SHARED && l->shared) || array->view_of ||
+        access->lanes < 2 || (access->lanes & (access->lanes - 1)) || access->vector_dim != array->rank - 1 ||
+        element_table[array->element].block_elements > 1 || array->element == ELEMENT_BOOL || array->element == ELEMENT_INDEX)
+        return;
+    if (array->layout.kind == LAYOUT_STRIDES && !(ix_is_const(array->layout.strides[array->rank - 1], &stride) && stride == 1))
+        return;
+    if (access->active && multiple_of(l, ix_bind_constants(l->kernel->arena, access->active)) % access->lanes)
+        return;
+    index_expr *offset = offset_of(l, access);
+    if (!offset || multiple_of(l, offset) % kernel_aligned_lanes(array, access->lanes))
+        return;
+    access->aligned = true;
+    array->alignment = array->alignment > PLAN_ALIGNMENT ? array->alignment : PLAN_ALIGNMENT;
+    l->marked += array->space == SPACE_GLOBAL;
+}
+
+static void mark_block(aligner *l, const kernel_block *b) {
+    const kernel_visitor visitor = {.context = l, .access = mark};
+    for (int i = 0; i < b->items.count; i++) {
+        kernel_stmt *s = b->items.at[i];
+        int known = l->known.count;
+        bool plain = s->kind == KSTMT_LET || s->kind == KSTMT_STORE || s->kind == KSTMT_IF_VALUE;
+        if (plain) /* what other statements access is no vector in a register */
+            kernel_visit_stmt(s, &visitor);
+        if (s->kind == KSTMT_FOR)
+            learn(l, s->var, common_divisor(multiple_of(l, s->lo), multiple_of(l, s->step)));
+        mark_block(l, &s->body);
+        mark_block(l, &s->otherwise);
+        l->known.count = known;
+        if (s->kind == KSTMT_LET && s->value->op == KERNEL_INDEX)
+            learn(l, s->var, multiple_of(l, s->value->index));
+    }
+}
+
+void kernel_align_shared(kernel_ir *k) {
+    aligner l = {.kernel = k, .shared = true};
+    mark_block(&l, &k->body);
+}
+
+/* The last extents of arrays of several dimensions: where they are multiples, so are the places at which rows begin. */
+static bool ends_rows(const kernel_ir *k, const index_var *symbol) {
+    for (int i = 0; i < k->arrays.count; i++) {
+        const kernel_array *a = k->arrays.at[i];
+        const index_expr *x = a->space == SPACE_GLOBAL && a->rank > 1 ? a->dims[a->rank - 1] : NULL;
+        if (x && x->op == IX_VAR && x->var == symbol)
+            return true;
+    }
+    return false;
+}
+
+void kernel_align_variant(arena *a, plan_variant *v, bool shared) {
+    kernel_ir *k = v->before.count ? NULL : kernel_copy(a, v->kernel);
+    aligner l = {.kernel = k, .global = true, .shared = shared};
+    v->aligned = NULL;
+    v->divided.count = 0;
+    if (!k)
+        return;
+    for (int s = 0; s < k->symbols.count; s++) {
+        index_var *symbol = k->symbols.at[s];
+        if (symbol->has_value || !ends_rows(k, symbol))
+            continue;
+        VEC_PUSH(a, v->divided, s);
+        VEC_PUSH(a, k->assumptions,
+                 cond_compare(a, COND_EQ, ix_mod(a, ix_var(a, symbol), ix_const(a, PLAN_DIVIDED)), ix_const(a, 0)));
+        learn(&l, symbol, PLAN_DIVIDED);
+    }
+    mark_block(&l, &k->body);
+    if (l.marked)
+        v->aligned = k;
+    else
+        v->divided.count = 0;
+}
+
+/* ---- what the door asks ---- */
+
+static void unmark(void *context, kernel_access *access, bool is_write) {
+    (void)context;
+    (void)is_write;
+    access->aligned = false;
+}
+
+static void unmark_block(const kernel_block *b) {
+    const kernel_visitor visitor = {.access = unmark};
+    for (int i = 0; i < b->items.count; i++) {
+        kernel_visit_stmt(b->items.at[i], &visitor);
+        unmark_block(&b->items.at[i]->body);
+        unmark_block(&b->items.at[i]->otherwise);
+    }
+}
+
+static void print_unmarked(arena *a, text_buffer *out, const kernel_ir *k, int assumptions) {
+    kernel_ir *bare = kernel_copy(a, k);
+    unmark_block(&bare->body);
+    for (int i = 0; i < bare->arrays.count; i++)
+        bare->arrays.at[i]->alignment = 0;
+    bare->assumptions.count = assumptions < bare->assumptions.count ? assumptions : bare->assumptions.count;
+    kernel_print(out, bare);
+}
+
+bool kernel_is_aligned_form(const kernel_ir *aligned, const kernel_ir *plain) {
+    arena *a = arena_new();
+    text_buffer x = {0}, y = {0};
+    bool same = aligned->assumptions.count >= plain->assumptions.count;
+    print_unmarked(a, &x, aligned, plain->assumptions.count);
+    print_unmarked(a, &y, plain, plain->assumptions.count);
+    same = same && !strcmp(text_get(&x), text_get(&y));
+    text_free(&x);
+    text_free(&y);
+    arena_free(a);
+    return same;
+}
