@@ -10,13 +10,35 @@ const char **scope_names(model *m, const scope *s) {
     return names;
 }
 
+/* Launches that some array's elements can't be given for leave the set: it has elements, each of them to be below a bound of 0 or less. */
+static int_set *with_data(model *m, int_set *x) {
+    sets *z = m->sets;
+    int dims = sets_dims(x);
+    const char *why = m->why;
+    for (int i = 0; i < m->kernel->arrays.count; i++) {
+        const kernel_array *a = m->kernel->arrays.at[i];
+        if (a->space != SPACE_GLOBAL || a->use != USE_IN || !a->element_bound)
+            continue;
+        affine *none = affine_of(m, dims, ix_sub(m->arena, ix_const(m->arena, 0), a->element_bound));
+        int_set *impossible = none ? affine_nonnegative(m, none) : NULL;
+        for (int d = 0; d < a->rank && impossible; d++) {
+            affine *some = affine_of(m, dims, ix_sub(m->arena, a->dims[d], ix_const(m->arena, 1)));
+            impossible = some ? sets_intersect(z, impossible, affine_nonnegative(m, some)) : NULL;
+        }
+        if (impossible)
+            x = sets_subtract(z, x, impossible);
+    }
+    m->why = why;
+    return x;
+}
+
 witness witness_of(model *m, int_set *violations, const char *const *names, int named) {
     witness w = {.verdict = VERDICT_UNKNOWN};
     sets *z = m->sets;
     sets_question(z);
     tri empty = sets_is_empty(z, violations);
     if (empty == TRI_NO) { /* what only happens beyond the target's limits does not happen */
-        violations = sets_intersect(z, violations, parameter_limit(m, sets_dims(violations)));
+        violations = with_data(m, sets_intersect(z, violations, parameter_limit(m, sets_dims(violations))));
         empty = sets_is_empty(z, violations);
     }
     if (empty != TRI_NO) {

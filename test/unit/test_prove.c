@@ -395,6 +395,24 @@ static void test_broken_twins(void **state) {
     assert_int_equal(failures, 0);
 }
 
+/* Where an index array has elements, they are below its bound, so that there is something to index. */
+static void test_elements_say_there_is_room(void **state) {
+    (void)state;
+    static const char bag[] =
+        "kernel bag { symbol R, L task (r < R) global in ids: i32[R] bound L global in x: f32[L] global out y: f32[R]\n"
+        "store y[r] <- x[0] }";
+    result right = prove_text(bag, 64);
+    assert_true(right.proved);
+    arena_free(right.arena);
+    char *text = changed(bag, " bound L", "");
+    result r = prove_text(text, 64);
+    const proof_item *item = find_item(&r, "bounds", "x");
+    assert_true(!r.proved && item && item->verdict == VERDICT_REFUTED);
+    assert_string_equal(item->witness, "R = 1, L = 0, r = 0");
+    free(text);
+    arena_free(r.arena);
+}
+
 /* Swizzles and strides that are bijections. */
 static void test_good_layouts(void **state) {
     (void)state;
@@ -636,9 +654,16 @@ static void test_door(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_kernels), cmocka_unit_test(test_broken_twins), cmocka_unit_test(test_good_layouts),
-        cmocka_unit_test(test_overflow),      cmocka_unit_test(test_not_proved),   cmocka_unit_test(test_diagnostic_text),
-        cmocka_unit_test(test_variants),      cmocka_unit_test(test_checks),       cmocka_unit_test(test_door),
+        cmocka_unit_test(test_right_kernels),
+        cmocka_unit_test(test_broken_twins),
+        cmocka_unit_test(test_elements_say_there_is_room),
+        cmocka_unit_test(test_good_layouts),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_not_proved),
+        cmocka_unit_test(test_diagnostic_text),
+        cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_checks),
+        cmocka_unit_test(test_door),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
