@@ -10,7 +10,7 @@ typedef struct counter {
     const tile_kernel *k;
     bool known;
     bool exact;
-    double operations;
+    double operations, narrow_operations;
     double *loaded;      /* cells, by array id */
     unsigned char *seen; /* by value id */
 } counter;
@@ -71,9 +71,12 @@ static void count_value(counter *c, const tile_value *v) {
     double cells = cells_of(c, v->axes, v->axis_count);
     if (v->op == TILE_LOAD)
         c->loaded[v->array->id] += cells;
-    else if (v->op == TILE_DOT)
-        c->operations += 2 * cells * cells_of(c, v->contract, v->contract_count);
-    else if (v->range)
+    else if (v->op == TILE_DOT) {
+        double here = 2 * cells * cells_of(c, v->contract, v->contract_count);
+        element_type x = v->operands[0]->type, y = v->operands[1]->type;
+        c->operations += here;
+        c->narrow_operations += x == y && (x == ELEMENT_F16 || x == ELEMENT_BF16) ? here : 0;
+    } else if (v->range)
         c->operations += cells * extent_of(c, v->range->extent);
     else if (!strcmp(kind, "unary") || !strcmp(kind, "binary") || !strcmp(kind, "math"))
         c->operations += cells;
@@ -119,7 +122,7 @@ static double cell_bytes(const tile_array *a) {
 
 work_amount work_count(const tile_kernel *k, const binding *b) {
     counter c = {.b = b, .arena = arena_new(), .k = k, .known = true, .exact = true};
-    work_amount out = {0, 0, 0};
+    work_amount out = {0};
     count_kernel(&c);
     for (int i = 0; i < k->arrays.count; i++) {
         const tile_array *a = k->arrays.at[i];
@@ -136,8 +139,9 @@ work_amount work_count(const tile_kernel *k, const binding *b) {
         out.bytes_written += cells * cell_bytes(o->array);
     }
     out.operations = c.operations;
+    out.narrow_operations = c.narrow_operations;
     if (!c.known)
-        out = (work_amount){-1, -1, -1};
+        out = (work_amount){-1, -1, -1, 0};
     arena_free(c.arena);
     return out;
 }

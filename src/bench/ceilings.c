@@ -286,8 +286,8 @@ bool ceiling_measure(ceiling_probe *p, session *s, ceilings *out, diag_list *dia
     return true;
 }
 
-ceiling_share ceiling_judge(const ceilings *c, double bytes_read, double bytes_written, double operations, double read,
-                            double copy, double launch_ns, double ns) {
+ceiling_share ceiling_judge(const ceilings *c, double bytes_read, double bytes_written, double operations,
+                            double matrix_operations, double read, double copy, double launch_ns, double ns) {
     ceiling_share out = {.launch_bound = ns < 2 * launch_ns};
     if (bytes_read < 0 || ns <= 0)
         return out;
@@ -297,9 +297,13 @@ ceiling_share ceiling_judge(const ceilings *c, double bytes_read, double bytes_w
     double copying = copy > 0 ? 2 * pairs / copy * 1e9 : 0, reading = read > 0 ? rest / read * 1e9 : 0;
     double least = copying + reading;
     out.name = copying > reading ? "copy" : "read";
-    if (c->fma_per_second > 0 && operations / c->fma_per_second * 1e9 > least) {
-        least = operations / c->fma_per_second * 1e9;
-        out.name = "fma";
+    if (!(c->matrix_per_second > 0))
+        matrix_operations = 0;
+    double adding = c->fma_per_second > 0 ? (operations - matrix_operations) / c->fma_per_second * 1e9 : 0;
+    double multiplying = matrix_operations > 0 ? matrix_operations / c->matrix_per_second * 1e9 : 0;
+    if (adding + multiplying > least) {
+        least = adding + multiplying;
+        out.name = multiplying > adding ? "matrix" : "fma";
     }
     if (launch_ns > least) {
         least = launch_ns;

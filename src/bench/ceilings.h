@@ -23,16 +23,16 @@ bool ceiling_measure(ceiling_probe *p, session *s, ceilings *out, diag_list *dia
  * repeated, so that what fits a cache comes from it. */
 bool ceiling_bandwidth(ceiling_probe *p, int64_t bytes, double *read, double *copy, diag_list *diags);
 
-/* The same for a device with queues ("cuda"), by copying and reading so many bytes there; nothing is known of its arithmetic. `host`: where the data is
- * made. False with a diagnostic. */
+/* The same for a device with queues ("cuda"), by copying and reading so many bytes there, and by multiplying and adding where it takes
+ * CUDA C++. `host`: where the data is made. False with a diagnostic. */
 bool ceiling_measure_device(session *host, const char *device, int64_t bytes, ceilings *out, diag_list *diags);
 
 /* Which ceiling binds a piece of work, and how much of it a time reaches. */
 typedef struct ceiling_share {
-    const char *name; /* "read", "copy", "fma", "launch"; NULL: the amount of work is not known */
+    const char *name; /* "read", "copy", "fma", "matrix", "launch"; NULL: the amount of work is not known */
     double percent;
     bool launch_bound; /* under twice the launch floor */
 } ceiling_share;
-ceiling_share ceiling_judge(const ceilings *c, double bytes_read, double bytes_written, double operations, double read,
-                            double copy, double launch_ns, double ns);
+ceiling_share ceiling_judge(const ceilings *c, double bytes_read, double bytes_written, double operations,
+                            double matrix_operations, double read, double copy, double launch_ns, double ns);
 #endif

@@ -288,9 +288,10 @@ static bool add_device_ceilings(measuring *m, const char *device, const pair_tab
     }
     const ceilings *c = &d->ceilings;
     for (int i = 0; i < count; i++) {
-        ceiling_share share = ceiling_judge(c, w->bytes_read, w->bytes_written, w->operations, c->read_memory, c->copy_memory,
-                                            c->launch_ns, table->arms[i].median);
-        row_add_ceiling(m->rows[at[i]], w, &share, c->launch_ns, c->read_memory, c->copy_memory, 0);
+        ceiling_share share = ceiling_judge(c, w->bytes_read, w->bytes_written, w->operations, w->narrow_operations,
+                                            c->read_memory, c->copy_memory, c->launch_ns, table->arms[i].median);
+        row_add_ceiling(m->rows[at[i]], w, &share, c->launch_ns, c->read_memory, c->copy_memory, c->fma_per_second,
+                        c->matrix_per_second);
     }
     return true;
 }
@@ -312,8 +313,8 @@ static bool add_ceilings(measuring *m, const pair_table *table, const int *at, i
         bool one = m->cell->threads == 1 || tasks_of(m->arms[at[i]]) <= 1;
         double floor = one ? c->launch_ns : c->launch_all_ns;
         ceiling_share share =
-            ceiling_judge(c, w->bytes_read, w->bytes_written, w->operations, read, copy, floor, table->arms[i].median);
-        row_add_ceiling(m->rows[at[i]], w, &share, floor, read, copy, c->fma_per_second);
+            ceiling_judge(c, w->bytes_read, w->bytes_written, w->operations, 0, read, copy, floor, table->arms[i].median);
+        row_add_ceiling(m->rows[at[i]], w, &share, floor, read, copy, c->fma_per_second, c->matrix_per_second);
     }
     return true;
 }

@@ -116,14 +116,15 @@ void row_add_pair(json_t *row, const char *first, const paired_result *pair, con
 }
 
 void row_add_ceiling(json_t *row, const work_amount *w, const ceiling_share *s, double floor_ns, double read, double copy,
-                     double fma) {
+                     double fma, double matrix) {
     bool known = w->bytes_read >= 0;
     set(row, "bytes", known ? number(w->bytes_read + w->bytes_written) : json_null());
     set(row, "operations", known ? number(w->operations) : json_null());
     set(row, "ceiling",
-        json_pack("{s:s?, s:o, s:o, s:b, s:o, s:o, s:o}", "binds", s->name, "percent", s->name ? number(s->percent) : json_null(),
-                  "launch_ns", number(floor_ns), "launch_bound", s->launch_bound, "read_per_second", number(read),
-                  "copy_per_second", number(copy), "fma_per_second", number(fma)));
+        json_pack("{s:s?, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "binds", s->name, "percent",
+                  s->name ? number(s->percent) : json_null(), "launch_ns", number(floor_ns), "launch_bound", s->launch_bound,
+                  "read_per_second", number(read), "copy_per_second", number(copy), "fma_per_second", number(fma),
+                  "matrix_per_second", number(matrix)));
 }
 
 void row_set_status(json_t *row, const char *status, const char *reason) {

@@ -14,7 +14,7 @@ void row_add_marginal(json_t *row, const marginal_cost *m);
 void row_add_pair(json_t *row, const char *first, const paired_result *pair, const paired_result *control, double smallest_claim,
                   double threshold);
 void row_add_ceiling(json_t *row, const work_amount *w, const ceiling_share *s, double floor_ns, double read, double copy,
-                     double fma);
+                     double fma, double matrix);
 void row_set_status(json_t *row, const char *status, const char *reason);
 /* Columns that nothing filled are null, so that every row has all. */
 void row_settle(json_t *row);

@@ -184,7 +184,7 @@ bench_work *work_open(const work_request *r, diag_list *diags) {
     w->prepare_ns = clock_now_ns() - start;
     w->compiler_runs = compiler_calls() - w->compiler_runs;
     w->kernel = w->call->steps.count == 1 ? w->call->steps.at[0].kernel : NULL;
-    w->amount = w->kernel ? work_count(w->kernel, &w->call->steps.at[0].binding) : (work_amount){-1, -1, -1};
+    w->amount = w->kernel ? work_count(w->kernel, &w->call->steps.at[0].binding) : (work_amount){-1, -1, -1, 0};
     work_kernel_hash(r->module, r->name, w->kernel_hash);
     return w;
 }

@@ -25,6 +25,7 @@ typedef struct work_scalar {
 typedef struct work_amount {
     double bytes_read, bytes_written; /* that must move at least: each touched cell once */
     double operations;                /* floating-point (or integer) operations; a product and its sum are two */
+    double narrow_operations;         /* those of them in products of f16 or bf16, which a matrix unit takes */
 } work_amount;
 
 typedef struct bench_work {
