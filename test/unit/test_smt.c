@@ -54,6 +54,8 @@ static smt *of(arena *a, int integers, const char *assertion) {
 static void test_answers(void **unused) {
     (void)unused;
     NEED_Z3();
+    if (quick()) /* valgrind makes a second of Z3's into a minute */
+        skip();
     arena *a = arena_new();
     int64_t v[3];
     assert_int_equal(smt_ask(of(a, 2, "(= (* x0 x1) 91)"), v), SMT_SOME);
@@ -174,6 +176,8 @@ static void test_kernels_beyond_sets(void **unused) {
 static void test_elements_that_wrap(void **unused) {
     (void)unused;
     NEED_Z3();
+    if (quick()) /* the same */
+        skip();
 #define ELEMENT(value)                                                                                                           \
     "kernel row { symbol R, L, n task (r < R) global in ids: i32[R] bound L global in x: f32[n] global out y: f32[R]\n"          \
     "assume L * R <= n let v: index = convert(index, " value ") store y[r] <- x[v * R + r] }"
