@@ -10,11 +10,12 @@ static bool commutes(tile_op op) {
            op == TILE_EQ || op == TILE_NE;
 }
 
-enum { DEEPEST_COMPARED = 48 };
+/* Pairs of values compared for one field: longer joins are not known to commute. */
+enum { MOST_COMPARED = 10000 };
 
 /* Whether x is y once the left part and the right one change places. */
-static bool mirrored(const tile_value *x, const tile_value *y, int depth) {
-    if (x->op != y->op || x->type != y->type || x->operand_count != y->operand_count || depth > DEEPEST_COMPARED)
+static bool mirrored(const tile_value *x, const tile_value *y, int *left) {
+    if (x->op != y->op || x->type != y->type || x->operand_count != y->operand_count || --*left < 0)
         return false;
     switch (x->op) {
     case TILE_PARAM: return x->field == y->field && x->side != y->side;
@@ -28,16 +29,18 @@ static bool mirrored(const tile_value *x, const tile_value *y, int depth) {
     }
     bool same = x->saturate == y->saturate;
     for (int i = 0; i < x->operand_count && same; i++)
-        same = mirrored(x->operands[i], y->operands[i], depth + 1);
+        same = mirrored(x->operands[i], y->operands[i], left);
     if (!same && commutes(x->op))
-        same = mirrored(x->operands[0], y->operands[1], depth + 1) && mirrored(x->operands[1], y->operands[0], depth + 1);
+        same = mirrored(x->operands[0], y->operands[1], left) && mirrored(x->operands[1], y->operands[0], left);
     return same;
 }
 
 static bool order_is_free(const tile_variable *x) {
-    for (int f = 0; f < x->field_count; f++)
-        if (!mirrored(x->join[f], x->join[f], 0))
+    for (int f = 0; f < x->field_count; f++) {
+        int left = MOST_COMPARED;
+        if (!mirrored(x->join[f], x->join[f], &left))
             return false;
+    }
     return true;
 }
 

@@ -2,39 +2,16 @@
  * its own part from tile to tile, and the parts are joined once. */
 #include "schedule/lower.h"
 
-static bool reads_variable(const tile_value *v, const tile_variable *x);
-
-static bool index_reads(const index_expr *e, const tile_variable *x) {
-    return e && ((e->op == IX_VAR && e->var->kind == INDEX_VALUE && reads_variable(e->var->owner, x)) || index_reads(e->a, x) ||
-                 index_reads(e->b, x));
+static bool reads_variable(const tile_value *v, void *variable) {
+    return (v->op == TILE_GET || v->op == TILE_FIELD) && v->variable == variable;
 }
 
-static bool reads_variable(const tile_value *v, const tile_variable *x) {
-    if ((v->op == TILE_GET || v->op == TILE_FIELD) && v->variable == x)
-        return true;
-    for (int i = 0; v->op == TILE_LOAD && i < v->array->rank; i++)
-        if (index_reads(v->indices[i], x))
-            return true;
-    for (int i = 0; i < v->operand_count; i++)
-        if (reads_variable(v->operands[i], x))
-            return true;
-    return v->op == TILE_INDEX && index_reads(v->index, x);
-}
-
-/* Whether the statements leave x alone but for updates by `op`. */
+/* Whether the statements change x by `op` alone. */
 static bool only_updated(const tile_block *b, const tile_variable *x, tile_op op) {
     for (int i = 0; i < b->items.count; i++) {
         const tile_stmt *s = b->items.at[i];
-        if ((s->value && reads_variable(s->value, x)) || !only_updated(&s->body, x, op))
-            return false;
-        if (s->kind == TILE_STMT_JOIN)
-            for (int f = 0; f < s->variable->field_count; f++)
-                if (s->variable == x || reads_variable(s->values[f], x))
-                    return false;
-        for (int d = 0; s->kind == TILE_STMT_STORE && d < s->array->rank; d++)
-            if (index_reads(s->indices[d], x))
-                return false;
-        if (s->kind == TILE_STMT_UPDATE && s->variable == x && s->update != op)
+        bool other = (s->kind == TILE_STMT_JOIN || (s->kind == TILE_STMT_UPDATE && s->update != op)) && s->variable == x;
+        if (other || !only_updated(&s->body, x, op))
             return false;
     }
     return true;
@@ -80,7 +57,7 @@ static bool may_wait(const lower *l, const tile_stmt *update, const tile_stmt *l
         (heavy->op == TILE_DOT && heavy->accumulator == ELEMENT_F16))
         return false; /* each sum rounds to that type on the way */
     return has_just_ranges(heavy, x->axes[0], x->axis_counts[0]) && only_updated(&loop->body, x, update->update) &&
-           !declared_in(&loop->body, x);
+           !tile_block_some(&loop->body, l->value_count, reads_variable, update->variable) && !declared_in(&loop->body, x);
 }
 
 static void defer_in(lower *l, const tile_block *b, const tile_stmt *loop) {

@@ -8,48 +8,13 @@ enum { VECTOR_BYTES = 16 };
 
 /* ---- what the kernel has ---- */
 
-typedef struct product_walk {
-    unsigned char *seen;
-    void (*body)(void *context, const tile_value *product);
-    void *context;
-} product_walk;
-
-static void products_of(product_walk *w, const tile_value *v) {
-    if (w->seen[v->id]++)
-        return;
-    if (v->op == TILE_DOT)
-        w->body(w->context, v);
-    for (int i = 0; i < v->operand_count; i++)
-        products_of(w, v->operands[i]);
-}
-
-static void products_in(product_walk *w, const tile_block *b) {
-    for (int i = 0; i < b->items.count; i++) {
-        const tile_stmt *t = b->items.at[i];
-        if (t->value)
-            products_of(w, t->value);
-        for (int f = 0; t->kind == TILE_STMT_JOIN && f < t->variable->field_count; f++)
-            products_of(w, t->values[f]);
-        products_in(w, &t->body);
-    }
-}
-
-static void each_product(const tile_kernel *k, void (*body)(void *, const tile_value *), void *context) {
-    product_walk w = {calloc((size_t)k->value_count + 1, 1), body, context};
-    if (w.seen)
-        products_in(&w, &k->body);
-    free(w.seen);
-}
-
-static void count_product(void *context, const tile_value *product) {
-    (void)product;
-    ++*(int *)context;
+static bool is_product(const tile_value *v, void *unused) {
+    (void)unused;
+    return v->op == TILE_DOT;
 }
 
 static bool has_products(const tile_kernel *k) {
-    int count = 0;
-    each_product(k, count_product, &count);
-    return count > 0;
+    return tile_block_some(&k->body, k->value_count, is_product, NULL);
 }
 
 bool schedule_has_option(const tile_kernel *k, const char *key) {
@@ -169,11 +134,12 @@ typedef struct exactness {
     const tile_value *rounded; /* an operand that the type does not hold */
 } exactness;
 
-static void check_exact(void *context, const tile_value *product) {
+static bool is_rounded(const tile_value *v, void *context) {
     exactness *e = context;
-    for (int i = 0; i < 2; i++)
-        if (!e->rounded && product->operands[i]->axis_count && !holds_exactly(e->type, product->operands[i]->type))
-            e->rounded = product->operands[i];
+    for (int i = 0; v->op == TILE_DOT && i < 2; i++)
+        if (!e->rounded && v->operands[i]->axis_count && !holds_exactly(e->type, v->operands[i]->type))
+            e->rounded = v->operands[i];
+    return e->rounded;
 }
 
 static bool set_operands(const option_place *p, const schedule_setting *s, schedule_options *out) {
@@ -201,9 +167,7 @@ static bool set_operands(const option_place *p, const schedule_setting *s, sched
         return false;
     }
     exactness e = {type, NULL};
-    if (typed)
-        each_product(p->k, check_exact, &e);
-    if (e.rounded) {
+    if (typed && tile_block_some(&p->k->body, p->k->value_count, is_rounded, &e) && e.rounded) {
         element_type from = e.rounded->type;
         diag *g = diag_error(p->diags, "E0504", p->span, "operands = %s would round an operand of %s", s->value,
                              element_table[from].name);

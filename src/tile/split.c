@@ -16,25 +16,8 @@ tile_op split_change(const tile_block *b, const tile_variable *x) {
     return TILE_OP_COUNT;
 }
 
-static bool reads_variable(const tile_value *v, const tile_variable *x) {
-    if (v->variable == x)
-        return true;
-    for (int i = 0; i < v->operand_count; i++)
-        if (reads_variable(v->operands[i], x))
-            return true;
-    return false;
-}
-
-static bool block_reads(const tile_block *b, const tile_variable *x) {
-    for (int i = 0; i < b->items.count; i++) {
-        const tile_stmt *s = b->items.at[i];
-        bool reads = (s->value && reads_variable(s->value, x)) || block_reads(&s->body, x);
-        for (int f = 0; s->kind == TILE_STMT_JOIN && f < s->variable->field_count; f++)
-            reads = reads || reads_variable(s->values[f], x);
-        if (reads)
-            return true;
-    }
-    return false;
+static bool reads_variable(const tile_value *v, void *variable) {
+    return v->variable == variable;
 }
 
 static bool block_has(const tile_block *b, tile_stmt_kind kind) {
@@ -44,11 +27,9 @@ static bool block_has(const tile_block *b, tile_stmt_kind kind) {
     return false;
 }
 
-static bool reduces(const tile_value *v) {
-    bool found = v->range || v->op == TILE_DOT;
-    for (int i = 0; i < v->operand_count && !found; i++)
-        found = reduces(v->operands[i]);
-    return found;
+static bool reduces(const tile_value *v, void *unused) {
+    (void)unused;
+    return v->range || v->op == TILE_DOT;
 }
 
 static const char *kernel_obstacle(const tile_kernel *k, const tile_stmt *loop) {
@@ -60,7 +41,7 @@ static const char *kernel_obstacle(const tile_kernel *k, const tile_stmt *loop) 
         const tile_variable *x = k->variables.at[i];
         if (split_change(&loop->body, x) == TILE_OP_COUNT)
             continue;
-        if (block_reads(&loop->body, x))
+        if (tile_block_some(&loop->body, k->value_count, reads_variable, k->variables.at[i]))
             return "its loop reads what it changes";
         for (int f = 0; f < x->field_count; f++)
             if (x->types[f] == ELEMENT_BOOL)
@@ -80,7 +61,7 @@ const tile_stmt *split_loop(const tile_kernel *k, const char **why) {
             loop = s;
         else if (!loop && (s->kind == TILE_STMT_UPDATE || s->kind == TILE_STMT_JOIN || s->kind == TILE_STMT_STORE))
             *why = "it stores, or changes a variable, before its loop";
-        else if (!loop && s->kind == TILE_STMT_LET && reduces(s->value))
+        else if (!loop && s->kind == TILE_STMT_LET && tile_value_some(s->value, k->value_count, reduces, NULL))
             *why = "it reduces before its loop"; /* in both kernels, perhaps not in the same order */
     }
     if (!loop)
@@ -479,32 +460,18 @@ static tile_value *chunk_field(tile_kernel *k, tile_variable *x, int field, tile
     return x->types[field] == ELEMENT_F16 ? tile_unary(k, TILE_CONVERT, ELEMENT_F16, v, x->span) : v;
 }
 
-static bool reduces_over(const tile_value *v, const tile_range *r) {
-    bool found = v->range == r;
+static bool reduces_over(const tile_value *v, void *range) {
+    bool found = v->range == range;
     for (int i = 0; i < v->contract_count; i++)
-        found = found || v->contract[i] == r;
-    for (int i = 0; i < v->operand_count && !found; i++)
-        found = reduces_over(v->operands[i], r);
+        found = found || v->contract[i] == range;
     return found;
-}
-
-static bool block_reduces_over(const tile_block *b, const tile_range *r) {
-    for (int i = 0; i < b->items.count; i++) {
-        const tile_stmt *s = b->items.at[i];
-        bool found = (s->value && reduces_over(s->value, r)) || block_reduces_over(&s->body, r);
-        for (int f = 0; s->kind == TILE_STMT_JOIN && f < s->variable->field_count; f++)
-            found = found || reduces_over(s->values[f], r);
-        if (found)
-            return true;
-    }
-    return false;
 }
 
 /* What belonged together for the sake of the loop is tasks of its own now, apart from rows of memory: the join has little to do and few to do it. */
 static void part_tasks(tile_kernel *k) {
     for (int i = 0; i < k->task.count; i++) {
         tile_range *r = k->task.at[i];
-        bool row = block_reduces_over(&k->body, r);
+        bool row = tile_block_some(&k->body, k->value_count, reduces_over, r);
         for (int o = 0; o < k->owned.count; o++)
             row = row || k->owned.at[o]->ranges[k->owned.at[o]->array->rank - 1] == r;
         if (row || r->scheduled)

@@ -251,6 +251,12 @@ tile_kernel *tile_specialise(arena *a, const tile_kernel *k, const tile_binding 
 /* A copy of the kernel as it is; ids are kept. */
 tile_kernel *tile_copy(arena *a, const tile_kernel *k);
 
+/* Whether the test holds of the value or of anything that it is made of, values behind its indices included (walk.c). `value_count`: ids are below it. */
+typedef bool (*tile_test)(const tile_value *v, void *context);
+bool tile_value_some(const tile_value *v, int value_count, tile_test test, void *context);
+/* The same for the values of a block's statements, what stores are indexed by included. */
+bool tile_block_some(const tile_block *b, int value_count, tile_test test, void *context);
+
 /* --- print, parse (text that parses back to the same IR), check --- */
 void tile_print_kernel(text_buffer *out, const tile_kernel *k);
 void tile_print_module(text_buffer *out, const tile_module *m);

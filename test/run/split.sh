@@ -56,6 +56,13 @@ kernel last_of(x: f32[S, H]) -> (y: f32[H]) {
         y[h] = acc.v
     }
 }
+kernel picked(x: f32[N, G, H], w: f32[G]) -> (y: f32[G, H]) static G = 4, H = 3 {
+    for tile y[g: G, h: H] {
+        s: f32[g, h] = 0
+        for n: BN in N { s += sum[n](x[n, g, h]) }
+        y[g, h] = s * w[argmax[g](w[g])]
+    }
+}
 END
 sed -i 's/for s: BS in S { acc <- (sum\[s\](x\[s, h\]), sum\[s\](abs(x\[s, h\]))) }/for s: BS in S { acc <- (max[s](x[s, h]), sum[s](abs(x[s, h]))) }/' "$work/k.tile"
 
@@ -95,6 +102,7 @@ all() {
     holds "integers and a predicate" "$device" "$work/k.tile" --kernel counts --shape N=201,M=3 --arg x=integers:1 --arg bins=integers:2 --arg lo=13
     holds "rows of a product" "$device" "$work/k.tile" --kernel rows --shape M=5,K=130 --arg a=random:1 --arg b=random:2 --arg c=random:3
     holds "a state with indices" "$device" "$work/k.tile" --kernel most --shape N=301 --arg x=random:1
+    holds "a place found among what tasks keep together" "$device" "$work/k.tile" --kernel picked --shape N=201 --arg x=random:1 --arg w=random:2
     holds "nothing to do" "$device" "$work/k.tile" --kernel total --shape N=0,M=2 --arg x=random:1 --arg b=random:2
 }
 all cpu
