@@ -221,7 +221,7 @@ static void test_no_answer_proves_nothing(void **unused) {
         }
         assert_true(said);
         need++;
-        for (unsigned long n = 1; smt_available() && kernels[i].verdict == VERDICT_REFUTED && n < 8; n++) {
+        for (unsigned long n = 1; smt_available() && kernels[i].verdict == VERDICT_REFUTED && n < (quick() ? 3 : 8); n++) {
             smt_fail_at(n);
             assert_false(judged(a, kernels[i].text, &p));
             smt_fail_at(0);
@@ -350,7 +350,7 @@ static void test_random_conditions(void **unused) {
     (void)unused;
     NEED_Z3();
     enum { MOST = 2000 };
-    int none = 0, some = 0, unknown[2] = {0, 0}, count = quick() ? 60 : MOST;
+    int none = 0, some = 0, unknown[2] = {0, 0}, count = quick() ? 30 : MOST;
     for (int n = 0; n < count; n++) {
         arena *a = arena_new();
         text_buffer b = {0};
