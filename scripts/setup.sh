@@ -67,6 +67,8 @@ if [ "$what" = test ]; then
     wish oclgrind have_program oclgrind-kernel
     # What isl can't say; without it those properties are not proved.
     wish libz3-4 have_library libz3.so.4
+    # Kernels in Metal, CUDA and OpenCL C are read with it.
+    wish clang-19 have_program clang-19
 fi
 if [ "$what" = fuzz ]; then
     need clang have_program clang

@@ -31,6 +31,7 @@ static const struct {
     {"08", "Files, arrays, cache, compiler, devices"},
     {"09", "Internal: a checker refused what a pass made"},
     {"10", "Measuring"},
+    {"11", "Reading kernels of other languages"},
 };
 
 /* The rows stand in the order of their parts; readers want the order of the codes. */

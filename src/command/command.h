@@ -96,6 +96,7 @@ int command_build(const command_line *line);
 int command_run(const command_line *line);
 int command_corpus(const command_line *line);
 int command_kernels(const command_line *line);
+int command_kernels_of(const command_line *line); /* with files */
 int command_devices(const command_line *line);
 int command_explain(const command_line *line);
 int command_cache(const command_line *line);

@@ -1,5 +1,6 @@
 /* The table of commands, and what reads a command line. */
 #include "command/bench_options.h"
+#include "command/source_options.h"
 #include "base/suggest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,9 @@ static const option_row run_options[] = {
 static const option_row corpus_options[] = {
     {"--kernel", "NAME", "only the rows of this kernel"}, {"--device", "NAME", "only this device"},
     {"--full", NULL, "the large shapes too"}, SET_ROW, {"--seed", "N", "another seed for the data"}, {0}};
-static const option_row kernels_options[] = {{"-o", "DIR", "write them to this folder"}, {0}};
+static const option_row kernels_options[] = {
+    {"-o", "DIR", "write them to this folder"}, {"--kernel", "NAME", "of FILE: this one; several"}, SOURCE_OPTION_ROWS,
+    {"--names", NULL, "of FILE: the names alone, without compiling the kernels"}, {"--ir", "FILE.ll", "write what clang made of FILE, before any pass"}, {0}};
 static const option_row no_options[] = {{0}};
 static const option_row explain_options[] = {
     {"--all", NULL, "every code"}, {"--markdown", NULL, "as doc/errors.md"}, {0}};
@@ -65,9 +68,10 @@ const command commands[] = {
      "the time of the proof, the worst error as a share of the bound, the share of elements whose bound says nothing, and the run time.\n"
      "The simulator is asked for by name, --device sim, and runs small shapes.",
      corpus_options, command_corpus, false},
-    {"kernels", "[-o DIR]", "list the kernels that come with tilec, or write them",
+    {"kernels", "[-o DIR] | FILE...", "list the kernels that come with tilec, or those of a Metal, CUDA or OpenCL C text",
      "Lists the files of kernels that come with tilec with what each defines; -o writes them to a folder. They are taken from $TILEC_KERNELS, from\n"
-     "the folder beside the program, or out of the program itself.",
+     "the folder beside the program, or out of the program itself.\n"
+     "With files (.metal, .cu, .cl, .ll): the kernels of each, by the name that a host program uses, and the arguments each takes. clang reads them.",
      kernels_options, command_kernels, false},
     {"devices", "", "list the devices found", "Lists the devices this program can launch on, and why a runtime is missing.", no_options,
      command_devices, false},
@@ -200,6 +204,11 @@ int command_main(int argc, char **argv) {
         const char *equals = text[1] == '-' ? strchr(text, '=') : NULL;
         size_t length = equals ? (size_t)(equals - text) : strlen(text);
         const option_row *row = strcmp(text, "-h") == 0 ? &common_options[1] : find_option(line.command->options, text, length);
+        const char *behind = NULL; /* -DNAME, -IDIR */
+        if (!row && text[1] != '-' && length > 2 && (row = find_option(line.command->options, text, 2))) {
+            behind = text + 2;
+            row = row->value ? row : NULL;
+        }
         if (!row)
             row = find_option(common_options, text, length);
         if (!row) {
@@ -208,7 +217,7 @@ int command_main(int argc, char **argv) {
         }
         const char *value = "";
         if (row->value) {
-            value = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
+            value = behind ? behind : equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
             if (!value) {
                 fprintf(stderr, "tilec %s: %s wants %s behind it\n", line.command->name, row->name, row->value);
                 goto done;

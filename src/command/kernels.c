@@ -15,6 +15,8 @@ static bool copy(report *r, const library_text *t, const char *folder) {
 }
 
 int command_kernels(const command_line *line) {
+    if (line->positional_count)
+        return command_kernels_of(line);
     report r;
     report_begin(&r, line);
     library_texts texts = {0};

@@ -1,0 +1,36 @@
+/* What the languages' readers share. Private to lift/. */
+#ifndef TILEC_LIFT_FRONT_H
+#define TILEC_LIFT_FRONT_H
+#include "lift/clang.h"
+#include "lift/source.h"
+
+enum { FRONT_ERROR_LIMIT = 10 }; /* errors of clang that are shown */
+
+typedef VEC(const char *) front_words;
+
+/* One reading. */
+typedef struct front {
+    arena *arena;
+    const char *path, *text;
+    source_language language;
+    const source_options *options;
+    diag_list *diags;
+    clang clang;
+    const char *folder; /* private; removed by lift_source */
+    front_words words;  /* clang's arguments that every step has: language, target, defines, folders */
+} front;
+
+void front_word(front *f, const char *format, ...) PRINTF_LIKE(2, 3);
+/* The source as the file NAME in the private folder, behind a line marker that names its path. */
+bool front_write_source(front *f, const char *name, const char *text, size_t length);
+/* Preprocesses NAME of the folder with further arguments; the text in the arena, NULL with diagnostics. */
+const char *front_preprocess(front *f, const char *name, const front_words *more, size_t *length);
+/* Compiles NAME to IR text. Messages are left to the caller. NULL when clang refuses. */
+const char *front_compile(front *f, const char *name, const front_words *more, size_t *length, clang_messages *messages);
+/* "No kernel is called X": E1104, with the nearest of those there are. */
+void front_no_kernel(front *f, const char *name, const char *const *names, int count);
+bool front_wants(const front *f, const char *host_name); /* among the options' kernels, or those are not given */
+
+/* The languages. Each fills in the module's text; false with diagnostics. */
+bool front_opencl(front *f, source_module *m);
+#endif

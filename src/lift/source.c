@@ -1,0 +1,247 @@
+/* Reading a source text: what all languages have in common, and OpenCL C, which clang takes as it is. */
+#include "lift/source.h"
+#include "base/file.h"
+#include "base/suggest.h"
+#include "lift/front.h"
+#include "lift/module_text.h"
+#include <string.h>
+
+const char *const source_language_names[] = {"Metal", "CUDA", "OpenCL C", "LLVM IR"};
+
+bool source_language_of(const char *path, source_language *language) {
+    static const char *const endings[] = {".metal", ".cu", ".cl", ".ll"};
+    size_t length = strlen(path);
+    for (int i = 0; i < 4; i++) {
+        size_t n = strlen(endings[i]);
+        if (length > n && !strcmp(path + length - n, endings[i])) {
+            *language = (source_language)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void front_word(front *f, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    VEC_PUSH(f->arena, f->words, arena_printf_va(f->arena, format, args));
+    va_end(args);
+}
+
+bool front_write_source(front *f, const char *name, const char *text, size_t length) {
+    text_buffer b = {0};
+    text_add(&b, "# 1 \"");
+    for (const char *at = f->path; *at; at++)
+        text_add(&b, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+    text_add(&b, "\"\n");
+    text_add_bytes(&b, text, length);
+    bool ok = clang_write(f->arena, f->folder, name, b.text, b.length, f->diags);
+    text_free(&b);
+    return ok;
+}
+
+static const char *run(front *f, const char *name, const char *result, const front_words *more, const char *const *last,
+                       int last_count, size_t *length, clang_messages *messages) {
+    front_words all = {0};
+    for (int i = 0; i < f->words.count; i++)
+        VEC_PUSH(f->arena, all, f->words.at[i]);
+    for (int i = 0; more && i < more->count; i++)
+        VEC_PUSH(f->arena, all, more->at[i]);
+    for (int i = 0; i < last_count; i++)
+        VEC_PUSH(f->arena, all, last[i]);
+    const char *output = arena_printf(f->arena, "%s/%s", f->folder, result), *text = NULL;
+    VEC_PUSH(f->arena, all, arena_printf(f->arena, "%s/%s", f->folder, name));
+    VEC_PUSH(f->arena, all, "-o");
+    VEC_PUSH(f->arena, all, output);
+    int status = clang_run(f->arena, &f->clang, f->folder, all.at, all.count, &text, f->diags);
+    if (status < 0)
+        return NULL;
+    clang_read_messages(f->arena, text, messages);
+    if (!status)
+        return file_read(f->arena, output, (size_t)1 << 31, length, f->diags);
+    for (int i = 0; i < messages->count; i++)
+        if (messages->at[i].kind == CLANG_ERROR)
+            return NULL;
+    diag *g = diag_error(f->diags, "E1103", (source_span){f->path, 0, 0, 0}, "%s ended with status %d without naming an error",
+                         f->clang.path, status);
+    for (int i = 0; i < 5 && *text; i++) {
+        diag_note(f->diags, g, "%.*s", (int)strcspn(text, "\n"), text);
+        text += strcspn(text, "\n");
+        text += *text == '\n';
+    }
+    return NULL;
+}
+
+const char *front_preprocess(front *f, const char *name, const front_words *more, size_t *length) {
+    static const char *const last[] = {"-E", "-Wno-everything"};
+    clang_messages messages = {0};
+    const char *text = run(f, name, "preprocessed", more, last, 2, length, &messages);
+    if (!text)
+        clang_report(f->arena, &messages, "E1102", true, FRONT_ERROR_LIMIT, f->diags);
+    return text;
+}
+
+const char *front_compile(front *f, const char *name, const front_words *more, size_t *length, clang_messages *messages) {
+    /* -O1 for its attributes and what clang itself then emits (no optnone, no redundant slots); no pass of LLVM's runs. */
+    static const char *const last[] = {"-O1",
+                                       "-Xclang",
+                                       "-disable-llvm-passes",
+                                       "-ffp-contract=off",
+                                       "-gline-tables-only",
+                                       "-fno-discard-value-names",
+                                       "-ferror-limit=50",
+                                       "-Wno-everything",
+                                       "-S",
+                                       "-emit-llvm"};
+    return run(f, name, "module.ll", more, last, sizeof last / sizeof *last, length, messages);
+}
+
+void front_no_kernel(front *f, const char *name, const char *const *names, int count) {
+    diag *g = diag_error(f->diags, "E1104", (source_span){f->path, 0, 0, 0}, "no kernel is called %s", name);
+    const char *near = suggest_nearest(name, names, count);
+    if (near)
+        diag_note(f->diags, g, "the nearest name is %s", near);
+    text_buffer b = {0};
+    for (int i = 0; i < count && i < 12; i++)
+        text_add(&b, "%s%s", i ? ", " : "", names[i]);
+    if (count)
+        diag_note(f->diags, g, "there are %d: %s%s", count, text_get(&b), count > 12 ? ", ..." : "");
+    text_free(&b);
+}
+
+bool front_wants(const front *f, const char *host_name) {
+    for (int i = 0; i < f->options->kernel_count; i++)
+        if (!strcmp(f->options->kernels[i], host_name))
+            return true;
+    return !f->options->kernel_count;
+}
+
+/* The options' folders, after the file's own, and its defines. */
+static void add_options(front *f) {
+    const char *slash = strrchr(f->path, '/');
+    front_word(f, "-iquote");
+    front_word(f, "%.*s", slash ? (int)(slash - f->path + 1) : 1, slash ? f->path : ".");
+    for (int i = 0; i < f->options->include_count; i++) {
+        front_word(f, "-I");
+        front_word(f, "%s", f->options->includes[i]);
+    }
+    for (int i = 0; i < f->options->define_count; i++)
+        front_word(f, "-D%s", f->options->defines[i]);
+}
+
+/* Calls of OpenCL's functions stay declarations, mangled by their argument types. Every extension is on: what a device has is the launch's matter. */
+bool front_opencl(front *f, source_module *m) {
+    static const char *const words[] = {"-x",           "cl",        "-cl-std=CL2.0", "-target",     "amdgcn-amd-amdhsa",
+                                        "-mcpu=gfx900", "-nogpulib", "-Xclang",       "-cl-ext=+all"};
+    /* Extensions that clang knows by their macros alone. */
+    static const char *const extensions[] = {"cl_khr_subgroup_extended_types",
+                                             "cl_khr_subgroup_non_uniform_vote",
+                                             "cl_khr_subgroup_ballot",
+                                             "cl_khr_subgroup_non_uniform_arithmetic",
+                                             "cl_khr_subgroup_shuffle",
+                                             "cl_khr_subgroup_shuffle_relative",
+                                             "cl_khr_subgroup_clustered_reduce",
+                                             "cl_khr_extended_bit_ops",
+                                             "cl_khr_integer_dot_product",
+                                             "__opencl_c_integer_dot_product_input_4x8bit",
+                                             "__opencl_c_integer_dot_product_input_4x8bit_packed",
+                                             "cl_intel_required_subgroup_size"};
+    front_words all = {0};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        VEC_PUSH(f->arena, all, words[i]);
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
+        VEC_PUSH(f->arena, all, arena_printf(f->arena, "-D%s=1", extensions[i]));
+    for (int i = 0; i < f->words.count; i++)
+        VEC_PUSH(f->arena, all, f->words.at[i]);
+    f->words.at = all.at;
+    f->words.count = all.count;
+    f->words.capacity = all.capacity;
+    clang_messages messages = {0};
+    if (!front_write_source(f, "source.cl", f->text, strlen(f->text)))
+        return false;
+    m->text = front_compile(f, "source.cl", NULL, &m->length, &messages);
+    if (!m->text)
+        clang_report(f->arena, &messages, "E1102", true, FRONT_ERROR_LIMIT, f->diags);
+    return m->text;
+}
+
+/* Keeps the kernels that were asked for. */
+static bool choose_kernels(front *f, source_module *m) {
+    const char **names = NEW_ARRAY(f->arena, const char *, m->kernels.count + 1);
+    for (int i = 0; i < m->kernels.count; i++)
+        names[i] = m->kernels.at[i].host_name;
+    for (int i = 0; i < f->options->kernel_count; i++) {
+        bool found = false;
+        for (int j = 0; j < m->kernels.count && !found; j++)
+            found = !strcmp(names[j], f->options->kernels[i]);
+        if (!found) {
+            front_no_kernel(f, f->options->kernels[i], names, m->kernels.count);
+            return false;
+        }
+    }
+    int kept = 0;
+    for (int i = 0; i < m->kernels.count; i++)
+        if (front_wants(f, m->kernels.at[i].host_name))
+            m->kernels.at[kept++] = m->kernels.at[i];
+    m->kernels.count = kept;
+    if (kept)
+        return true;
+    diag_error(f->diags, "E1104", (source_span){f->path, 0, 0, 0}, "there is no kernel in this %s text",
+               source_language_names[f->language]);
+    return false;
+}
+
+static bool compile(front *f, source_module *m) {
+    if (!clang_find(f->arena, &f->clang, f->diags))
+        return false;
+    m->compiler = arena_printf(f->arena, "clang %s (%s)", f->clang.version, f->clang.path);
+    f->folder = clang_folder(f->arena, f->diags);
+    if (!f->folder)
+        return false;
+    add_options(f);
+    bool ok = false;
+    switch (f->language) {
+    case SOURCE_OPENCL: ok = front_opencl(f, m); break;
+    default: break;
+    }
+    clang_remove_folder(f->folder);
+    return ok;
+}
+
+static bool begin(arena *a, const char *path, const char *text, source_language language, const source_options *options,
+                  diag_list *diags, front *f) {
+    static const source_options none;
+    *f = (front){
+        .arena = a, .path = path, .text = text, .language = language, .options = options ? options : &none, .diags = diags};
+    if (!text)
+        f->text = file_read(a, path, FILE_SOURCE_LIMIT, NULL, diags);
+    if (f->text)
+        diag_add_source(diags, path, f->text);
+    return f->text;
+}
+
+source_module *lift_source(arena *a, const char *path, const char *text, source_language language, const source_options *options,
+                           diag_list *diags) {
+    front f;
+    if (!begin(a, path, text, language, options, diags, &f))
+        return NULL;
+    source_module *m = NEW(a, source_module);
+    m->language = language;
+    m->path = path;
+    if (language == SOURCE_LLVM) {
+        m->length = strlen(f.text);
+        m->text = module_text_opaque(a, f.text, &m->length);
+    } else if (!compile(&f, m))
+        return NULL;
+    return module_text_kernels(a, m, diags) && choose_kernels(&f, m) ? m : NULL;
+}
+
+bool lift_source_names(arena *a, const char *path, const char *text, source_language language, const source_options *options,
+                       source_names *names, diag_list *diags) {
+    source_options every = options ? *options : (source_options){0};
+    every.kernel_count = 0;
+    const source_module *m = lift_source(a, path, text, language, &every, diags);
+    for (int i = 0; m && i < m->kernels.count; i++)
+        VEC_PUSH(a, *names, m->kernels.at[i].host_name);
+    return m;
+}
