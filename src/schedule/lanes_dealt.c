@@ -68,12 +68,12 @@ const tile_stmt *dealt_loop(const tile_kernel *k) {
 index_expr *lanes_deal(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size, bool whole) {
     arena *a = l->arena;
     const char *name = loop->range->name;
-    int64_t round = size * l->machine->subgroups, first;
+    int64_t round = size * l->machine->subgroups;
     index_expr *from = ix_mul(a, ix_floordiv(a, lo, ix_const(a, round)), ix_const(a, round));
     index_expr *own = ix_mul(a, ix_var(a, l->ir->levels.at[1].ids[0]), ix_const(a, size));
     cond *turn;
     index_expr *start = lo;
-    if (whole && ix_is_const(lo, &first) && first % round == 0) { /* no test in the loop: the compiler overlaps its trips */
+    if (whole && is_multiple(lo, ix_const(a, round))) { /* no test in the loop: the compiler overlaps its trips */
         kernel_stmt *s = kernel_for(l->ir, l->block, lower_name(l, arena_printf(a, "%s_start", name)), ix_add(a, lo, own), hi,
                                     round, loop->span);
         l->block = &s->body;
@@ -93,6 +93,90 @@ index_expr *lanes_deal(lower *l, const tile_stmt *loop, index_expr *lo, index_ex
     s->condition = turn;
     l->block = &s->body;
     return start;
+}
+
+/* ---- elements joined one by one: several are read before the first of them is joined ---- */
+
+/* Elements that a subgroup reads at once, and registers that they may take. */
+enum { MOST_AT_ONCE = 4, MOST_READ = 64 };
+
+/* How many, where the loop's statements are joins of what does not depend on the state; 1: one after the other. */
+static int read_at_once(const lower *l, const tile_stmt *loop) {
+    int64_t registers = 0;
+    for (int i = 0; i < l->atoms.count; i++)
+        if (atom_mentions(&l->atoms.at[i], loop->range))
+            return 1;
+    for (int i = 0; i < loop->body.items.count; i++) {
+        const tile_stmt *s = loop->body.items.at[i];
+        if (s->kind != TILE_STMT_JOIN)
+            return 1;
+        for (int f = 0; f < s->variable->field_count; f++) {
+            if (value_mentions_state(s->values[f]) || l->held[s->values[f]->id])
+                return 1;
+            int64_t cells = 1;
+            for (int x = 0; x < s->values[f]->axis_count && cells <= MOST_READ; x++)
+                cells *= spread_slots(l, s->values[f]->axes[x]) * l->spreads[s->values[f]->axes[x]->id].vector;
+            registers += cells;
+        }
+    }
+    int many = MOST_AT_ONCE;
+    while (many > 1 && many * registers > MOST_READ)
+        many /= 2;
+    return many;
+}
+
+/* What the joins of one element take, kept for them, in their order. */
+static void read_element(lower *l, const tile_stmt *loop, index_expr *start, kernel_array **kept) {
+    l->place[loop->range->id] = (range_place){.start = start, .count = ix_const(l->arena, 1), .capacity = 1, .entered = true};
+    for (int i = 0; i < loop->body.items.count; i++) {
+        const tile_stmt *s = loop->body.items.at[i];
+        for (int f = 0; f < s->variable->field_count && !l->failed; f++) {
+            hold_value(l, s->values[f]);
+            *kept++ = l->held[s->values[f]->id];
+        }
+    }
+}
+
+static void join_element(lower *l, const tile_stmt *loop, kernel_array **kept) {
+    for (int i = 0; i < loop->body.items.count && !l->failed; i++) {
+        const tile_stmt *s = loop->body.items.at[i];
+        for (int f = 0; f < s->variable->field_count; f++)
+            l->held[s->values[f]->id] = *kept++;
+        lower_join_values(l, s->variable, s->values, s->span);
+    }
+}
+
+index_expr *lanes_deal_several(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi) {
+    arena *a = l->arena;
+    int64_t first, round = l->machine->subgroups;
+    int many = ix_is_const(lo, &first) && first == 0 ? read_at_once(l, loop) : 1, fields = 0;
+    if (many == 1)
+        return lo;
+    for (int i = 0; i < loop->body.items.count; i++)
+        fields += loop->body.items.at[i]->variable->field_count;
+    index_expr *batch = ix_const(a, many * round), *own = ix_var(a, l->ir->levels.at[1].ids[0]);
+    index_expr *whole = ix_mul(a, ix_floordiv(a, hi, batch), batch);
+    kernel_block *outside = l->block;
+    kernel_stmt *s = kernel_for(l->ir, l->block, lower_name(l, arena_printf(a, "%s_start", loop->range->name)), own, whole,
+                                many * round, loop->span);
+    l->block = &s->body;
+    size_t values = (size_t)l->value_count;
+    kernel_array **held = NEW_ARRAY(a, kernel_array *, values), **kept = NEW_ARRAY(a, kernel_array *, many * fields);
+    memcpy(held, l->held, values * sizeof *held);
+    l->predicates[loop->range->id] = loop->predicate;
+    VEC_PUSH(a, l->loops, loop->range);
+    for (int i = 0; i < many && !l->failed; i++) {
+        read_element(l, loop, ix_add(a, ix_var(a, s->var), ix_const(a, i * round)), kept + i * fields);
+        memcpy(l->held, held, values * sizeof *held);
+    }
+    for (int i = 0; i < many && !l->failed; i++) {
+        join_element(l, loop, kept + i * fields);
+        memcpy(l->held, held, values * sizeof *held);
+    }
+    l->loops.count--;
+    l->place[loop->range->id].entered = false;
+    l->block = outside;
+    return whole;
 }
 
 /* ---- the joins after it ---- */
@@ -176,43 +260,56 @@ static kernel_array *shared_like(lower *l, const kernel_array *own, const char *
     return made;
 }
 
-/* The state of every subgroup, in the same order in every thread. */
+/* Goes on where from <= subgroup < to. */
+static kernel_block *among_subgroups(lower *l, int from, int to, source_span span) {
+    arena *a = l->arena;
+    index_expr *own = ix_var(a, l->ir->levels.at[1].ids[0]);
+    cond *among = cond_compare(a, COND_LT, own, ix_const(a, to));
+    if (from > 0)
+        among = cond_and(a, cond_compare(a, COND_LE, ix_const(a, from), own), among);
+    kernel_stmt *s = kernel_append(l->ir, l->block, KSTMT_IF, span);
+    s->condition = among;
+    return &s->body;
+}
+
+/* As a tree: the upper half of the subgroups leaves its states in shared memory, behind a barrier each of the lower half joins one of them to its own, and
+ * so on with that half. The first subgroup has the whole in the end; the others keep what they had, and store nothing: no range has subgroups. A step writes other
+ * cells than the last one reads. */
 static void join_subgroups(lower *l, tile_variable *x, source_span span) {
     arena *a = l->arena;
-    int subgroups = l->machine->subgroups;
+    index_expr *own = ix_var(a, l->ir->levels.at[1].ids[0]);
     dealt_field *fields = NEW_ARRAY(a, dealt_field, x->field_count);
     for (int f = 0; f < x->field_count; f++) {
-        kernel_array *own = l->fields[x->id][f], **shared = &l->across[2 * l->partners[x->id][f]->id];
+        kernel_array *mine = l->fields[x->id][f], **shared = &l->across[2 * l->partners[x->id][f]->id];
         if (!*shared)
-            *shared = shared_like(l, own, arena_printf(a, "%s_of_all", own->name), span);
-        fields[f] = (dealt_field){.own = own,
+            *shared = shared_like(l, mine, arena_printf(a, "%s_of_all", mine->name), span);
+        fields[f] = (dealt_field){.own = mine,
                                   .shared = *shared,
-                                  .other = private_array(l, arena_printf(a, "%s_other", own->name), x->types[f],
+                                  .other = private_array(l, arena_printf(a, "%s_other", mine->name), x->types[f],
                                                          l->field_axes[x->id][f], x->axis_counts[f], span),
                                   .axes = l->field_axes[x->id][f],
                                   .axis_count = x->axis_counts[f],
-                                  .from = ix_var(a, l->ir->levels.at[1].ids[0]),
                                   .span = span};
-        each_cell(l, &fields[f], leave);
-    }
-    lanes_barrier(l, 1u << SPACE_SHARED, span);
-    for (int f = 0; f < x->field_count; f++) {
-        dealt_field first = fields[f];
-        first.from = ix_const(a, 0);
-        first.other = first.own;
-        each_cell(l, &first, fetch);
         l->held[l->partners[x->id][f]->id] = fields[f].other;
         l->held_axes[l->partners[x->id][f]->id] = fields[f].axes;
     }
-    kernel_stmt *others = kernel_for(l->ir, l->block, lower_name(l, "other"), ix_const(a, 1), ix_const(a, subgroups), 1, span);
     kernel_block *outside = l->block;
-    l->block = &others->body;
-    for (int f = 0; f < x->field_count; f++) {
-        fields[f].from = ix_var(a, others->var);
-        each_cell(l, &fields[f], fetch);
+    for (int half = l->machine->subgroups / 2; half >= 1; half /= 2) {
+        l->block = among_subgroups(l, half, 2 * half, span);
+        for (int f = 0; f < x->field_count; f++) {
+            fields[f].from = own;
+            each_cell(l, &fields[f], leave);
+        }
+        l->block = outside;
+        lanes_barrier(l, 1u << SPACE_SHARED, span);
+        l->block = among_subgroups(l, 0, half, span);
+        for (int f = 0; f < x->field_count; f++) {
+            fields[f].from = ix_add(a, own, ix_const(a, half));
+            each_cell(l, &fields[f], fetch);
+        }
+        lower_join_values(l, x, l->partners[x->id], span);
+        l->block = outside;
     }
-    lower_join_values(l, x, l->partners[x->id], span);
-    l->block = outside;
     for (int f = 0; f < x->field_count; f++)
         l->held[l->partners[x->id][f]->id] = NULL;
 }

@@ -209,6 +209,67 @@ static bool exchanges_lanes(const lower *l, const tile_value *v) {
     return found;
 }
 
+/* Registers of a thread that a state may take for a loop to be dealt: each subgroup has one of its own. */
+enum { MOST_STATE = 96 };
+
+static int64_t state_registers(const lower *l, const tile_variable *x) {
+    int64_t sum = 0;
+    for (int f = 0; f < x->field_count; f++) {
+        int64_t cells = 1;
+        for (int i = 0; i < x->axis_counts[f]; i++) {
+            int64_t slots = spread_slots(l, x->axes[f][i]);
+            cells = slots < 0 || cells > INT32_MAX ? INT32_MAX : cells * slots * l->spreads[x->axes[f][i]->id].vector;
+        }
+        sum += cells;
+    }
+    return sum;
+}
+
+/* The same of all states that the loop joins. */
+static int64_t states_registers(const lower *l, const tile_stmt *loop) {
+    int64_t sum = 0;
+    for (int i = 0; i < loop->body.items.count; i++) {
+        const tile_stmt *s = loop->body.items.at[i];
+        bool first = s->kind == TILE_STMT_JOIN;
+        for (int j = 0; j < i && first; j++)
+            first = loop->body.items.at[j]->kind != TILE_STMT_JOIN || loop->body.items.at[j]->variable != s->variable;
+        if (first)
+            sum += state_registers(l, s->variable);
+    }
+    return sum;
+}
+
+/* Whether some load goes along the loop's tiles and not along the range: threads of different places there read the same elements. */
+static bool reads_without(const tile_value *v, const tile_range *loop, const tile_range *r, unsigned char *seen) {
+    if (seen[v->id]++)
+        return false;
+    if (v->op == TILE_LOAD && tile_has_axis(v, loop) && !tile_has_axis(v, r))
+        return true;
+    for (int i = 0; i < v->operand_count; i++)
+        if (reads_without(v->operands[i], loop, r, seen))
+            return true;
+    return false;
+}
+
+/* Whether subgroups that stand along a task's range would each read what the others do, so that they had better take tiles of the loop. */
+static bool reads_alike(const lower *l) {
+    const tile_stmt *loop = dealt_loop(l->k);
+    unsigned char *seen = NEW_ARRAY(l->arena, unsigned char, l->value_count);
+    for (int i = 0; loop && i < l->k->task.count; i++) {
+        const tile_range *r = l->k->task.at[i];
+        if (l->spreads[r->id].lanes > 1 || range_capacity(r) == 1)
+            continue;
+        for (int n = 0; n < loop->body.items.count; n++) {
+            const tile_stmt *s = loop->body.items.at[n];
+            memset(seen, 0, (size_t)l->value_count);
+            for (int f = 0; s->kind == TILE_STMT_JOIN && f < s->variable->field_count; f++)
+                if (reads_without(s->values[f], loop->range, r, seen))
+                    return true;
+        }
+    }
+    return false;
+}
+
 /* Whether the subgroups, which nothing has yet, take the tiles of the kernel's loop in turn. */
 static bool deal(lower *l, int subgroups) {
     const tile_stmt *loop = dealt_loop(l->k);
@@ -222,6 +283,9 @@ static bool deal(lower *l, int subgroups) {
     for (int i = 0; i < l->k->ranges.count; i++)
         taken = taken || has_subgroups(&l->spreads[i]);
     if (taken)
+        return false;
+    int64_t registers = states_registers(l, loop), bytes = 4 * registers * l->machine->subgroup_lanes * subgroups;
+    if (registers > MOST_STATE || bytes > l->machine->shared_bytes)
         return false;
     oracle_chunks *dealt = NEW(l->arena, oracle_chunks);
     *dealt = (oracle_chunks){.range = loop->range->id, .groups = subgroups};
@@ -299,7 +363,10 @@ void choose_spreads(lower *l) {
             if (free_of(&s, r, has_vector))
                 l->spreads[i].vector = vector_of(&s, r, lanes);
         }
-    /* Subgroups first to task ranges that lanes left alone, then to a loop's tiles or to its elements, then to what the lanes have. */
+    /* Subgroups first to task ranges that lanes left alone, if they then read different elements; then to a loop's tiles or to its elements, then to what
+     * the lanes have. */
+    if (reads_alike(l) && deal(l, subgroups))
+        return;
     for (int round = 0; round < 3; round++) {
         if (round == 1 && deal(l, subgroups))
             return;

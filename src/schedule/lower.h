@@ -245,6 +245,8 @@ index_expr *lower_expression(lower *l, index_expr *x);
 cond *lower_condition(lower *l, const cond *c);
 /* Names an index expression in the current block, unless it is a constant or a variable already. */
 index_expr *name_index(lower *l, kernel_block *b, const char *name, index_expr *x);
+/* Whether x is a multiple of a constant, seen from its form. lower_statement.c */
+bool is_multiple(const index_expr *x, const index_expr *of);
 /* Joins these values, by field, to the state. lower_statement.c. */
 void lower_join_values(lower *l, tile_variable *x, tile_value **values, source_span span);
 /* ---- lanes*.c: the same for a block of threads (doc/lanes.md) ---- */
@@ -255,7 +257,10 @@ const tile_stmt *dealt_loop(const tile_kernel *k);
 /* Opens this subgroup's turns at its whole tiles, or else (`whole` false) at the last one, whose place is lo: l->block is their body, and the result
  * where the tile begins. The tiles are those that begin at multiples of the size from lo, itself one, up to hi. */
 index_expr *lanes_deal(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size, bool whole);
-/* After it: the subgroups' states become one. */
+/* The same of a loop over single elements (lo to hi) as far as each subgroup takes several at once: all are read, then joined one by one. The result is where
+ * the rest begins. */
+index_expr *lanes_deal_several(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi);
+/* After it: the subgroups' states become one, which the first subgroup has. */
 void lanes_join_dealt(lower *l, const tile_stmt *loop);
 void choose_spreads(lower *l);
 int64_t spread_slots(const lower *l, const tile_range *r); /* elements (vectors) of r that one thread holds; -1: not constant */

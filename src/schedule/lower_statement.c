@@ -437,6 +437,7 @@ static void lower_tiles_apart(lower *l, const tile_stmt *s, index_expr *lo, inde
     arena *a = l->arena;
     int64_t first, last;
     if (size == 1) {
+        lo = s == l->dealt ? lanes_deal_several(l, s, lo, hi) : lo;
         lower_tiles(l, s, lo, hi, exact_hi, size, NULL);
         return;
     }
@@ -458,8 +459,7 @@ static bool joins_state(const tile_block *b) {
     return false;
 }
 
-/* Whether x is a multiple of a constant, seen from its form. */
-static bool is_multiple(const index_expr *x, const index_expr *of) {
+bool is_multiple(const index_expr *x, const index_expr *of) {
     int64_t d, value;
     if (!ix_is_const(of, &d) || d < 1)
         return false;
@@ -473,6 +473,24 @@ static bool is_multiple(const index_expr *x, const index_expr *of) {
     case IX_MUL: return is_multiple(x->a, of) || is_multiple(x->b, of);
     default: return false;
     }
+}
+
+/* Whether x is at least 0, seen from its form: made of a task's ids. */
+static bool never_negative(const lower *l, const index_expr *x) {
+    int64_t value;
+    if (ix_is_const(x, &value))
+        return value >= 0;
+    if (x->op == IX_VAR)
+        for (int d = 0; d < l->ir->levels.at[0].rank; d++)
+            if (l->ir->levels.at[0].ids[d] == x->var)
+                return true;
+    return (x->op == IX_ADD || x->op == IX_MUL) && never_negative(l, x->a) && never_negative(l, x->b);
+}
+
+static int64_t constant_size(const index_expr *tile) {
+    int64_t size = 0;
+    ix_is_const(tile, &size);
+    return size;
 }
 
 static void lower_loop_tiles(lower *l, const tile_stmt *s) {
@@ -513,7 +531,8 @@ static void lower_loop_tiles(lower *l, const tile_stmt *s) {
                 if (exact)
                     exact_hi = ix_min(a, exact_hi, end);
             } else {
-                lo = ix_max(a, lo, ix_ceildiv(a, rest, ix_const(a, -coefficient)));
+                index_expr *least = ix_ceildiv(a, rest, ix_const(a, -coefficient));
+                lo = ix_is_const(lo, &constant) && constant == 0 && never_negative(l, least) ? least : ix_max(a, lo, least);
                 exact = exact && (!on_grid || is_multiple(lo, tile)); /* else the first tile begins before the bound */
             }
         } else {
@@ -531,7 +550,9 @@ static void lower_loop_tiles(lower *l, const tile_stmt *s) {
     if (refined) {
         if (on_grid && !is_multiple(lo, tile))
             lo = ix_mul(a, ix_floordiv(a, lo, tile), tile);
-        lo = name_index(l, l->block, arena_printf(a, "%s_from", r->name), lo);
+        if (s != l->dealt ||
+            !is_multiple(lo, ix_const(a, constant_size(tile) * l->machine->subgroups))) /* its form says whose turn it is */
+            lo = name_index(l, l->block, arena_printf(a, "%s_from", r->name), lo);
         /* A loop over tiles with nothing between its bounds makes no trip; a single tile's count must not be negative. */
         hi = name_index(l, l->block, arena_printf(a, "%s_to", r->name), one_tile ? ix_max(a, lo, hi) : hi);
     }

@@ -51,10 +51,17 @@ static bool reads_again(arena *a, const tile_kernel *k) {
     return false;
 }
 
+/* Half of a kernel that was split because it has few tasks, whose subgroups take a loop's tiles in turn. */
+static bool is_dealt_half(const tile_kernel *k) {
+    return k->origin && dealt_loop(k);
+}
+
 machine_model block_machine(arena *a, const tile_kernel *k, const machine_model *machine) {
     machine_model m = *machine;
     if (m.options.subgroups)
         m.subgroups = m.options.subgroups;
+    else if (m.dealing_subgroups && is_dealt_half(k)) /* single elements are little work: twice as many subgroups */
+        m.subgroups = m.dealing_subgroups * (dealt_loop(k)->range->scheduled ? 1 : 2);
     else if (m.subgroup_lanes && m.rereading_subgroups && reads_again(a, k))
         m.subgroups = m.rereading_subgroups;
     return m;

@@ -33,6 +33,7 @@ typedef struct machine_model {
     int subgroup_lanes;    /* threads of a subgroup; 0: a task is one thread */
     int subgroups;         /* subgroups of a block */
     int rereading_subgroups; /* the same where tasks read again what they have read: few tasks at a time, so that a near cache keeps it; 0: no different */
+    int dealing_subgroups; /* the same of the halves of a split kernel (tile/split.h), whose subgroups take tiles of a loop in turn; 0: no different */
     int64_t shared_bytes;     /* memory that a block shares */
     int widest_vector;        /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
     bool subgroups_alone;     /* lanes of a subgroup exchange where not every subgroup of the block comes by */

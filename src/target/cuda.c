@@ -118,7 +118,26 @@ static text_expr warp_operation(cfamily *p, const kernel_value *v) {
     return primary(arena_printf(p->arena, "%s(%s, %s)", name, text, cfamily_value(p, v->operands[1]).text));
 }
 
+/* Whether a function is called for v, as far as it is not named yet. */
+static bool calls_function(cfamily *p, const kernel_value *v) {
+    const cfamily_binding *b = cfamily_find(p, v);
+    if (b && b->text)
+        return false;
+    bool found = !strcmp(kernel_op_table[v->op].kind, "math") || v->op == KERNEL_DIV || v->op == KERNEL_SQRT;
+    for (int i = 0; i < v->operand_count && !found; i++)
+        found = calls_function(p, v->operands[i]);
+    return found;
+}
+
+/* Both sides are computed: a conditional expression would have NVRTC branch around a function, and neither loads nor what lanes exchange move across a branch. */
+static text_expr select_of_both(cfamily *p, const kernel_value *v) {
+    return primary(cfamily_call(p, HELPER_SELECT, v->type, v->type, 1, "%s, %s, %s", cfamily_value(p, v->operands[0]).text,
+                                cfamily_value(p, v->operands[1]).text, cfamily_value(p, v->operands[2]).text));
+}
+
 static text_expr value(cfamily *p, const kernel_value *v) {
+    if (v->op == KERNEL_SELECT && v->lanes == 1 && (calls_function(p, v->operands[1]) || calls_function(p, v->operands[2])))
+        return select_of_both(p, v);
     if (v->op >= KERNEL_SUBGROUP_SUM && v->op <= KERNEL_SHUFFLE_DOWN)
         return warp_operation(p, v);
     if (v->op == KERNEL_PREFIX_SELECT && v->lanes > 1 && cfamily_multiple(p, cfamily_fold(p, v->index)) % v->lanes == 0)

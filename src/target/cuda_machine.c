@@ -9,7 +9,8 @@ enum {
     THREADS = 128,
     MOST_THREADS = 1024,
     LANES = 32,
-    REREADING_THREADS = 256
+    REREADING_THREADS = 256,
+    DEALING_THREADS = 256
 };
 
 /* Tiles leave room for what warps exchange. */
@@ -24,6 +25,7 @@ const machine_model *cuda_machine(void) {
                                           .subgroups_alone = true,
                                           .subgroups = THREADS / LANES,
                                           .rereading_subgroups = REREADING_THREADS / LANES,
+                                          .dealing_subgroups = DEALING_THREADS / LANES,
                                           .most_subgroups = MOST_THREADS / LANES,
                                           .stages_operands = true,
                                           .staging_pays = true,

@@ -80,10 +80,18 @@ static variable_state **begin_groups(const dealing *d, int groups, bool *good) {
     return sets;
 }
 
+/* As a tree: each of the lower half takes one of the upper half, until one is left. */
 static bool join_groups(const dealing *d, variable_state **sets, int groups, bool good) {
+    while (groups > 1) {
+        int half = (groups + 1) / 2;
+        for (int g = 0; g + half < groups; g++) {
+            put(d, sets[g]);
+            good = (good ? take_all(d, sets[g + half]) : false) && good;
+            take_out(d, sets[g]);
+        }
+        groups = half;
+    }
     put(d, sets[0]);
-    for (int g = 1; g < groups; g++)
-        good = (good ? take_all(d, sets[g]) : false) && good;
     oracle_free_temporaries(d->o);
     d->o->epoch++;
     return good;
