@@ -2,7 +2,7 @@
  * constant number of lanes each extent has few values, and for each of them the offset is an affine expression. */
 #include "prove/model.h"
 
-enum { MOST_CASES = 4096 };
+enum { MOST_CASES = 4096, MOST_NESTING = 40, MOST_MULTIPLE = 1 << 20, MOST_STEPS = 4000 };
 
 /* The stride of dimension d, in elements, as factors: an expression each. */
 static int stride_factors(model *m, const kernel_array *a, int d, const index_expr **factors) {
@@ -37,6 +37,70 @@ static bool is_divided(const model *m, const index_expr *x, int64_t lanes) {
             return true;
     }
     return false;
+}
+
+static int64_t common_divisor(int64_t x, int64_t y) {
+    while (y) {
+        int64_t t = x % y;
+        x = y;
+        y = t;
+    }
+    return x < 0 ? -x : x;
+}
+
+/* A divisor of n that divides x whatever the launch and the place. */
+static int64_t divisor_in(model *m, const index_expr *x, int64_t n, int nesting) {
+    int64_t a, b, by;
+    if (n == 1 || n > (int64_t)1 << 40 || nesting > MOST_NESTING || ++m->steps > MOST_STEPS)
+        return 1;
+    if (is_divided(m, x, n))
+        return n;
+    switch (x->op) {
+    case IX_CONST: return common_divisor(n, x->value % n);
+    case IX_VAR: {
+        if (x->var->has_value)
+            return common_divisor(n, x->var->value % n);
+        if (!model_knows(m, x->var))
+            return 1;
+        if (m->definition[x->var->id])
+            return divisor_in(m, m->definition[x->var->id], n, nesting + 1);
+        const kernel_stmt *loop = m->loop[x->var->id];
+        return loop ? divisor_in(m, loop->lo, divisor_in(m, loop->step, n, nesting + 1), nesting + 1) : 1;
+    }
+    case IX_ADD:
+    case IX_SUB:
+    case IX_MIN:
+    case IX_MAX:
+    case IX_MOD: return divisor_in(m, x->b, divisor_in(m, x->a, n, nesting + 1), nesting + 1);
+    case IX_MUL:
+        a = divisor_in(m, x->a, n, nesting + 1);
+        b = divisor_in(m, x->b, n / a, nesting + 1);
+        return a * b;
+    case IX_FLOORDIV: /* where n * by divides x->a, n divides the quotient */
+        if (!ix_is_const(x->b, &by) || by <= 0 || by > MOST_MULTIPLE)
+            return 1;
+        a = divisor_in(m, x->a, n * by, nesting + 1);
+        return a % by ? 1 : a / by;
+    }
+    return 1;
+}
+
+/* Whether each term of the first cell's offset is a multiple of `lanes`, and the mask one of the vector's lanes: no set is asked then. */
+static bool placed_by_terms(model *m, const place *p, int64_t lanes) {
+    const kernel_array *a = p->array;
+    const index_expr *factors[16];
+    m->steps = 0;
+    if (a->rank > 16 || lanes > MOST_MULTIPLE || (p->active && divisor_in(m, p->active, p->lanes, 0) != p->lanes))
+        return false;
+    for (int d = 0; d < a->rank; d++) {
+        int64_t rest = lanes / divisor_in(m, p->indices[d], lanes, 0);
+        int count = stride_factors(m, a, d, factors);
+        for (int i = 0; i < count; i++)
+            rest /= divisor_in(m, factors[i], rest, 0);
+        if (rest != 1)
+            return false;
+    }
+    return true;
 }
 
 /* Where the access is made and its first cell's offset is no multiple of `lanes`, or its mask parts the lanes. NULL: not said (m->why). */
@@ -108,6 +172,8 @@ static int_set *misplaced(model *m, const place *p, int64_t lanes) {
 static bool judge_place(prover *p, place *at) {
     model *m = p->m;
     int lanes = kernel_aligned_lanes(at->array, at->lanes), bytes = lanes * element_table[at->array->element].block_bytes;
+    if (placed_by_terms(m, at, lanes))
+        return true;
     m->why = NULL;
     witness w = witness_of(m, misplaced(m, at, lanes), scope_names(m, at->scope), at->scope->depth);
     const char *why = m->why;

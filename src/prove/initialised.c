@@ -85,7 +85,7 @@ static void judge_read(prover *p, place *at, worst *found) {
     model *m = p->m;
     const kernel_array *a = at->array;
     bool apart = a->space == SPACE_SHARED && (m->roles || m->kernel->mbarriers.count);
-    if (!apart && written_just_before(m, at))
+    if (!apart && (written_just_before(m, at) || written_together(m, at)))
         return;
     sets_question(m->sets);
     int_set *cells = cells_of(m, at);

@@ -19,6 +19,22 @@ interval interval_of(model *m, const index_expr *x);
 interval interval_of_value(model *m, const kernel_value *v, bool *wraps);
 /* A number that factor * x + factor_y * y (y may be NULL) never exceeds where the scope is reached; at least 2^100: none is known. reach.c. */
 wide reach_most(model *m, const scope *at, const index_expr *x, int64_t factor, const index_expr *y, int64_t factor_y);
+/* A sum of parts, each a variable or no sum itself, times factors; lets are seen through. reach.c. */
+enum { INDEX_SUM_TERMS = 32 };
+typedef struct index_term {
+    const index_expr *of;
+    int64_t factor;
+} index_term;
+typedef struct index_sum {
+    index_term terms[INDEX_SUM_TERMS]; /* no two of one part */
+    int count;
+    wide constant;
+} index_sum;
+bool index_same_part(const index_expr *x, const index_expr *y);
+/* Adds factor * x; `nesting` 0. False: there are too many parts. */
+bool index_sum_add(const model *m, index_sum *s, const index_expr *x, int64_t factor, int nesting);
+/* A number that the sum never exceeds where the scope is reached. */
+wide reach_most_sum(model *m, const scope *at, const index_sum *s);
 /* VALUE: what its value, an element that is checked at launch, stays below, 0 or more; NULL: it is no such element as it stands in memory. */
 const index_expr *reach_element_bound(const scope *s);
 /* Whether the place's accesses surely lie within dimension d of its array. */

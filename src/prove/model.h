@@ -357,6 +357,11 @@ bool lines_apart(model *m, place *const *x, int count_x, place *const *y, int co
 /* Whether the text shows that the same thread has written all that the read may touch. False: not seen. */
 bool written_just_before(model *m, const place *read);
 
+/* ---- together.c ---- */
+/* Whether the text shows that the threads of the block have, one or the other, written all that the read of a shared array may touch. False: not
+ * seen. */
+bool written_together(model *m, const place *read);
+
 /* ---- count.c ---- */
 typedef struct counted {
     kernel_stmt_kind kind;

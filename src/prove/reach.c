@@ -3,19 +3,9 @@
 #include "prove/interval.h"
 #include <string.h>
 
-enum { MOST_TERMS = 32, MOST_STEPS = 400, MOST_NESTING = 40, MOST_GUARDS = 24, MOST_FACTS = 3, MOST_TRIALS = 60 };
+enum { MOST_STEPS = 400, MOST_NESTING = 40, MOST_GUARDS = 24, MOST_FACTS = 3, MOST_TRIALS = 60 };
 
 static const wide FAR = (wide)1 << 100;
-
-typedef struct term {
-    const index_expr *of; /* a variable, or a part that is no sum */
-    int64_t factor;
-} term;
-typedef struct sum {
-    term terms[MOST_TERMS];
-    int count;
-    wide constant;
-} sum;
 
 /* What holds: left - right <= slack. */
 typedef struct fact {
@@ -30,13 +20,13 @@ typedef struct reach {
     int fact_count, facts_used, trials;
 } reach;
 
-static bool same_part(const index_expr *x, const index_expr *y) {
+bool index_same_part(const index_expr *x, const index_expr *y) {
     return x == y || (x->op == IX_VAR ? y->op == IX_VAR && x->var == y->var : ix_equal(x, y));
 }
 
-static bool add_term(sum *s, const index_expr *of, int64_t factor) {
+static bool add_term(index_sum *s, const index_expr *of, int64_t factor) {
     for (int i = 0; i < s->count; i++) {
-        if (!same_part(s->terms[i].of, of))
+        if (!index_same_part(s->terms[i].of, of))
             continue;
         if (__builtin_add_overflow(s->terms[i].factor, factor, &s->terms[i].factor))
             return false;
@@ -44,9 +34,9 @@ static bool add_term(sum *s, const index_expr *of, int64_t factor) {
             s->terms[i] = s->terms[--s->count];
         return true;
     }
-    if (s->count == MOST_TERMS)
+    if (s->count == INDEX_SUM_TERMS)
         return false;
-    s->terms[s->count++] = (term){of, factor};
+    s->terms[s->count++] = (index_term){of, factor};
     return true;
 }
 
@@ -59,7 +49,7 @@ static const index_expr *in_order(const model *m, const index_expr *x) {
     return ix_mul(m->arena, (index_expr *)(swap ? b : a), (index_expr *)(swap ? a : b));
 }
 
-static bool add(const model *m, sum *s, const index_expr *x, int64_t factor, int nesting) {
+bool index_sum_add(const model *m, index_sum *s, const index_expr *x, int64_t factor, int nesting) {
     int64_t by, product;
     if (nesting > MOST_NESTING)
         return false;
@@ -71,15 +61,15 @@ static bool add(const model *m, sum *s, const index_expr *x, int64_t factor, int
             return s->constant < FAR && s->constant > -FAR;
         }
         if (model_knows(m, x->var) && m->definition[x->var->id])
-            return add(m, s, m->definition[x->var->id], factor, nesting + 1);
+            return index_sum_add(m, s, m->definition[x->var->id], factor, nesting + 1);
         return add_term(s, x, factor);
-    case IX_ADD: return add(m, s, x->a, factor, nesting + 1) && add(m, s, x->b, factor, nesting + 1);
-    case IX_SUB: return add(m, s, x->a, factor, nesting + 1) && add(m, s, x->b, -factor, nesting + 1);
+    case IX_ADD: return index_sum_add(m, s, x->a, factor, nesting + 1) && index_sum_add(m, s, x->b, factor, nesting + 1);
+    case IX_SUB: return index_sum_add(m, s, x->a, factor, nesting + 1) && index_sum_add(m, s, x->b, -factor, nesting + 1);
     case IX_MUL:
         if (ix_is_const(x->b, &by))
-            return !__builtin_mul_overflow(factor, by, &product) && add(m, s, x->a, product, nesting + 1);
+            return !__builtin_mul_overflow(factor, by, &product) && index_sum_add(m, s, x->a, product, nesting + 1);
         if (ix_is_const(x->a, &by))
-            return !__builtin_mul_overflow(factor, by, &product) && add(m, s, x->b, product, nesting + 1);
+            return !__builtin_mul_overflow(factor, by, &product) && index_sum_add(m, s, x->b, product, nesting + 1);
         return add_term(s, in_order(m, x), factor);
     default: return add_term(s, x, factor);
     }
@@ -100,32 +90,32 @@ static int innermost(const model *m, const index_expr *x, int nesting) {
     return m->position[x->var->id];
 }
 
-static wide most(reach *r, sum s);
+static wide most(reach *r, index_sum s);
 
 static wide least_of(wide a, wide b) {
     return a < b ? a : b;
 }
 
 /* The most of s + factor * (x + more). */
-static wide most_with(reach *r, const sum *s, const index_expr *x, int64_t factor, int64_t more) {
-    sum t = *s;
+static wide most_with(reach *r, const index_sum *s, const index_expr *x, int64_t factor, int64_t more) {
+    index_sum t = *s;
     t.constant += (wide)more * factor;
-    return add(r->m, &t, x, factor, 0) ? most(r, t) : FAR;
+    return index_sum_add(r->m, &t, x, factor, 0) ? most(r, t) : FAR;
 }
 
 /* By the numbers that the part may be. */
-static wide most_by_number(reach *r, const sum *s, const term *t) {
+static wide most_by_number(reach *r, const index_sum *s, const index_term *t) {
     interval x = interval_product(interval_of(r->m, t->of), (interval){t->factor, t->factor});
     if (x.hi >= FAR / 4)
         return FAR;
-    sum rest = *s;
+    index_sum rest = *s;
     rest.constant += x.hi;
     return most(r, rest);
 }
 
 static wide numeric(reach *r, const index_expr *x, bool high) {
-    sum s = {.count = 0};
-    if (!add(r->m, &s, x, high ? 1 : -1, 0))
+    index_sum s = {.count = 0};
+    if (!index_sum_add(r->m, &s, x, high ? 1 : -1, 0))
         return high ? FAR : -FAR;
     wide y = most(r, s);
     return high ? y : -y;
@@ -138,7 +128,7 @@ const index_expr *reach_element_bound(const scope *s) {
     return v->op == KERNEL_LOAD && v->access.array->use == USE_IN && !v->access.active ? v->access.array->element_bound : NULL;
 }
 
-static wide most_by_variable(reach *r, const sum *s, const term *t) {
+static wide most_by_variable(reach *r, const index_sum *s, const index_term *t) {
     model *m = r->m;
     const index_var *v = t->of->var;
     bool up = t->factor > 0;
@@ -158,7 +148,7 @@ static wide most_by_variable(reach *r, const sum *s, const term *t) {
     return most_by_number(r, s, t);
 }
 
-static wide most_by_floor(reach *r, const sum *s, const term *t) {
+static wide most_by_floor(reach *r, const index_sum *s, const index_term *t) {
     int64_t d, f = t->factor;
     if (!ix_is_const(t->of->b, &d) || d <= 0)
         return most_by_number(r, s, t);
@@ -169,22 +159,22 @@ static wide most_by_floor(reach *r, const sum *s, const term *t) {
     if (y >= FAR || y <= -FAR)
         return symbolic;
     y = floor_divide(y, d);
-    sum rest = *s;
+    index_sum rest = *s;
     rest.constant += y * f;
     return least_of(symbolic, most(r, rest));
 }
 
-static wide most_by_remainder(reach *r, const sum *s, const term *t) {
+static wide most_by_remainder(reach *r, const index_sum *s, const index_term *t) {
     int64_t d;
     if (!ix_is_const(t->of->b, &d) || d <= 0)
         return most_by_number(r, s, t);
-    sum rest = *s;
+    index_sum rest = *s;
     rest.constant += t->factor > 0 ? (wide)t->factor * (d - 1) : 0;
     return most(r, rest);
 }
 
 /* factor * x * y, y not negative: the bound of an id or a loop in place of x, where it is a variable or a number. */
-static wide most_by_factor(reach *r, const sum *s, const term *t, const index_expr *x, const index_expr *y) {
+static wide most_by_factor(reach *r, const index_sum *s, const index_term *t, const index_expr *x, const index_expr *y) {
     model *m = r->m;
     const scope *at = x->op == IX_VAR && model_knows(m, x->var) ? m->scope_of[x->var->id] : NULL;
     bool up = t->factor > 0;
@@ -195,13 +185,13 @@ static wide most_by_factor(reach *r, const sum *s, const term *t, const index_ex
     bound = model_meaning(m, bound);
     if (bound->op != IX_VAR && bound->op != IX_CONST)
         return FAR;
-    sum with = *s;
-    if (up && !add(m, &with, y, -t->factor, 0))
+    index_sum with = *s;
+    if (up && !index_sum_add(m, &with, y, -t->factor, 0))
         return FAR;
     return most_with(r, &with, ix_mul(m->arena, (index_expr *)bound, (index_expr *)y), t->factor, 0);
 }
 
-static wide most_by_product(reach *r, const sum *s, const term *t) {
+static wide most_by_product(reach *r, const index_sum *s, const index_term *t) {
     const index_expr *a = model_meaning(r->m, t->of->a), *b = model_meaning(r->m, t->of->b);
     wide best = most_by_number(r, s, t);
     best = least_of(best, most_by_factor(r, s, t, a, b));
@@ -209,10 +199,10 @@ static wide most_by_product(reach *r, const sum *s, const term *t) {
 }
 
 /* Some term of s goes away in `with`. */
-static bool cancels(const sum *s, const sum *with) {
+static bool cancels(const index_sum *s, const index_sum *with) {
     for (int i = 0; i < s->count; i++) {
         int j = 0;
-        while (j < with->count && !same_part(with->terms[j].of, s->terms[i].of))
+        while (j < with->count && !index_same_part(with->terms[j].of, s->terms[i].of))
             j++;
         if (j == with->count)
             return true;
@@ -221,12 +211,12 @@ static bool cancels(const sum *s, const sum *with) {
 }
 
 /* The most of s, which is at most `best`, given facts of which each takes a term away: s is at most s + right - left + slack. */
-static wide most_by_facts(reach *r, const sum *s, wide best) {
+static wide most_by_facts(reach *r, const index_sum *s, wide best) {
     for (int i = 0; i < r->fact_count && best >= 0 && r->facts_used < MOST_FACTS && r->trials < MOST_TRIALS; i++) {
-        sum with = *s;
+        index_sum with = *s;
         with.constant += r->facts[i].slack;
-        if (r->facts[i].used || !add(r->m, &with, r->facts[i].right, 1, 0) || !add(r->m, &with, r->facts[i].left, -1, 0) ||
-            !cancels(s, &with))
+        if (r->facts[i].used || !index_sum_add(r->m, &with, r->facts[i].right, 1, 0) ||
+            !index_sum_add(r->m, &with, r->facts[i].left, -1, 0) || !cancels(s, &with))
             continue;
         r->trials++;
         r->facts_used++;
@@ -242,7 +232,7 @@ static wide most_by_facts(reach *r, const sum *s, wide best) {
 }
 
 /* A number that the sum never exceeds; FAR: none is known. */
-static wide most(reach *r, sum s) {
+static wide most(reach *r, index_sum s) {
     if (++r->steps > MOST_STEPS)
         return FAR;
     if (!s.count)
@@ -260,7 +250,7 @@ static wide most(reach *r, sum s) {
         if (best < 0)
             return best;
     }
-    term t = s.terms[chosen];
+    index_term t = s.terms[chosen];
     s.terms[chosen] = s.terms[--s.count];
     bool least = (t.of->op == IX_MIN) == (t.factor > 0); /* one of the two bounds is enough */
     switch (t.of->op) {
@@ -297,12 +287,9 @@ static int facts_of(const cond *c, bool negated, fact *found, int count, int nes
     return count;
 }
 
-wide reach_most(model *m, const scope *at, const index_expr *x, int64_t factor, const index_expr *y, int64_t factor_y) {
-    sum s = {.count = 0};
+wide reach_most_sum(model *m, const scope *at, const index_sum *s) {
     reach r = {.m = m};
-    if (!add(m, &s, x, factor, 0) || (y && !add(m, &s, y, factor_y, 0)))
-        return FAR;
-    wide best = most(&r, s);
+    wide best = most(&r, *s);
     if (best < 0)
         return best;
     for (const scope *g = at; g; g = g->parent)
@@ -313,7 +300,14 @@ wide reach_most(model *m, const scope *at, const index_expr *x, int64_t factor, 
         r.fact_count = c ? facts_of(c, false, r.facts, r.fact_count, 0) : r.fact_count;
     }
     r.steps = 0;
-    return r.fact_count ? least_of(best, most_by_facts(&r, &s, best)) : best;
+    return r.fact_count ? least_of(best, most_by_facts(&r, s, best)) : best;
+}
+
+wide reach_most(model *m, const scope *at, const index_expr *x, int64_t factor, const index_expr *y, int64_t factor_y) {
+    index_sum s = {.count = 0};
+    if (!index_sum_add(m, &s, x, factor, 0) || (y && !index_sum_add(m, &s, y, factor_y, 0)))
+        return FAR;
+    return reach_most_sum(m, at, &s);
 }
 
 static index_expr *simpler(model *m, const scope *at, index_expr *x, int nesting, int *steps) {

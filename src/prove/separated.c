@@ -1,6 +1,6 @@
 /* What barriers of the whole block separate, read off the program's structure, without a set: two accesses whose loops have the same values, or of
- * which one is a trip ahead in some loop, have a barrier between them if one stands between them in the text and is surely passed. What
- * remains open is asked of sets. */
+ * which one is a trip ahead in some loop, have a barrier between them if one stands between them in the text and is surely passed, and are not
+ * both made if they stand in two branches of a condition that is one for all threads. What remains open is asked of sets. */
 #include "prove/model.h"
 
 enum { MOST_PATH = 256, MOST_NESTING = 200 };
@@ -62,9 +62,37 @@ static int path_of(const region *r, const region **path) {
     return n;
 }
 
+/* Whether x is the same in all threads of a block, where the loops around have the same values. */
+static bool is_common(const model *m, const index_expr *x, int nesting) {
+    if (nesting > MOST_NESTING)
+        return false;
+    if (x->op == IX_CONST)
+        return true;
+    if (x->op != IX_VAR)
+        return is_common(m, x->a, nesting + 1) && is_common(m, x->b, nesting + 1);
+    const index_var *v = x->var;
+    if (v->has_value || v->kind == INDEX_SYMBOL || v->kind == INDEX_SCALAR)
+        return true;
+    if (!model_knows(m, v))
+        return false;
+    if (m->definition[v->id])
+        return is_common(m, m->definition[v->id], nesting + 1);
+    const scope *s = m->scope_of[v->id];
+    return s && (s->kind == SCOPE_LOOP || (s->kind == SCOPE_ID && s->depth <= m->task_dims));
+}
+
+static bool is_common_condition(const model *m, const cond *c, int nesting) {
+    if (nesting > MOST_NESTING)
+        return false;
+    return (!c->x || is_common(m, c->x, 0)) && (!c->y || is_common(m, c->y, 0)) &&
+           (!c->a || is_common_condition(m, c->a, nesting + 1)) && (!c->b || is_common_condition(m, c->b, nesting + 1));
+}
+
 /* The loops around both have the same values: whether a barrier stands between, whichever of the two is first. */
 static bool same_trips(const model *m, const stretch *a, const stretch *b, const region *common, const region *below_a,
                        const region *below_b, memory_space space) {
+    if (common->kind == REGION_CHOICE && below_a && below_b && below_a != below_b) /* all threads take one branch, never two */
+        return below_a->scope->kind == SCOPE_GUARD && is_common_condition(m, below_a->scope->guard, 0);
     if (common->kind != REGION_SEQUENCE)
         return false;
     int first_a = below_a ? below_a->index : a->first, last_a = below_a ? below_a->index : a->last,

@@ -155,6 +155,75 @@ static char *make(uint64_t seed) {
     return text;
 }
 
+/* Evenly, 0 .. n - 1. */
+static int roll(maker *m, int n) {
+    pick(m, 2);
+    return (int)((m->random >> 20) % (uint64_t)n);
+}
+
+static const char *one_of(maker *m, const char *const *texts, int count) {
+    return texts[roll(m, count)];
+}
+
+/* What the tile's threads know of the place that they fill. */
+static void tile_condition(maker *m) {
+    static const char *const conditions[] = {"2 * e + g < N",
+                                             "e < N",
+                                             "g == 0",
+                                             "l == 0",
+                                             "l == 1 and g == l",
+                                             "4 * l + e < N",
+                                             "l <= g",
+                                             "e == 1",
+                                             "g < min(N, 2)",
+                                             "not N <= 2 * e + g",
+                                             "2 * e + g < n",
+                                             "2 * e + g <= n",
+                                             "2 * e + g <= 2 * l",
+                                             "l == 0 and l == 1"};
+    text_add(&m->text, "%s", one_of(m, conditions, 14));
+}
+
+/* A tile of 4 x 8 cells that the four threads fill together, each its part, with something put slightly wrong, or not, and then read. */
+static char *make_tile(uint64_t seed) {
+    static const char *const rows[] = {"2 * e + g", "e", "e + 2 * g", "g", "3 * e + g", "2 * e + l", "(k0 mod 2) + 2 * e"},
+                             *const columns[] = {"4 * l", "4 * g", "4 * l", "4 * l + e", "2 * l", "4 * l + 2 * e", "0"},
+                             *const read_rows[] = {"k", "k", "2 * g + l", "2 * k0 + g", "(k0 mod 2)", "n - 1", "2 * l"},
+                             *const read_columns[] = {"4 * l + j", "j + 4 * g", "j", "j + 4", "2 * l + j"},
+                             *const reads[] = {"0 .. 4", "0 .. min(N, 4)", "0 .. n", "0 .. 2", "N .. 4"};
+    maker m = {.random = seed * 0x9E3779B97F4A7C15u + 88172645463325252u};
+    for (int i = 0; i < 20; i++)
+        roll(&m, 2);
+    bool guarded = roll(&m, 2), both = guarded && roll(&m, 2);
+    int lanes = roll(&m, 8) < 7 ? 4 : 2, common = roll(&m, 16);
+    const char *row = rows[roll(&m, 4) < 3 ? 0 : roll(&m, 7)], *column = columns[roll(&m, 4) < 3 ? 0 : roll(&m, 7)];
+    text_buffer *t = &m.text;
+    text_add(t,
+             "kernel random {\n    symbol N\n    task (t < 1)\n    subgroup (g < 2)\n    lane (l < 2)\n    global in x: f32[64]\n"
+             "    shared s: f32[5, 10]\n    register v: f32[]\n    store v[] <- 0:f32\n");
+    text_add(t, "    for k0 in 0 .. N %s {\n    let n = min(4, N - k0)\n", roll(&m, 2) ? "step 4" : "step 1");
+    if (common > 13)
+        text_add(t, "    if %s {\n", common == 14 ? "k0 < 3" : "l < N");
+    text_add(t, "    for e in 0 .. %d {\n", roll(&m, 8) < 7 ? 2 : 1 + roll(&m, 3));
+    if (guarded) {
+        text_add(t, "    if ");
+        tile_condition(&m);
+        text_add(t, " {\n");
+    }
+    bool masked = roll(&m, 4) == 3;
+    for (int branch = 0; branch <= both; branch++) {
+        text_add(t, "%s    store s[%s, %s:%d]%s <- %s\n", branch ? "    } else {\n" : "", branch && roll(&m, 4) == 3 ? "g" : row,
+                 column, lanes, masked && !branch ? " active N - 4 * l" : "", lanes == 4 ? "x[4 * l:4]" : "x[4 * l:2]");
+    }
+    text_add(t, "%s    }\n%s", guarded ? "    }\n" : "", roll(&m, 20) < 19 ? "    barrier block orders shared\n" : "");
+    text_add(t, "    for k in %s {\n    for j in 0 .. %d {\n    store v[] <- s[%s, %s]\n    }\n    }\n", one_of(&m, reads, 5),
+             masked && roll(&m, 2) < 1 ? 1 : 4, read_rows[roll(&m, 3) < 2 ? 0 : roll(&m, 7)], one_of(&m, read_columns, 5));
+    text_add(t, "%s%s    }\n}\n", roll(&m, 20) < 19 ? "    barrier block orders shared\n" : "", common > 13 ? "    }\n" : "");
+    char *text = strdup(text_get(t));
+    text_free(t);
+    return text;
+}
+
 static bool misbehaves(arena *a, const kernel_ir *k, const char *witness, diag_list *diags, int seeds) {
     for (int i = 0; i < seeds; i++) {
         sim_report report;
@@ -166,8 +235,7 @@ static bool misbehaves(arena *a, const kernel_ir *k, const char *witness, diag_l
     return false;
 }
 
-static void test_random_threads(void **state) {
-    (void)state;
+static void try_random(const char *what, char *(*make_text)(uint64_t seed)) {
     const char *wish = getenv("TILEC_RANDOM_KERNELS");
     int kernels = wish ? atoi(wish) : getenv("TILEC_QUICK") ? 60 : 300, proved = 0, refuted = 0, open = 0;
     double slowest = 0;
@@ -175,8 +243,10 @@ static void test_random_threads(void **state) {
         arena *a = arena_new();
         diag_list diags;
         diag_init(&diags, a);
-        char *text = make((uint64_t)i + 1);
+        char *text = make_text((uint64_t)i + 1);
         kernel_ir *k = kernel_parse(a, "random.kir", text, &diags);
+        if (!k)
+            diag_print_all(&diags, stderr, false);
         assert_non_null(k);
         target_limits limits = {"sim", 1 << 20, 1 << 16, 1024, 64, (int64_t)1 << 31, true};
         proof p;
@@ -216,12 +286,21 @@ static void test_random_threads(void **state) {
         free(text);
         arena_free(a);
     }
-    fprintf(stderr, "%d kernels of threads: %d proved, %d refuted, %d open; slowest %.0f ms\n", kernels, proved, refuted, open,
-            slowest);
+    fprintf(stderr, "%d %s: %d proved, %d refuted, %d open; slowest %.0f ms\n", kernels, what, proved, refuted, open, slowest);
     assert_true(proved > kernels / 20 && refuted > kernels / 5);
 }
 
+static void test_random_threads(void **state) {
+    (void)state;
+    try_random("kernels of threads", make);
+}
+
+static void test_random_tiles(void **state) {
+    (void)state;
+    try_random("tiles filled by threads together", make_tile);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_threads), cmocka_unit_test(test_random_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
