@@ -87,9 +87,14 @@ $(BUILD)/generated/kernels.inc: $(kernel_files) Makefile
 	$(call embed,$(kernel_files))
 $(BUILD)/generated/metal_kit.inc: $(metal_kit_files) Makefile
 	$(call embed,$(metal_kit_files))
+# The headers with which other people's kernels are read.
+shim_files := $(sort $(wildcard src/lift/shim/*))
+$(BUILD)/generated/shim.inc: $(shim_files) Makefile
+	$(call embed,$(shim_files))
+$(BUILD)/src/lift/shim.o: $(BUILD)/generated/shim.inc
 $(BUILD)/src/command/library.o: $(BUILD)/generated/kernels.inc
 $(BUILD)/src/target/metal_kit.o: $(BUILD)/generated/metal_kit.inc
-$(BUILD)/src/command/library.o $(BUILD)/src/target/metal_kit.o: private flags += -I$(BUILD)/generated
+$(BUILD)/src/command/library.o $(BUILD)/src/target/metal_kit.o $(BUILD)/src/lift/shim.o: private flags += -I$(BUILD)/generated
 
 # What was built with other flags, or holds a source since removed, is built again.
 $(BUILD)/flags: force

@@ -8,6 +8,12 @@ enum { FRONT_ERROR_LIMIT = 10 }; /* errors of clang that are shown */
 
 typedef VEC(const char *) front_words;
 
+/* A kernel as the source declares it: what the IR does not tell. */
+typedef struct front_signature {
+    const char *name;               /* without template arguments */
+    VEC(const char *) types, names; /* of its parameters */
+} front_signature;
+
 /* One reading. */
 typedef struct front {
     arena *arena;
@@ -17,14 +23,15 @@ typedef struct front {
     diag_list *diags;
     clang clang;
     const char *folder; /* private; removed by lift_source */
-    front_words words;  /* clang's arguments that every step has: language, target, defines, folders */
+    VEC(front_signature) signatures;
+    front_words words; /* clang's arguments that every step has: language, target, defines, folders */
 } front;
 
 void front_word(front *f, const char *format, ...) PRINTF_LIKE(2, 3);
-/* The source as the file NAME in the private folder, behind a line marker that names its path. */
-bool front_write_source(front *f, const char *name, const char *text, size_t length);
-/* Preprocesses NAME of the folder with further arguments; the text in the arena, NULL with diagnostics. */
-const char *front_preprocess(front *f, const char *name, const front_words *more, size_t *length);
+/* The source as the file NAME in the private folder, behind a line marker that names its path, and between two other texts. */
+bool front_write_source(front *f, const char *name, const char *before, const char *text, const char *after);
+/* Preprocesses NAME of the folder with further arguments; the text in the arena. Messages are left to the caller. NULL when clang refuses. */
+const char *front_preprocess(front *f, const char *name, const front_words *more, size_t *length, clang_messages *messages);
 /* Compiles NAME to IR text. Messages are left to the caller. NULL when clang refuses. */
 const char *front_compile(front *f, const char *name, const front_words *more, size_t *length, clang_messages *messages);
 /* "No kernel is called X": E1104, with the nearest of those there are. */
@@ -33,4 +40,5 @@ bool front_wants(const front *f, const char *host_name); /* among the options' k
 
 /* The languages. Each fills in the module's text; false with diagnostics. */
 bool front_opencl(front *f, source_module *m);
+bool front_cuda(front *f, source_module *m);
 #endif

@@ -442,6 +442,8 @@ static void block_of(const reading *r, const definition *d, source_kernel *k) {
         const char *word = "\"amdgpu-flat-work-group-size\"=\"", *at = find(r->groups.at[n], word);
         const char *comma = at ? strchr(at + strlen(word), ',') : NULL;
         k->threads_per_block = comma ? strtoll(comma + 1, NULL, 10) : 0;
+        if (k->threads_per_block == 1024) /* what any block may have */
+            k->threads_per_block = 0;
     }
 }
 

@@ -4,6 +4,7 @@
 #include "base/suggest.h"
 #include "lift/front.h"
 #include "lift/module_text.h"
+#include "lift/tokens.h"
 #include <string.h>
 
 const char *const source_language_names[] = {"Metal", "CUDA", "OpenCL C", "LLVM IR"};
@@ -28,13 +29,14 @@ void front_word(front *f, const char *format, ...) {
     va_end(args);
 }
 
-bool front_write_source(front *f, const char *name, const char *text, size_t length) {
+bool front_write_source(front *f, const char *name, const char *before, const char *text, const char *after) {
     text_buffer b = {0};
-    text_add(&b, "# 1 \"");
+    text_add(&b, "%s# 1 \"", before);
     for (const char *at = f->path; *at; at++)
         text_add(&b, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
     text_add(&b, "\"\n");
-    text_add_bytes(&b, text, length);
+    text_add_bytes(&b, text, strlen(text));
+    text_add_bytes(&b, after, strlen(after));
     bool ok = clang_write(f->arena, f->folder, name, b.text, b.length, f->diags);
     text_free(&b);
     return ok;
@@ -72,13 +74,9 @@ static const char *run(front *f, const char *name, const char *result, const fro
     return NULL;
 }
 
-const char *front_preprocess(front *f, const char *name, const front_words *more, size_t *length) {
+const char *front_preprocess(front *f, const char *name, const front_words *more, size_t *length, clang_messages *messages) {
     static const char *const last[] = {"-E", "-Wno-everything"};
-    clang_messages messages = {0};
-    const char *text = run(f, name, "preprocessed", more, last, 2, length, &messages);
-    if (!text)
-        clang_report(f->arena, &messages, "E1102", true, FRONT_ERROR_LIMIT, f->diags);
-    return text;
+    return run(f, name, "preprocessed", more, last, sizeof last / sizeof *last, length, messages);
 }
 
 const char *front_compile(front *f, const char *name, const front_words *more, size_t *length, clang_messages *messages) {
@@ -109,9 +107,35 @@ void front_no_kernel(front *f, const char *name, const char *const *names, int c
     text_free(&b);
 }
 
+/* Without blanks, and without what stands behind numbers: sum<float,4U> is sum<float, 4>. */
+static const char *plain_name(arena *a, const char *name) {
+    tokens t;
+    text_buffer b = {0};
+    tokens_read(a, name, strlen(name), &t);
+    for (int i = 0; i < t.count; i++) {
+        int length = t.at[i].length;
+        while (t.at[i].kind == TOKEN_NUMBER && length > 1 && strchr("uUlL", t.at[i].at[length - 1]))
+            length--;
+        text_add(&b, "%s%.*s", i && t.at[i].kind == TOKEN_NAME && t.at[i - 1].kind == TOKEN_NAME ? " " : "", length, t.at[i].at);
+    }
+    const char *plain = arena_strdup(a, text_get(&b));
+    text_free(&b);
+    return plain;
+}
+
+/* Names of instantiations may be spelt with or without blanks: sum<float,4>. Without its arguments, a template's name means each instantiation. */
+static bool is_called(arena *a, const char *host_name, const char *wanted) {
+    if (!strcmp(host_name, wanted))
+        return true;
+    size_t n = strlen(wanted);
+    if (!strchr(wanted, '<'))
+        return !strncmp(host_name, wanted, n) && host_name[n] == '<';
+    return !strcmp(plain_name(a, host_name), plain_name(a, wanted));
+}
+
 bool front_wants(const front *f, const char *host_name) {
     for (int i = 0; i < f->options->kernel_count; i++)
-        if (!strcmp(f->options->kernels[i], host_name))
+        if (is_called(f->arena, host_name, f->options->kernels[i]))
             return true;
     return !f->options->kernel_count;
 }
@@ -157,12 +181,36 @@ bool front_opencl(front *f, source_module *m) {
     f->words.count = all.count;
     f->words.capacity = all.capacity;
     clang_messages messages = {0};
-    if (!front_write_source(f, "source.cl", f->text, strlen(f->text)))
+    if (!front_write_source(f, "source.cl", "#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)\n",
+                            f->text, "\n#pragma clang attribute pop\n"))
         return false;
     m->text = front_compile(f, "source.cl", NULL, &m->length, &messages);
     if (!m->text)
         clang_report(f->arena, &messages, "E1102", true, FRONT_ERROR_LIMIT, f->diags);
     return m->text;
+}
+
+/* Names and types of parameters from the source's own declarations. */
+static void name_parameters(const front *f, source_module *m) {
+    for (int i = 0; i < m->kernels.count; i++) {
+        source_kernel *k = &m->kernels.at[i];
+        for (int j = 0; j < f->signatures.count; j++) {
+            const front_signature *s = &f->signatures.at[j];
+            size_t n = strlen(s->name);
+            if (strncmp(k->host_name, s->name, n) || (k->host_name[n] && k->host_name[n] != '<') ||
+                s->types.count != k->parameters.count)
+                continue;
+            for (int p = 0; p < s->types.count; p++) {
+                source_parameter *x = &k->parameters.at[p];
+                x->type = s->types.at[p];
+                if (!*x->name)
+                    x->name = s->names.at[p];
+                const char *star = strrchr(x->type, '*'), *constant = strstr(x->type, "const");
+                x->constant |= x->kind == PARAMETER_BUFFER && star && constant && constant < star;
+            }
+            break;
+        }
+    }
 }
 
 /* Keeps the kernels that were asked for. */
@@ -173,7 +221,7 @@ static bool choose_kernels(front *f, source_module *m) {
     for (int i = 0; i < f->options->kernel_count; i++) {
         bool found = false;
         for (int j = 0; j < m->kernels.count && !found; j++)
-            found = !strcmp(names[j], f->options->kernels[i]);
+            found = is_called(f->arena, names[j], f->options->kernels[i]);
         if (!found) {
             front_no_kernel(f, f->options->kernels[i], names, m->kernels.count);
             return false;
@@ -202,6 +250,7 @@ static bool compile(front *f, source_module *m) {
     bool ok = false;
     switch (f->language) {
     case SOURCE_OPENCL: ok = front_opencl(f, m); break;
+    case SOURCE_CUDA: ok = front_cuda(f, m); break;
     default: break;
     }
     clang_remove_folder(f->folder);
@@ -233,7 +282,10 @@ source_module *lift_source(arena *a, const char *path, const char *text, source_
         m->text = module_text_opaque(a, f.text, &m->length);
     } else if (!compile(&f, m))
         return NULL;
-    return module_text_kernels(a, m, diags) && choose_kernels(&f, m) ? m : NULL;
+    if (!module_text_kernels(a, m, diags))
+        return NULL;
+    name_parameters(&f, m);
+    return choose_kernels(&f, m) ? m : NULL;
 }
 
 bool lift_source_names(arena *a, const char *path, const char *text, source_language language, const source_options *options,

@@ -1,0 +1,426 @@
+/* CUDA: the device side of a source text. Host functions are taken out, what they launch is instantiated, and clang's HIP mode reads the rest with headers
+ * of our own (shim/cuda*.h), so that neither CUDA nor its headers are needed. */
+#define _GNU_SOURCE
+#include "lift/declarations.h"
+#include "lift/front.h"
+#include "lift/shim.h"
+#include <string.h>
+
+enum { ROUNDS = 12 }; /* of compiling again without a host declaration that needs headers which are not there */
+
+typedef struct cuda {
+    front *f;
+    const tokens *t;
+    declaration_list all;
+    edits edits;
+    VEC(int) kernels;       /* indices into `all`: __global__ definitions */
+    VEC(bool) left_out;     /* of `all` */
+    VEC(const char *) uses; /* lines of text that instantiate kernels; "" when it was taken back */
+    VEC(int) use_from;      /* the declaration that each comes from */
+} cuda;
+
+static const char *const device_marks[] = {"__global__", "__device__", "__constant__", "__shared__", "__managed__", NULL};
+static const char *const global_mark[] = {"__global__", NULL};
+static const char *const constants[] = {"const", "constexpr", NULL};
+static const char *const constant_functions[] = {"constexpr", "consteval", NULL};
+static const char *const scopes[] = {"typedef", "using", "static_assert", NULL};
+
+/* ---- headers --------------------------------------------------------------------------------------------------------------------- */
+
+/* An empty file for each header in angle brackets: folders of the user are searched before. */
+static bool stand_in(front *f, const char *name, size_t length) {
+    if (!length || length > 200 || *name == '/' || memmem(name, length, "..", 2))
+        return true;
+    return clang_write(f->arena, f->folder, arena_printf(f->arena, "headers/%.*s", (int)length, name), "", 0, f->diags);
+}
+
+static bool stand_in_for_headers(front *f, const tokens *t) {
+    for (int i = 0; i < t->count; i++) {
+        const token *d = &t->at[i];
+        const char *word = d->kind == TOKEN_DIRECTIVE ? memmem(d->at, (size_t)d->length, "include", 7) : NULL;
+        const char *open = word ? memchr(word, '<', (size_t)(d->at + d->length - word)) : NULL;
+        const char *close = open ? memchr(open, '>', (size_t)(d->at + d->length - open)) : NULL;
+        if (close && !stand_in(f, open + 1, (size_t)(close - open - 1)))
+            return false;
+    }
+    return true;
+}
+
+/* Preprocesses; a header that is not there is taken as empty, and said so when it is none of the language's own. */
+static const char *preprocess(front *f, size_t *length) {
+    front_words words = {0};
+    const char *const fixed[] = {"-x",
+                                 "c++",
+                                 "-std=c++17",
+                                 "-target",
+                                 "x86_64-linux-gnu",
+                                 "-nostdinc",
+                                 "-nostdinc++",
+                                 "-imacros",
+                                 arena_printf(f->arena, "%s/cuda_macros.h", f->folder),
+                                 "-idirafter",
+                                 arena_printf(f->arena, "%s/headers", f->folder)};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        VEC_PUSH(f->arena, words, fixed[i]);
+    tokens raw;
+    tokens_read(f->arena, f->text, strlen(f->text), &raw);
+    if (!clang_write(f->arena, f->folder, "headers/none", "", 0, f->diags) || !stand_in_for_headers(f, &raw))
+        return NULL;
+    for (int round = 0; round < 64; round++) {
+        clang_messages messages = {0};
+        const char *text = front_preprocess(f, "source.cu", &words, length, &messages), *missing = NULL, *end = NULL;
+        if (text)
+            return text;
+        const clang_message *m = NULL;
+        for (int i = 0; i < messages.count && !missing; i++) {
+            m = &messages.at[i];
+            end = m->kind == CLANG_ERROR && *m->text == '\'' ? strstr(m->text, "' file not found") : NULL;
+            missing = end ? m->text + 1 : NULL;
+        }
+        if (!missing) {
+            clang_report(f->arena, &messages, "E1102", true, FRONT_ERROR_LIMIT, f->diags);
+            return NULL;
+        }
+        if (!stand_in(f, missing, (size_t)(end - missing)))
+            return NULL;
+        diag *g = diag_warning(f->diags, "E1107", m->span, "the header %.*s was not found, and is taken as empty",
+                               (int)(end - missing), missing);
+        diag_note(f->diags, g, "-I DIR names the folder where it is");
+    }
+    return NULL;
+}
+
+/* ---- host code ------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_kernel(const cuda *c, const declaration *d) {
+    return d->name >= 0 && declaration_has(c->t, d, global_mark);
+}
+
+/* Whether a declaration stays. */
+static bool stays(const cuda *c, const declaration *d) {
+    const tokens *t = c->t;
+    if (declaration_has(t, d, device_marks) || tokens_named(t, d->head, scopes) || d->is_class)
+        return !(d->is_class && d->body >= 0) ||
+               declaration_has(t, d, device_marks); /* a host function that returns a struct goes */
+    if (d->name >= 0 && d->value < 0)
+        return declaration_has(t, d, constant_functions);
+    for (int i = d->head; i < (d->value >= 0 ? d->value : d->to); i++)
+        if (tokens_named(t, i, constants))
+            return true;
+    return false;
+}
+
+static int declaration_of_name(const cuda *c, int i, bool kernels) {
+    for (int k = 0; k < c->all.count; k++) {
+        const declaration *d = &c->all.at[k];
+        if (d->name < 0 || is_kernel(c, d) != kernels || (kernels && c->left_out.at[k]) ||
+            (!kernels && (d->body < 0 || d->head == d->from)))
+            continue;
+        if (c->t->at[d->name].length == c->t->at[i].length &&
+            !memcmp(c->t->at[d->name].at, c->t->at[i].at, (size_t)c->t->at[i].length) && (d->head > d->from || !kernels))
+            return k;
+    }
+    return -1;
+}
+
+typedef VEC(int) int_list;
+
+static void names_of(const cuda *c, int from, int to, int_list *out) {
+    for (int i = from; i < to; i++)
+        if (c->t->at[i].kind == TOKEN_NAME)
+            VEC_PUSH(c->f->arena, *out, i);
+}
+
+static bool tokens_same(const tokens *t, int i, int j) {
+    return t->at[i].length == t->at[j].length && !memcmp(t->at[i].at, t->at[j].at, (size_t)t->at[i].length);
+}
+
+/* Constants and types of the function's own that the arguments at from..to mention, innermost last: "const int B = 256; " */
+static const char *locals_for(const cuda *c, const declaration *d, int from, int to) {
+    const tokens *t = c->t;
+    int_list wanted = {0};
+    names_of(c, from, to, &wanted);
+    const char *text = "";
+    for (int i = from; i > d->body; i--) {
+        if (!tokens_is(t, i - 1, ";") && !tokens_is(t, i - 1, "{") && !tokens_is(t, i - 1, "}"))
+            continue;
+        bool alias = tokens_is(t, i, "using") || tokens_is(t, i, "typedef");
+        if (!alias && !tokens_named(t, i, constants) && !(tokens_is(t, i, "static") && tokens_named(t, i + 1, constants)) &&
+            !tokens_is(t, i, "enum"))
+            continue;
+        int end = i, name = -1;
+        while (end < from && !tokens_is(t, end, ";"))
+            end++;
+        if (end >= from)
+            continue;
+        for (int k = i + 1; k < end && name < 0; k++)
+            if (tokens_is(t, k + 1, "=") || (tokens_is(t, i, "typedef") && k + 1 == end))
+                name = k;
+        bool used = false;
+        for (int k = 0; k < wanted.count && !used; k++)
+            used = name >= 0 ? tokens_same(t, wanted.at[k], name)
+                             : tokens_is(t, i, "enum") && tokens_have(t, i, end, tokens_word(c->f->arena, t, wanted.at[k]));
+        if (!used)
+            continue;
+        names_of(c, i, end, &wanted);
+        text = arena_printf(c->f->arena, "%s; %s", tokens_text(c->f->arena, t, i, end), text);
+    }
+    return text;
+}
+
+static void add_use(cuda *c, int from, const char *text) {
+    for (int i = 0; i < c->uses.count; i++)
+        if (!strcmp(c->uses.at[i], text))
+            return;
+    VEC_PUSH(c->f->arena, c->uses, text);
+    VEC_PUSH(c->f->arena, c->use_from, from);
+}
+
+/* `name<...>` of a kernel template or of a host function template, anywhere in host code: what it instantiates. Host templates become templates that
+ * instantiate in turn: template <class T> void use_7() { &sum<T>; use_9<T>(); } */
+static void read_uses(cuda *c, int number) {
+    const tokens *t = c->t;
+    arena *a = c->f->arena;
+    const declaration *d = &c->all.at[number];
+    bool is_template = d->head > d->from, explicit_one = tokens_is(t, d->head, "template");
+    text_buffer body = {0};
+    for (int i = d->body >= 0 ? d->body : d->head; i + 1 < d->to; i++) {
+        if (t->at[i].kind != TOKEN_NAME || !tokens_is(t, i + 1, "<"))
+            continue;
+        int kernel = declaration_of_name(c, i, true), host = kernel < 0 ? declaration_of_name(c, i, false) : -1;
+        int end = kernel >= 0 || host >= 0 ? tokens_angle(t, i + 1) : -1;
+        if (end < 0 || host == number || (d->body < 0 && !explicit_one))
+            continue;
+        const char *arguments = tokens_text(a, t, i + 1, end), *locals = d->body >= 0 ? locals_for(c, d, i, end) : "";
+        const char *name = tokens_word(a, t, i);
+        if (kernel >= 0 && d->body >= 0)
+            text_add(&body, "{ %s(void)&%s%s; } ", locals, name, arguments);
+        else if (host >= 0)
+            text_add(&body, explicit_one ? "%stemplate void tilec_host_%d%s();" : "{ %stilec_host_%d%s(); } ", locals, host,
+                     arguments);
+    }
+    /* One line each, so that an error tells which. */
+    if (explicit_one && body.length)
+        add_use(c, number, arena_strdup(a, body.text));
+    else if (is_template)
+        add_use(c, number,
+                arena_printf(a, "%s void tilec_host_%d() { %s}", tokens_text(a, t, d->from, d->head), number, text_get(&body)));
+    else if (body.length)
+        add_use(c, number, arena_printf(a, "inline void tilec_host_%d() { %s}", number, body.text));
+    text_free(&body);
+}
+
+/* ---- rewriting ------------------------------------------------------------------------------------------------------------------- */
+
+/* asm("..." : "=r"(x) : "l"(p)): NVIDIA's register classes become the one that clang's target has. The text itself stays. */
+static void rewrite_assembly(cuda *c, int from) {
+    const tokens *t = c->t;
+    int open = from + 1;
+    while (tokens_is(t, open, "volatile") || tokens_is(t, open, "__volatile__"))
+        open++;
+    if (!tokens_is(t, open, "(") || t->at[open].match < open)
+        return;
+    int part = 0;
+    for (int i = open + 1; i < t->at[open].match; i++) {
+        if (tokens_is(t, i, "(") && t->at[i].match > i) {
+            i = t->at[i].match;
+            continue;
+        }
+        part += tokens_is(t, i, ":") ? 1 : tokens_is(t, i, "::") ? 2 : 0;
+        if (t->at[i].kind != TOKEN_STRING || part < 1 || part > 2)
+            continue;
+        char *text = tokens_word(c->f->arena, t, i);
+        for (char *at = text; *at; at++)
+            if (strchr("rlfhdqc", *at))
+                *at = 'v';
+        edits_replace(&c->edits, i, i + 1, "%s", text);
+    }
+}
+
+static void rewrite(cuda *c) {
+    const tokens *t = c->t;
+    c->edits = (edits){.arena = c->f->arena, .tokens = t};
+    for (int k = 0; k < c->all.count; k++)
+        if (c->left_out.at[k])
+            edits_replace(&c->edits, c->all.at[k].from, c->all.at[k].to, "%s", "");
+    for (int i = 0; i < t->count; i++) {
+        const token *d = &t->at[i];
+        if (d->kind == TOKEN_DIRECTIVE && memmem(d->at, (size_t)d->length, "pragma", 6) &&
+            memmem(d->at, (size_t)d->length, "unroll", 6))
+            edits_replace(&c->edits, i, i + 1, "%s", "");
+        else if (tokens_is(t, i, "asm") || tokens_is(t, i, "__asm__") || tokens_is(t, i, "__asm"))
+            rewrite_assembly(c, i);
+    }
+}
+
+/* The parameters of a kernel: each up to a comma, its name last (before a default or an array's extent). */
+static void keep_signature(cuda *c, const declaration *d) {
+    const tokens *t = c->t;
+    arena *a = c->f->arena;
+    front_signature s = {.name = tokens_word(a, t, d->name)};
+    int end = t->at[d->arguments].match;
+    for (int from = d->arguments + 1; from < end;) {
+        int to = from, name = -1, stop = -1;
+        for (; to < end && !tokens_is(t, to, ","); to++) {
+            if (t->at[to].match > to)
+                to = t->at[to].match;
+            else if (tokens_is(t, to, "<")) {
+                int close = tokens_angle(t, to);
+                to = close > to ? close - 1 : to;
+            } else if (tokens_is(t, to, "=") || tokens_is(t, to, "["))
+                stop = stop < 0 ? to : stop;
+            else if (t->at[to].kind == TOKEN_NAME && stop < 0)
+                name = to;
+        }
+        if (to == from + 1 && tokens_is(t, from, "void"))
+            break;
+        bool named = name > from; /* `int` alone is a type */
+        const char *word = named ? tokens_word(a, t, name) : "";
+        VEC_PUSH(a, s.types, tokens_text(a, t, from, named ? name : to));
+        VEC_PUSH(a, s.names, word);
+        from = to + 1;
+    }
+    VEC_PUSH(a, c->f->signatures, s);
+}
+
+static const char *base_of(arena *a, const char *name) {
+    return arena_strndup(a, name, strcspn(name, "< "));
+}
+
+/* Which kernels are read, and instantiations that the options ask for by their arguments. */
+static bool choose(cuda *c) {
+    arena *a = c->f->arena;
+    const source_options *o = c->f->options;
+    VEC(const char *) names = {0};
+    for (int i = 0; i < c->kernels.count; i++)
+        VEC_PUSH(a, names, tokens_word(a, c->t, c->all.at[c->kernels.at[i]].name));
+    for (int i = 0; i < o->kernel_count; i++) {
+        const char *base = base_of(a, o->kernels[i]);
+        bool found = false;
+        for (int k = 0; k < names.count; k++)
+            found |= !strcmp(base, names.at[k]);
+        if (!found) {
+            front_no_kernel(c->f, o->kernels[i], names.at, names.count);
+            return false;
+        }
+        if (strchr(o->kernels[i], '<'))
+            add_use(c, -1, arena_printf(a, "inline void tilec_asked_%d() { (void)&%s; }", i, o->kernels[i]));
+    }
+    for (int i = 0; o->kernel_count && i < c->kernels.count; i++) {
+        bool wanted = false;
+        for (int k = 0; k < o->kernel_count; k++)
+            wanted |= !strcmp(base_of(a, o->kernels[k]), names.at[i]);
+        if (!wanted)
+            c->left_out.at[c->kernels.at[i]] = true;
+    }
+    for (int k = 0; k < c->all.count; k++)
+        if (c->left_out.at[k] && !declaration_has(c->t, &c->all.at[k], device_marks))
+            read_uses(c, k);
+    return true;
+}
+
+static void read_declarations(cuda *c) {
+    declarations_read(c->f->arena, c->t, &c->all);
+    for (int k = 0; k < c->all.count; k++) {
+        bool out = !stays(c, &c->all.at[k]);
+        VEC_PUSH(c->f->arena, c->left_out, out);
+        if (is_kernel(c, &c->all.at[k]) && c->all.at[k].body >= 0) {
+            VEC_PUSH(c->f->arena, c->kernels, k);
+            keep_signature(c, &c->all.at[k]);
+        }
+    }
+}
+
+/* A declaration without a device's mark, or a use, that the error lies in is left out. False when it lies elsewhere. */
+static bool leave_out(cuda *c, const clang_message *m) {
+    if (!m->span.file)
+        return false;
+    int line = m->span.line;
+    if (!strcmp(m->span.file, "<launches>")) {
+        if (line < 1 || line > c->uses.count || !*c->uses.at[line - 1])
+            return false;
+        int from = c->use_from.at[line - 1];
+        if (from < 0)
+            return false;
+        const char *file = c->f->path;
+        int at = tokens_source_line(c->f->arena, c->t, c->all.at[from].from, &file);
+        diag *g = diag_warning(c->f->diags, "E1108", (source_span){file, at, 1, 1},
+                               "what this host code launches could not be made out: %s", m->text);
+        diag_note(c->f->diags, g, "name the instantiation: --kernel 'NAME<ARGUMENTS>'");
+        c->uses.at[line - 1] = "";
+        return true;
+    }
+    for (int k = 0; k < c->all.count; k++) {
+        const declaration *d = &c->all.at[k];
+        const char *file = NULL;
+        if (c->left_out.at[k] || declaration_has(c->t, d, device_marks))
+            continue;
+        int first = tokens_source_line(c->f->arena, c->t, d->from, &file),
+            last = tokens_source_line(c->f->arena, c->t, d->to - 1, NULL);
+        if (file && !strcmp(file, m->span.file) && first <= line && line <= last) {
+            c->left_out.at[k] = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool compile(cuda *c, source_module *m) {
+    front *f = c->f;
+    front_words words = {0};
+    const char *const fixed[] = {"-x",
+                                 "hip",
+                                 "--cuda-device-only",
+                                 "-nogpuinc",
+                                 "-nogpulib",
+                                 "-nostdinc",
+                                 "-nostdinc++",
+                                 "--offload-arch=gfx900",
+                                 "-std=c++17",
+                                 "-fdeclspec",
+                                 "-fno-builtin",
+                                 "-fno-exceptions",
+                                 "-ftemplate-depth=2048"};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        VEC_PUSH(f->arena, words, fixed[i]);
+    clang_messages messages = {0};
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t length;
+        rewrite(c);
+        const char *body = edits_apply(&c->edits, &length);
+        text_buffer b = {0};
+        text_add(&b, "#include \"cuda.h\"\n#include \"cuda_half.h\"\n#include \"cuda_groups.h\"\n");
+        text_add_bytes(&b, body, length);
+        text_add(&b, "\n# 1 \"<launches>\"\n");
+        for (int i = 0; i < c->uses.count; i++)
+            text_add(&b, "%s\n", c->uses.at[i]);
+        text_add(&b, "#pragma clang attribute pop\n");
+        bool ok = clang_write(f->arena, f->folder, "device.cu", b.text, b.length, f->diags);
+        text_free(&b);
+        messages = (clang_messages){0};
+        if (!ok || (m->text = front_compile(f, "device.cu", &words, &m->length, &messages)))
+            return ok;
+        bool again = false;
+        for (int i = 0; i < messages.count; i++)
+            if (messages.at[i].kind == CLANG_ERROR)
+                again |= leave_out(c, &messages.at[i]);
+        if (!again)
+            break;
+    }
+    clang_report(f->arena, &messages, "E1102", false, FRONT_ERROR_LIMIT, f->diags);
+    return false;
+}
+
+bool front_cuda(front *f, source_module *m) {
+    if (!front_write_source(f, "source.cu", "", f->text, "") || !shim_write(f, "cuda"))
+        return false;
+    size_t length = 0;
+    const char *text = preprocess(f, &length);
+    if (!text)
+        return false;
+    tokens t;
+    tokens_read(f->arena, text, length, &t);
+    cuda c = {.f = f, .t = &t};
+    read_declarations(&c);
+    return choose(&c) && compile(&c, m);
+}
