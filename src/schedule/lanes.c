@@ -11,7 +11,7 @@ static index_expr *share_position(lower *l, const spread *x, index_expr *run, in
     int64_t own = (int64_t)x->run * x->vector;
     index_expr *at = ix_mul(a, run, ix_const(a, x->subgroups * x->lanes * own));
     at = ix_add(a, at, ix_mul(a, id_or_zero(a, x->subgroup), ix_const(a, x->lanes * own)));
-    at = ix_add(a, at, ix_mul(a, id_or_zero(a, x->lane), ix_const(a, own)));
+    at = ix_add(a, at, ix_mul(a, x->lane ? x->lane : ix_const(a, 0), ix_const(a, own)));
     return ix_add(a, at, ix_mul(a, within, ix_const(a, x->vector)));
 }
 
@@ -118,7 +118,9 @@ cond *lanes_first_copy(lower *l, tile_range **axes, int axis_count) {
             index_var *id = l->ir->levels.at[level].ids[d];
             bool used = false;
             for (int i = 0; i < axis_count; i++)
-                used = used || !axes[i] ? used : l->spreads[axes[i]->id].subgroup == id || l->spreads[axes[i]->id].lane == id;
+                used = used || !axes[i] ? used
+                                        : l->spreads[axes[i]->id].subgroup == id ||
+                                              (l->spreads[axes[i]->id].lane && ix_mentions(l->spreads[axes[i]->id].lane, id));
             if (!used)
                 first = cond_and(a, first, cond_compare(a, COND_EQ, ix_var(a, id), ix_const(a, 0)));
         }
@@ -149,6 +151,7 @@ typedef struct nest {
     tile_value *value;
     const sink *s;
     source_span span;
+    share_guard guarding;
 } nest;
 
 static void nest_level(point *p, void *context) {
@@ -161,11 +164,12 @@ static void nest_level(point *p, void *context) {
     }
     emit_hoisted(p, n.value);
     tile_range *r = n.axes[n.depth++];
-    lanes_share(p, r, SHARE_GUARDED, nest_level, &n, n.span);
+    lanes_share(p, r, n.guarding, nest_level, &n, n.span);
 }
 
 void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span) {
-    nest n = {axes, axis_count, 0, value, s, span};
+    nest n = {
+        axes, axis_count, 0, value, s, span, !s->array && lanes_from_registers(l, value, NULL) ? SHARE_UNGUARDED : SHARE_GUARDED};
     point p = point_new(l);
     nest_level(&p, &n);
 }

@@ -195,7 +195,8 @@ static kernel_access shared_cell(point *p, const dealt_field *x, index_expr *sub
     index_expr *at[34];
     int rank = 0;
     at[rank++] = subgroup;
-    at[rank++] = ix_var(a, l->ir->levels.at[2].ids[0]);
+    for (int d = 0; d < l->ir->levels.at[2].rank; d++)
+        at[rank++] = ix_var(a, l->ir->levels.at[2].ids[d]);
     for (int d = 0; d < x->axis_count; d++)
         if (spread_slots(l, x->axes[d]) > 1)
             at[rank++] = p->slot[x->axes[d]->id];
@@ -241,8 +242,11 @@ static void over_axes(point *p, void *context) {
 
 static void each_cell(lower *l, dealt_field *x, nest_body body) {
     field_nest n = {x, 0, body};
+    spread *outside = l->spreads;
+    l->spreads = (spread *)lanes_table(l, x->axes, x->axis_count);
     point p = point_new(l);
     over_axes(&p, &n);
+    l->spreads = outside;
 }
 
 static kernel_array *shared_like(lower *l, const kernel_array *own, const char *name, source_span span) {
@@ -250,7 +254,8 @@ static kernel_array *shared_like(lower *l, const kernel_array *own, const char *
     index_expr *dims[34];
     int rank = 0;
     dims[rank++] = l->ir->levels.at[1].extents[0];
-    dims[rank++] = l->ir->levels.at[2].extents[0];
+    for (int d = 0; d < l->ir->levels.at[2].rank; d++)
+        dims[rank++] = l->ir->levels.at[2].extents[d];
     for (int d = 0; d < own->rank; d++)
         dims[rank++] = own->dims[d];
     if (own->lanes > 1)

@@ -21,10 +21,12 @@ struct reduction {
     int reduced_count;
     bool
         held; /* the parts of all results are kept at once: until subgroups have met, for a later trip of a loop, or because they are few */
-    bool gathered; /* each result's vector of parts becomes one number at once, and those numbers of all results meet together */
-    bool staged;   /* operands are read from shared memory */
-    bool extreme;  /* argmax, argmin: parts are the best value and where it stands */
-    int lanes;     /* of the accumulators */
+    bool gathered;  /* each result's vector of parts becomes one number at once, and those numbers of all results meet together */
+    bool staged;    /* operands are read from shared memory */
+    bool extreme;   /* argmax, argmin: parts are the best value and where it stands */
+    bool scattered; /* lanes are reduced, and the results are dealt out to them */
+    bool unguarded; /* lanes that have no result compute along */
+    int lanes;      /* of the accumulators */
     bool reduced_vector; /* lanes of an accumulator are partial results */
     part parts[2];
     int part_count;
@@ -39,7 +41,7 @@ static kernel_array *result_array(reduction *c, const char *name, element_type t
     int rank = 0;
     for (int i = 0; all && i < c->axis_count; i++)
         if (spread_slots(l, c->axes[i]) > 1)
-            dims[rank++] = ix_const(l->arena, spread_slots(l, c->axes[i]));
+            dims[rank++] = ix_const(l->arena, c->scattered ? lanes_part_cells(l, c->axes[i]) : spread_slots(l, c->axes[i]));
     kernel_array *array = kernel_add_array(l->ir, lower_name(l, name), SPACE_REGISTER, USE_LOCAL, type, rank, dims);
     array->lanes = c->lanes;
     array->span = c->span;
@@ -47,11 +49,16 @@ static kernel_array *result_array(reduction *c, const char *name, element_type t
 }
 
 static kernel_access result_cell(point *p, reduction *c, kernel_array *array) {
+    lower *l = c->l;
     index_expr *at[32];
     int rank = 0;
-    for (int i = 0; array->rank && i < c->axis_count; i++)
-        if (spread_slots(c->l, c->axes[i]) > 1)
-            at[rank++] = p->slot[c->axes[i]->id];
+    for (int i = 0; array->rank && i < c->axis_count; i++) {
+        const tile_range *r = c->axes[i];
+        if (c->scattered && l->spreads == l->apart && spread_slots_in(l->along, r) > 1) /* where the scattering left it */
+            at[rank++] = ix_mul(l->arena, p->slot[r->id], ix_const(l->arena, l->apart[r->id].lanes));
+        else if (spread_slots(l, r) > 1)
+            at[rank++] = p->slot[r->id];
+    }
     return kernel_at(c->l->ir, array, at);
 }
 
@@ -169,18 +176,26 @@ static void accumulate(point *p, reduction *c) {
     }
 }
 
+static point inside_of(const point *p, reduction *c);
+
 static void step(point *p, reduction *c) {
     accumulate(p, c);
-    ghost_consume(p, &c->ghost, c->span);
+    if (!c->unguarded) {
+        ghost_consume(p, &c->ghost, c->span);
+        return;
+    }
+    point q = inside_of(p, c);
+    for (int i = 0; i < c->reduced_count; i++)
+        q.position[c->reduced[i]->id] = p->position[c->reduced[i]->id];
+    ghost_consume(&q, &c->ghost, c->span);
 }
 
+/* The ranges of the results are open already, guarded or not. */
 static void reduced_share(point *p, reduction *c) {
     over_ranges(p, c, c->reduced, c->reduced_count, true, step);
 }
 
 /* ---- operands in shared memory: every thread reads whole tiles, in which zeros stand for what does not exist ---- */
-
-static point inside_of(const point *p, reduction *c);
 
 static void staged_step(point *p, reduction *c) {
     accumulate(p, c);
@@ -213,17 +228,6 @@ static void staged_share(reduction *c) {
 
 static const spread *spread_of(const reduction *c, int i) {
     return &c->l->spreads[c->reduced[i]->id];
-}
-
-/* The lane id's place in the flat number of a lane within its subgroup. */
-static int64_t lane_stride(const lower *l, const index_var *id) {
-    const kernel_level *lanes = &l->ir->levels.at[2];
-    int64_t stride = 1, extent;
-    for (int d = lanes->rank - 1; d >= 0 && lanes->ids[d] != id; d--) {
-        ix_is_const(lanes->extents[d], &extent);
-        stride *= extent;
-    }
-    return stride;
 }
 
 static kernel_value *shuffled(reduction *c, kernel_value *x, int64_t mask) {
@@ -315,6 +319,10 @@ static int first_result_part(const reduction *c) {
     return c->reduced_vector ? 1 : 0;
 }
 
+static bool uses_id(const spread *x, const index_var *id) {
+    return x->lane && ix_mentions(x->lane, id);
+}
+
 static void leave_part(point *p, reduction *c) {
     lower *l = c->l;
     arena *a = l->arena;
@@ -322,15 +330,15 @@ static void leave_part(point *p, reduction *c) {
     cond *first = NULL;
     for (int i = 0; i < c->reduced_count; i++)
         if (spread_of(c, i)->lane)
-            first = cond_and(a, first, cond_compare(a, COND_EQ, ix_var(a, spread_of(c, i)->lane), ix_const(a, 0)));
+            first = cond_and(a, first, cond_compare(a, COND_EQ, spread_of(c, i)->lane, ix_const(a, 0)));
     /* of lanes that hold copies because no range of the result or the reduction uses them, the first writes */
     const kernel_level *lanes = &l->ir->levels.at[2];
     for (int d = 0; d < lanes->rank; d++) {
         bool used = false;
         for (int i = 0; i < c->axis_count; i++)
-            used = used || l->spreads[c->axes[i]->id].lane == lanes->ids[d];
+            used = used || uses_id(&l->spreads[c->axes[i]->id], lanes->ids[d]);
         for (int i = 0; i < c->reduced_count; i++)
-            used = used || spread_of(c, i)->lane == lanes->ids[d];
+            used = used || uses_id(spread_of(c, i), lanes->ids[d]);
         if (!used)
             first = cond_and(a, first, cond_compare(a, COND_EQ, ix_var(a, lanes->ids[d]), ix_const(a, 0)));
     }
@@ -458,6 +466,10 @@ reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile
     }
     reduction_tree tree = {heavy->id, chunk, threads, deferred};
     VEC_PUSH(l->arena, l->out->trees, tree);
+    c->scattered = l->apart && l->spreads == l->along && lanes_apart(l, axes, axis_count);
+    c->unguarded = !s->array && !c->extreme && lanes_from_registers(l, value, heavy);
+    for (int i = 0; i < heavy->operand_count; i++)
+        c->unguarded = c->unguarded && lanes_from_registers(l, heavy->operands[i], NULL);
     c->staged = lanes_staged(l, heavy);
     c->held = deferred || c->staged || crossing(c) || result_registers(c, c->lanes) <= MOST_HELD;
     c->gathered = !c->held && c->reduced_vector && result_registers(c, 1) <= MOST_HELD;
@@ -477,12 +489,39 @@ reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile
     VEC_PUSH(l->arena, l->out->routes,
              arena_printf(l->arena, "line %d: %s: each thread %s%s, then %s%s", heavy->span.line, tile_op_table[heavy->op].name,
                           c->reduced_vector ? "its vectors" : "its elements", deferred ? " of all tiles" : "",
-                          threads > 1 ? "shuffles within the subgroup" : "nothing to exchange",
+                          c->scattered  ? "shuffles within the subgroup, after which each lane has some of the results"
+                          : threads > 1 ? "shuffles within the subgroup"
+                                        : "nothing to exchange",
                           crossing(c) ? " and shared memory across subgroups" : ""));
     return c;
 }
 
+/* Cells that are there for the sake of whole shares. */
+static void start_padding(reduction *c) {
+    const kernel_array *parts = c->parts[first_result_part(c)].array;
+    bool padded = false;
+    for (int i = 0; i < c->axis_count; i++)
+        padded = padded || (c->scattered && lanes_part_cells(c->l, c->axes[i]) != range_capacity(c->axes[i]));
+    if (padded && parts->rank)
+        lanes_fill(c->l, (kernel_array *)parts, c->parts[0].start, c->span);
+}
+
+/* The results, and what is made of them, by the lanes that have them. */
+static void finish_all(reduction *c) {
+    lower *l = c->l;
+    if (c->scattered) {
+        lanes_scatter(l, c->parts[first_result_part(c)].array, c->axes, c->axis_count, combining_op(c->heavy), c->span);
+        l->spreads = l->apart;
+    }
+    bool along = c->scattered ? !c->s->array && lanes_from_registers(l, c->value, c->heavy) : c->unguarded;
+    point p = point_new(l);
+    over_ranges(&p, c, c->axes, c->axis_count, !along, finish);
+    if (c->scattered)
+        l->spreads = l->along;
+}
+
 void lanes_reduction_start(reduction *c) {
+    start_padding(c);
     point p = point_new(c->l);
     over_ranges(&p, c, c->axes, c->axis_count, false, start_parts);
 }
@@ -499,16 +538,14 @@ void lanes_reduction_share(reduction *c) {
         return;
     }
     point p = point_new(c->l);
-    over_ranges(&p, c, c->axes, c->axis_count, true, reduced_share);
+    over_ranges(&p, c, c->axes, c->axis_count, !c->unguarded, reduced_share);
 }
 
 void lanes_reduction_end(reduction *c) {
     point p = point_new(c->l);
-    over_ranges(&p, c, c->axes, c->axis_count, false, exchange_lanes);
-    if (!exchange_subgroups(c))
-        return;
-    p = point_new(c->l);
-    over_ranges(&p, c, c->axes, c->axis_count, true, finish);
+    over_ranges(&p, c, c->axes, c->axis_count, false, c->scattered ? fold_vector : exchange_lanes);
+    if (exchange_subgroups(c))
+        finish_all(c);
 }
 
 /* The point of the same result in its own guards. */
@@ -551,12 +588,14 @@ void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *va
         return;
     }
     make_ghost(c);
+    if (c->gathered)
+        start_padding(c);
     point p = point_new(l);
     over_ranges(&p, c, axes, axis_count, false, c->gathered ? gather_result : whole_result);
     if (!c->gathered)
         return;
     p = point_new(l);
-    over_ranges(&p, c, axes, axis_count, false, meet_lanes);
-    p = point_new(l);
-    over_ranges(&p, c, axes, axis_count, true, finish);
+    if (!c->scattered)
+        over_ranges(&p, c, axes, axis_count, false, meet_lanes);
+    finish_all(c);
 }

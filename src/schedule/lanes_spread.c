@@ -298,6 +298,69 @@ static bool deal(lower *l, int subgroups) {
     return true;
 }
 
+/* Ranges of a kernel without a product of rows and columns. */
+static void spread_flat(lower *l, survey *s) {
+    int n = l->k->ranges.count, lanes = l->machine->subgroup_lanes, subgroups = l->machine->subgroups;
+    /* Reductions choose first, then what is contiguous everywhere, then what is contiguous somewhere. */
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < n; i++) {
+            tile_range *r = l->k->ranges.at[i];
+            int64_t capacity = range_capacity(r);
+            bool turn = round == 0   ? s->wants_lanes[i] == 2
+                        : round == 1 ? s->wants_lanes[i] == 1 && !s->strided[i]
+                                     : s->wants_lanes[i] == 1;
+            if (!turn || l->spreads[i].lanes > 1 || capacity == 1 || !free_of(s, r, has_lanes))
+                continue;
+            l->spreads[i].lanes = lanes;
+            if (free_of(s, r, has_vector))
+                l->spreads[i].vector = vector_of(s, r, lanes);
+        }
+    /* Subgroups first to task ranges that lanes left alone, if they then read different elements; then to a loop's tiles or to its elements, then to what
+     * the lanes have. */
+    if (reads_alike(l) && deal(l, subgroups))
+        return;
+    for (int round = 0; round < 3; round++) {
+        if (round == 1 && deal(l, subgroups))
+            return;
+        for (int i = 0; i < n; i++) {
+            tile_range *r = l->k->ranges.at[i];
+            spread *x = &l->spreads[i];
+            int64_t capacity = range_capacity(r), held = (int64_t)x->lanes * x->vector;
+            bool turn = round == 0 ? r->is_task && x->lanes == 1 : round == 1 ? x->lanes == 1 && !r->is_task : x->lanes > 1;
+            if (!turn || x->subgroups > 1 || (capacity >= 0 && capacity < held * subgroups) || !free_of(s, r, has_subgroups))
+                continue;
+            x->subgroups = subgroups;
+        }
+    }
+}
+
+/* The ids of such a block. Lanes are counted in two digits where two ranges are dealt out to them. */
+static void flat_levels(lower *l) {
+    static const char *const subgroup_name = "subgroup", *const lane_name = "lane",
+                             *const digit_names[] = {"lane_high", "lane_low"};
+    arena *a = l->arena;
+    int lanes = l->machine->subgroup_lanes;
+    const tile_range *high = l->apart_ranges[0], *low = l->apart_ranges[1];
+    int below = low ? l->apart[low->id].lanes : lanes;
+    index_expr *extent[2] = {ix_const(a, l->machine->subgroups)};
+    kernel_add_level(l->ir, LEVEL_SUBGROUP, 1, &subgroup_name, extent);
+    extent[0] = ix_const(a, below < lanes ? lanes / below : lanes);
+    extent[1] = ix_const(a, below);
+    kernel_add_level(l->ir, LEVEL_LANE, below < lanes ? 2 : 1, below < lanes ? digit_names : &lane_name, extent);
+    const kernel_level *g = &l->ir->levels.at[1], *t = &l->ir->levels.at[2];
+    index_expr *lane = ix_var(a, t->ids[0]), *last = ix_var(a, t->ids[t->rank - 1]);
+    for (int d = 1; d < t->rank; d++)
+        lane = ix_add(a, ix_mul(a, lane, t->extents[d]), ix_var(a, t->ids[d]));
+    for (int i = 0; i < l->k->ranges.count; i++) {
+        l->along[i].subgroup = l->along[i].subgroups > 1 ? g->ids[0] : NULL;
+        l->along[i].lane = l->along[i].lanes > 1 ? lane : NULL;
+    }
+    if (low)
+        l->apart[low->id].lane = below > 1 ? last : NULL;
+    if (high && l->apart[high->id].lanes > 1)
+        l->apart[high->id].lane = ix_var(a, t->ids[0]);
+}
+
 void choose_spreads(lower *l) {
     arena *a = l->arena;
     int n = l->k->ranges.count;
@@ -326,8 +389,8 @@ void choose_spreads(lower *l) {
         extent[0] = ix_const(a, lanes / across), extent[1] = ix_const(a, across);
         kernel_add_level(l->ir, LEVEL_LANE, 2, lane_names, extent);
         kernel_level *g = &l->ir->levels.at[1], *t = &l->ir->levels.at[2];
-        l->spreads[s.rows->id] = (spread){rows, lanes / across, 1, 1, g->ids[0], t->ids[0]};
-        l->spreads[s.columns->id] = (spread){columns, across, 1, 1, g->ids[1], t->ids[1]};
+        l->spreads[s.rows->id] = (spread){rows, lanes / across, 1, 1, g->ids[0], ix_var(a, t->ids[0])};
+        l->spreads[s.columns->id] = (spread){columns, across, 1, 1, g->ids[1], ix_var(a, t->ids[1])};
         l->spreads[s.columns->id].vector = vector_of(&s, s.columns, 16);
         for (int i = 0; s.staged && i < 2; i++)
             l->spreads[(i ? s.columns : s.rows)->id].run = run_of(l, i ? s.columns : s.rows);
@@ -342,49 +405,17 @@ void choose_spreads(lower *l) {
         l->failed = true;
         return;
     }
-    static const char *const subgroup_name = "subgroup", *const lane_name = "lane";
-    extent[0] = ix_const(a, subgroups);
-    kernel_add_level(l->ir, LEVEL_SUBGROUP, 1, &subgroup_name, extent);
-    extent[0] = ix_const(a, lanes);
-    kernel_add_level(l->ir, LEVEL_LANE, 1, &lane_name, extent);
-    index_var *g = l->ir->levels.at[1].ids[0], *t = l->ir->levels.at[2].ids[0];
-    /* Reductions choose first, then what is contiguous everywhere, then what is contiguous somewhere. */
-    for (int round = 0; round < 3; round++)
-        for (int i = 0; i < n; i++) {
-            tile_range *r = l->k->ranges.at[i];
-            int64_t capacity = range_capacity(r);
-            bool turn = round == 0   ? s.wants_lanes[i] == 2
-                        : round == 1 ? s.wants_lanes[i] == 1 && !s.strided[i]
-                                     : s.wants_lanes[i] == 1;
-            if (!turn || l->spreads[i].lanes > 1 || capacity == 1 || !free_of(&s, r, has_lanes))
-                continue;
-            l->spreads[i].lanes = lanes;
-            l->spreads[i].lane = t;
-            if (free_of(&s, r, has_vector))
-                l->spreads[i].vector = vector_of(&s, r, lanes);
-        }
-    /* Subgroups first to task ranges that lanes left alone, if they then read different elements; then to a loop's tiles or to its elements, then to what
-     * the lanes have. */
-    if (reads_alike(l) && deal(l, subgroups))
-        return;
-    for (int round = 0; round < 3; round++) {
-        if (round == 1 && deal(l, subgroups))
-            return;
-        for (int i = 0; i < n; i++) {
-            tile_range *r = l->k->ranges.at[i];
-            spread *x = &l->spreads[i];
-            int64_t capacity = range_capacity(r), held = (int64_t)x->lanes * x->vector;
-            bool turn = round == 0 ? r->is_task && x->lanes == 1 : round == 1 ? x->lanes == 1 && !r->is_task : x->lanes > 1;
-            if (!turn || x->subgroups > 1 || (capacity >= 0 && capacity < held * subgroups) || !free_of(&s, r, has_subgroups))
-                continue;
-            x->subgroups = subgroups;
-            x->subgroup = g;
-        }
-    }
+    spread_flat(l, &s);
+    lanes_choose_apart(l);
+    flat_levels(l);
+}
+
+int64_t spread_slots_in(const spread *spreads, const tile_range *r) {
+    const spread *x = &spreads[r->id];
+    int64_t capacity = range_capacity(r), step = (int64_t)x->subgroups * x->lanes * x->run * x->vector;
+    return capacity < 0 ? -1 : (capacity + step - 1) / step * x->run;
 }
 
 int64_t spread_slots(const lower *l, const tile_range *r) {
-    const spread *x = &l->spreads[r->id];
-    int64_t capacity = range_capacity(r), step = (int64_t)x->subgroups * x->lanes * x->run * x->vector;
-    return capacity < 0 ? -1 : (capacity + step - 1) / step * x->run;
+    return spread_slots_in(l->spreads, r);
 }

@@ -64,7 +64,8 @@ typedef struct ghost_record {
  * without lanes. */
 typedef struct spread {
     int subgroups, lanes, run, vector;
-    index_var *subgroup, *lane; /* the ids; NULL where the factor is 1 */
+    index_var *subgroup; /* the id; NULL where the factor is 1 */
+    index_expr *lane;    /* the same: an id, or the number that several make */
 } spread;
 
 typedef struct reduction reduction;
@@ -105,14 +106,17 @@ typedef struct lower {
     VEC(tile_range *) loops;   /* the loops entered, outermost first */
     tile_value **join_right;   /* while a join is lowered: the right part's values, by field */
     tile_variable *join_state;
-    index_var **mapped;            /* by position in k->symbols, then integer scalars: the Kernel IR variable */
-    index_var **task_ids;          /* by range id: the task id that counts its tiles; NULL when there is one tile */
-    cond **predicates;             /* by range id: of the loop that binds it; NULL for none */
-    VEC(lower_given_name) names;   /* given so far, to keep them unique */
-    int *name_heads;               /* by hash: the newest entry, -1: none; NULL before the first */
-    ghost_record *ghosts;          /* by value id: made so far */
-    kernel_array **across;         /* by twice the value id: the shared arrays through which its parts go */
-    spread *spreads;               /* by range id; NULL when a task is one thread */
+    index_var **mapped;          /* by position in k->symbols, then integer scalars: the Kernel IR variable */
+    index_var **task_ids;        /* by range id: the task id that counts its tiles; NULL when there is one tile */
+    cond **predicates;           /* by range id: of the loop that binds it; NULL for none */
+    VEC(lower_given_name) names; /* given so far, to keep them unique */
+    int *name_heads;             /* by hash: the newest entry, -1: none; NULL before the first */
+    ghost_record *ghosts;        /* by value id: made so far */
+    kernel_array **across;       /* by twice the value id: the shared arrays through which its parts go */
+    spread *spreads;             /* by range id, of the root that is lowered; NULL when a task is one thread: one of */
+    spread *along;               /* those of values that vary along a range of the lanes, */
+    spread *apart; /* and of the others, where these are dealt out to the lanes; NULL: each lane holds copies. lanes_apart.c */
+    tile_range *apart_ranges[2];   /* that have the dimensions of the lanes there; NULL: none has */
     unsigned char *stages;         /* by value id, of products: 1: operands go through shared memory; 2: and that was told */
     kernel_array **staged;         /* by value id, of their operands: the tile there */
     int64_t staged_bytes;          /* of all of them, about */
@@ -160,6 +164,8 @@ index_expr *emit_index(point *p, index_expr *x);
 /* An access to a Tile IR array, or to a private array whose dimensions are `axes`, at the point. */
 kernel_access emit_global_access(point *p, tile_array *a, index_expr **indices);
 kernel_access emit_private_access(point *p, kernel_array *array, tile_range **axes, int axis_count);
+/* What that access reads; of values that are dealt out to the lanes, from the lane that has it. lanes_apart.c */
+kernel_value *emit_private_load(point *p, kernel_array *array, tile_range **axes, int axis_count);
 /* Gives v a name in the current block so that it is computed once; leaves stay as they are. */
 kernel_value *emit_named(point *p, const char *name, kernel_value *v);
 /* Computes, here, every part of v that no longer depends on a range yet to be opened. */
@@ -263,6 +269,26 @@ index_expr *lanes_deal_several(lower *l, const tile_stmt *loop, index_expr *lo, 
 /* After it: the subgroups' states become one, which the first subgroup has. */
 void lanes_join_dealt(lower *l, const tile_stmt *loop);
 void choose_spreads(lower *l);
+int64_t spread_slots_in(const spread *spreads, const tile_range *r);
+/* Chooses l->apart, once the ranges have their lanes: for the results of reductions over the lanes in a dealt loop. */
+void lanes_choose_apart(lower *l);
+/* Whether a root that is lowered for l->apart computes v from registers and `known` alone: then lanes that have no element may compute along, without guards. */
+bool lanes_from_registers(const lower *l, const tile_value *v, const tile_value *known);
+/* Whether values over these ranges are dealt out to the lanes; which spreads are theirs. */
+bool lanes_apart(const lower *l, tile_range *const *axes, int count);
+const spread *lanes_table(const lower *l, tile_range *const *axes, int count);
+/* Which a root over these ranges goes by, which reduces `heavy` (NULL: nothing). */
+spread *lanes_root_spreads(const lower *l, tile_range *const *axes, int count, const tile_value *heavy);
+/* Gives the cells that some lanes have no element for a value, since every lane reads what one of them is asked for. */
+void lanes_fill_apart(lower *l, kernel_array *array, tile_range *const *axes, int count, source_span span);
+void lanes_fill(lower *l, kernel_array *array, kernel_value *v, source_span span); /* all cells, by every thread */
+/* Keeps the parts of v that are dealt out to the lanes, for a root along the lanes; they are added to `held`. */
+void lanes_hold_apart(lower *l, tile_value *v, value_list *held);
+/* Every lane has its parts of all results over the axes, which have l->apart's lanes: each result's come together in the lane that it is dealt to, in the
+ * cell slot * lanes along each range. */
+void lanes_scatter(lower *l, kernel_array *parts, tile_range **axes, int axis_count, kernel_op combine, source_span span);
+int64_t lanes_part_cells(const lower *l, const tile_range *r); /* cells along r that `parts` needs for that */
+int64_t lane_stride(const lower *l, const index_expr *id);     /* of the id's next lane, as lanes are counted */
 int64_t spread_slots(const lower *l, const tile_range *r); /* elements (vectors) of r that one thread holds; -1: not constant */
 void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span);
 /* Opens r for what this thread has of it. */

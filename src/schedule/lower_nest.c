@@ -350,17 +350,32 @@ void prepare_root(lower *l, tile_value *value, tile_value *fused) {
     count_root_references(l, value);
 }
 
+/* The same among threads of which each has its share. */
+static void lower_shared_root(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *fused, const sink *s,
+                              source_span span) {
+    spread *outside = l->spreads;
+    value_list held = {0};
+    l->spreads = lanes_root_spreads(l, axes, axis_count, fused);
+    if (l->apart && l->spreads == l->along && !lanes_apart(l, axes, axis_count))
+        lanes_hold_apart(l, value, &held);
+    prepare_root(l, value, fused);
+    (fused ? lanes_reduction(l, axes, axis_count, value, fused, s, span) : lanes_root(l, axes, axis_count, value, s, span));
+    for (int i = 0; i < held.count; i++)
+        l->held[held.at[i]->id] = NULL;
+    l->spreads = outside;
+}
+
 void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span) {
     value_list heavy = {0};
     find_heavy(l, value, &heavy);
     tile_value *fused = heavy.count == 1 && has_just_ranges(heavy.at[0], axes, axis_count) ? heavy.at[0] : NULL;
-    prepare_root(l, value, fused);
-    if (fused) {
-        (l->spreads ? lanes_reduction : lower_reduction)(l, axes, axis_count, value, fused, s, span);
+    if (l->spreads) {
+        lower_shared_root(l, axes, axis_count, value, fused, s, span);
         return;
     }
-    if (l->spreads) {
-        lanes_root(l, axes, axis_count, value, s, span);
+    prepare_root(l, value, fused);
+    if (fused) {
+        lower_reduction(l, axes, axis_count, value, fused, s, span);
         return;
     }
     elementwise e = {axes, axis_count, 0, elementwise_vector_range(l, axes, axis_count, value, s), value, s, span};

@@ -16,14 +16,15 @@ void order_last(tile_range **axes, int count, const tile_range *last) {
 kernel_array *private_array(lower *l, const char *name, element_type type, tile_range **axes, int axis_count, source_span span) {
     index_expr **dims = NEW_ARRAY(l->arena, index_expr *, axis_count);
     int rank = 0, lanes = 1;
+    const spread *spreads = lanes_table(l, axes, axis_count);
     for (int d = 0; d < axis_count; d++) {
         int64_t capacity = range_capacity(axes[d]);
-        if (l->spreads && capacity >= 0) {
-            int64_t slots = spread_slots(l, axes[d]);
+        if (spreads && capacity >= 0) {
+            int64_t slots = spread_slots_in(spreads, axes[d]);
             if (slots > 1)
                 dims[rank++] = ix_const(l->arena, slots);
-            if (l->spreads[axes[d]->id].vector > 1)
-                lanes = l->spreads[axes[d]->id].vector;
+            if (spreads[axes[d]->id].vector > 1)
+                lanes = spreads[axes[d]->id].vector;
             continue;
         }
         if (capacity < 0) {
@@ -38,6 +39,8 @@ kernel_array *private_array(lower *l, const char *name, element_type type, tile_
         kernel_add_array(l->ir, lower_name(l, name), l->spreads ? SPACE_REGISTER : SPACE_PRIVATE, USE_LOCAL, type, rank, dims);
     array->lanes = lanes;
     array->span = span;
+    if (lanes_apart(l, axes, axis_count))
+        lanes_fill_apart(l, array, axes, axis_count, span);
     return array;
 }
 
@@ -432,8 +435,9 @@ static void lower_tiles(lower *l, const tile_stmt *s, index_expr *lo, index_expr
     l->block = outside;
 }
 
-/* The same with whole tiles apart from the last one, so that their threads need no guards. */
-static void lower_tiles_apart(lower *l, const tile_stmt *s, index_expr *lo, index_expr *hi, index_expr *exact_hi, int64_t size) {
+/* The same with whole tiles apart from the last one, so that their threads need no guards. `on_grid`: lo is a multiple of the size, and not below 0. */
+static void lower_tiles_apart(lower *l, const tile_stmt *s, index_expr *lo, index_expr *hi, index_expr *exact_hi, int64_t size,
+                              bool on_grid) {
     arena *a = l->arena;
     int64_t first, last;
     if (size == 1) {
@@ -446,10 +450,10 @@ static void lower_tiles_apart(lower *l, const tile_stmt *s, index_expr *lo, inde
         lower_tiles(l, s, lo, ix_sub(a, hi, ix_const(a, size - 1)), exact_hi, size, ix_const(a, size));
     if (known && (last - first) % size == 0)
         return;
-    index_expr *span = ix_max(a, ix_const(a, 0), ix_sub(a, hi, lo));
-    index_expr *whole = ix_mul(a, ix_const(a, size), ix_floordiv(a, span, ix_const(a, size)));
-    lower_tiles(l, s, name_index(l, l->block, arena_printf(a, "%s_edge", s->range->name), ix_add(a, lo, whole)), hi, exact_hi,
-                size, NULL);
+    index_expr *tile = ix_const(a, size), *span = on_grid ? hi : ix_max(a, ix_const(a, 0), ix_sub(a, hi, lo));
+    index_expr *whole = ix_mul(a, tile, ix_floordiv(a, span, tile)),
+               *edge = on_grid ? ix_max(a, lo, whole) : ix_add(a, lo, whole);
+    lower_tiles(l, s, name_index(l, l->block, arena_printf(a, "%s_edge", s->range->name), edge), hi, exact_hi, size, NULL);
 }
 
 static bool joins_state(const tile_block *b) {
@@ -475,11 +479,13 @@ bool is_multiple(const index_expr *x, const index_expr *of) {
     }
 }
 
-/* Whether x is at least 0, seen from its form: made of a task's ids. */
+/* Whether x is at least 0, seen from its form: made of a task's ids and of arguments that can't be less. */
 static bool never_negative(const lower *l, const index_expr *x) {
     int64_t value;
     if (ix_is_const(x, &value))
         return value >= 0;
+    if (x->op == IX_VAR && x->var->kind == INDEX_SCALAR)
+        return x->var->lo && ix_is_const(x->var->lo, &value) && value >= 0;
     if (x->op == IX_VAR)
         for (int d = 0; d < l->ir->levels.at[0].rank; d++)
             if (l->ir->levels.at[0].ids[d] == x->var)
@@ -496,7 +502,7 @@ static int64_t constant_size(const index_expr *tile) {
 static void lower_loop_tiles(lower *l, const tile_stmt *s) {
     arena *a = l->arena;
     tile_range *r = s->range;
-    int64_t constant = 0;
+    int64_t constant = 0, first;
     index_expr *extent = lower_expression(l, r->extent), *tile = lower_expression(l, r->size), *lo = ix_const(a, 0), *hi = extent,
                *exact_hi = extent;
     cond *before = NULL;
@@ -533,7 +539,7 @@ static void lower_loop_tiles(lower *l, const tile_stmt *s) {
             } else {
                 index_expr *least = ix_ceildiv(a, rest, ix_const(a, -coefficient));
                 lo = ix_is_const(lo, &constant) && constant == 0 && never_negative(l, least) ? least : ix_max(a, lo, least);
-                exact = exact && (!on_grid || is_multiple(lo, tile)); /* else the first tile begins before the bound */
+                exact = exact && (!on_grid || is_multiple(least, tile)); /* else the first tile begins before the bound */
             }
         } else {
             exact = false;
@@ -569,7 +575,7 @@ static void lower_loop_tiles(lower *l, const tile_stmt *s) {
             return;
         }
         if (l->spreads)
-            lower_tiles_apart(l, s, lo, hi, exact_hi, constant);
+            lower_tiles_apart(l, s, lo, hi, exact_hi, constant, on_grid || (ix_is_const(lo, &first) && first == 0));
         else
             lower_tiles(l, s, lo, hi, exact_hi, constant, NULL);
         l->block = outside;

@@ -281,14 +281,13 @@ static kernel_value *compute(point *p, tile_value *v) {
         int f = v->op == TILE_GET ? 0 : v->field;
         tile_variable *x = v->variable;
         kernel_array *array = l->fields[x->id][f];
-        return kernel_load(l->ir, emit_private_access(p, array, l->field_axes[x->id][f], x->axis_counts[f]));
+        return emit_private_load(p, array, l->field_axes[x->id][f], x->axis_counts[f]);
     }
     case TILE_PARAM:
         if (v->side == 1)
             return emit_value(p, l->join_right[v->field]);
-        return kernel_load(l->ir,
-                           emit_private_access(p, l->fields[l->join_state->id][v->field],
-                                               l->field_axes[l->join_state->id][v->field], l->join_state->axis_counts[v->field]));
+        return emit_private_load(p, l->fields[l->join_state->id][v->field], l->field_axes[l->join_state->id][v->field],
+                                 l->join_state->axis_counts[v->field]);
     default: break;
     }
     kernel_op op = kernel_op_of(v->op);
@@ -321,7 +320,7 @@ kernel_value *emit_value(point *p, tile_value *v) {
     if (l->held_scalar[v->id]) {
         result = kernel_ref(l->ir, l->held_scalar[v->id]);
     } else if (l->held[v->id]) {
-        result = kernel_load(l->ir, emit_private_access(p, l->held[v->id], l->held_axes[v->id], v->axis_count));
+        result = emit_private_load(p, l->held[v->id], l->held_axes[v->id], v->axis_count);
     } else {
         result = compute(p, v);
     }

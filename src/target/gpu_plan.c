@@ -130,6 +130,40 @@ static void take_apart(printed *t, text_buffer *out, const char *flat, const cha
     text_add(out, ";\n");
 }
 
+static bool value_exchanges(const kernel_value *v) {
+    if (v->op >= KERNEL_SUBGROUP_SUM && v->op <= KERNEL_SHUFFLE_DOWN)
+        return true;
+    for (int i = 0; i < v->operand_count; i++)
+        if (value_exchanges(v->operands[i]))
+            return true;
+    return false;
+}
+
+static bool block_exchanges(const kernel_block *b) {
+    for (int i = 0; i < b->items.count; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        if ((s->value && value_exchanges(s->value)) || block_exchanges(&s->body) || block_exchanges(&s->otherwise))
+            return true;
+    }
+    return false;
+}
+
+/* Subgroups and lanes apart, as the dialect numbers them; false: out of the thread's number. */
+static bool ids_by_subgroup(printed *t, text_buffer *out) {
+    const kernel_ir *k = t->kernel;
+    const kernel_level *g = k->levels.count == 3 ? &k->levels.at[1] : NULL, *lane = g ? &k->levels.at[2] : NULL;
+    int64_t lanes = 1, extent;
+    if (!t->dialect->subgroup_number || !g || g->kind != LEVEL_SUBGROUP || lane->kind != LEVEL_LANE || !block_exchanges(&k->body))
+        return false;
+    for (int d = 0; d < lane->rank; d++)
+        lanes *= ix_is_const(lane->extents[d], &extent) ? extent : 0;
+    if (lanes != 32)
+        return false;
+    take_apart(t, out, cfamily_unique(t->p, "subgroup_number"), t->dialect->subgroup_number, g->ids, g->extents, g->rank);
+    take_apart(t, out, cfamily_unique(t->p, "lane_number"), t->dialect->lane_number, lane->ids, lane->extents, lane->rank);
+    return true;
+}
+
 static void ids(printed *t, text_buffer *out) {
     const kernel_ir *k = t->kernel;
     index_var *vars[64];
@@ -143,8 +177,9 @@ static void ids(printed *t, text_buffer *out) {
     const char *task = arena_printf(t->p->arena, "first_task + %s", t->dialect->block_number);
     if (k->levels.count && k->levels.at[0].kind == LEVEL_TASK)
         take_apart(t, out, "task", task, k->levels.at[0].ids, k->levels.at[0].extents, k->levels.at[0].rank);
-    take_apart(t, out, t->dialect->thread_name ? t->dialect->thread_name : "thread", t->dialect->thread_number, vars, extents,
-               rank);
+    if (!ids_by_subgroup(t, out))
+        take_apart(t, out, t->dialect->thread_name ? t->dialect->thread_name : "thread", t->dialect->thread_number, vars, extents,
+                   rank);
 }
 
 /* Shared arrays, private ones, register cells, and views of them. */

@@ -112,6 +112,26 @@ if (cuda_on_cpu "$work/cuda"); then
 else
     echo "skip split for blocks of threads (it needs a C++ compiler and a processor with F16C)"
 fi
+# The routes that decode steps take on a device of warps, for kernels of that structure whatever they are called.
+routes() {
+    local name=$1 output
+    shift
+    output=$("$tilec" run "$@" --device cuda --set split=64 --check --explain 2>&1) &&
+        grep -q "the tiles of \`.*\` go to 8 subgroups in turn" <<< "$output" && grep -q "results of reductions over the lanes are dealt out to them" <<< "$output" &&
+        grep -q "the tiles of \`.*_part\` go to 16 subgroups" <<< "$output" && grep -q "checked   all" <<< "$output"
+    if [ $? -eq 0 ]; then echo "ok split $name"; else
+        echo "FAIL split $name"
+        tail -n 5 <<< "$output" | sed 's/^/    /'
+        failed=1
+    fi
+}
+if (cuda_on_cpu "$work/cuda"); then
+    (cuda_on_cpu "$work/cuda" || exit 1
+        routes "decode attention over heads that share keys" kernels/attention.tile --kernel attn_gqa --shape KV=1,G=6,D=64,T=200 --arg len=190 --arg scale=0.2 \
+            --arg q=random:1 --arg k=random:2 --arg v=random:3
+        routes "means weighted by learned queries" test/accept/results_apart.tile --kernel pooled --shape N=130 --arg x=random:1 --arg w=random:2 --arg bias=random:3
+        exit $failed) || failed=1
+fi
 refused "of several loops" "E0504.*several loops" run kernels/normalise.tile --kernel softmax --shape R=2,C=9 --arg x=random:1 --set split=4
 refused "without a loop" "E0504.*no loop" run kernels/elementwise.tile --kernel vec_add --shape N=9 --set split=4
 refused "into nothing" "E0504.*power of two" run "$work/k.tile" --kernel most --shape N=9 --arg x=random:1 --set split=0
