@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST_TILE = 1 << 20, MOST_UNROLLED = 1200 };
+enum { LARGEST_TILE = 1 << 20, MOST_UNROLLED = 1200, MOST_OF_HALF = 2000 };
 
 /* What a range does in the kernel: decides the size of its tiles. */
 typedef struct range_role {
@@ -288,7 +288,9 @@ static int64_t bytes_there(const machine_model *m) {
 /* Every slot of a range is written out, since registers can't be indexed: smaller tiles until a thread's text is of a length that compilers and
  * instruction caches like, each time of the range whose tiles save most. */
 static void shorten(const tile_kernel *k, const machine_model *machine, choice *choices, int count, int64_t statements) {
-    while (statements > MOST_UNROLLED) {
+    /* Halves of a split loop make few trips: one with more under way is worth a longer text. */
+    const int64_t most = k->origin && dealt_loop(k) ? MOST_OF_HALF : MOST_UNROLLED;
+    while (statements > most) {
         int best = -1;
         for (int i = 0; i < count; i++) {
             int64_t size = choices[i].value;

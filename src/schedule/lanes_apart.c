@@ -297,10 +297,10 @@ static void exchange_step(lower *l, kernel_array *parts, const part_dim *dims, i
         high[d] = d == along ? ix_add(a, low[d], ix_const(a, half)) : low[d];
     }
     kernel_access to = kernel_at(l->ir, parts, low);
-    kernel_value *own = named(l, b, "lower_part", kernel_load(l->ir, to), span), *sent = own, *kept = own;
+    kernel_value *own = kernel_load(l->ir, to), *sent = own, *kept = own;
     element_type type = parts->element;
     if (along >= 0) {
-        kernel_value *other = named(l, b, "upper_part", kernel_load(l->ir, kernel_at(l->ir, parts, high)), span);
+        kernel_value *other = kernel_load(l->ir, kernel_at(l->ir, parts, high));
         sent = kernel_op3(l->ir, KERNEL_SELECT, type, upper, own, other);
         kept = kernel_op3(l->ir, KERNEL_SELECT, type, upper, other, own);
     }
