@@ -1,7 +1,6 @@
 /* CUDA: the device side of a source text. Host functions are taken out, what they launch is instantiated, and clang's HIP mode reads the rest with headers
  * of our own (shim/cuda*.h), so that neither CUDA nor its headers are needed. */
 #define _GNU_SOURCE
-#include "lift/declarations.h"
 #include "lift/front.h"
 #include "lift/shim.h"
 #include <string.h>
@@ -131,10 +130,6 @@ static void names_of(const cuda *c, int from, int to, int_list *out) {
             VEC_PUSH(c->f->arena, *out, i);
 }
 
-static bool tokens_same(const tokens *t, int i, int j) {
-    return t->at[i].length == t->at[j].length && !memcmp(t->at[i].at, t->at[j].at, (size_t)t->at[i].length);
-}
-
 /* Constants and types of the function's own that the arguments at from..to mention, innermost last: "const int B = 256; " */
 static const char *locals_for(const cuda *c, const declaration *d, int from, int to) {
     const tokens *t = c->t;
@@ -253,36 +248,6 @@ static void rewrite(cuda *c) {
     }
 }
 
-/* The parameters of a kernel: each up to a comma, its name last (before a default or an array's extent). */
-static void keep_signature(cuda *c, const declaration *d) {
-    const tokens *t = c->t;
-    arena *a = c->f->arena;
-    front_signature s = {.name = tokens_word(a, t, d->name)};
-    int end = t->at[d->arguments].match;
-    for (int from = d->arguments + 1; from < end;) {
-        int to = from, name = -1, stop = -1;
-        for (; to < end && !tokens_is(t, to, ","); to++) {
-            if (t->at[to].match > to)
-                to = t->at[to].match;
-            else if (tokens_is(t, to, "<")) {
-                int close = tokens_angle(t, to);
-                to = close > to ? close - 1 : to;
-            } else if (tokens_is(t, to, "=") || tokens_is(t, to, "["))
-                stop = stop < 0 ? to : stop;
-            else if (t->at[to].kind == TOKEN_NAME && stop < 0)
-                name = to;
-        }
-        if (to == from + 1 && tokens_is(t, from, "void"))
-            break;
-        bool named = name > from; /* `int` alone is a type */
-        const char *word = named ? tokens_word(a, t, name) : "";
-        VEC_PUSH(a, s.types, tokens_text(a, t, from, named ? name : to));
-        VEC_PUSH(a, s.names, word);
-        from = to + 1;
-    }
-    VEC_PUSH(a, c->f->signatures, s);
-}
-
 static const char *base_of(arena *a, const char *name) {
     return arena_strndup(a, name, strcspn(name, "< "));
 }
@@ -326,7 +291,7 @@ static void read_declarations(cuda *c) {
         VEC_PUSH(c->f->arena, c->left_out, out);
         if (is_kernel(c, &c->all.at[k]) && c->all.at[k].body >= 0) {
             VEC_PUSH(c->f->arena, c->kernels, k);
-            keep_signature(c, &c->all.at[k]);
+            front_keep_signature(c->f, c->t, &c->all.at[k], tokens_word(c->f->arena, c->t, c->all.at[k].name));
         }
     }
 }

@@ -2,6 +2,7 @@
 #ifndef TILEC_LIFT_FRONT_H
 #define TILEC_LIFT_FRONT_H
 #include "lift/clang.h"
+#include "lift/declarations.h"
 #include "lift/source.h"
 
 enum { FRONT_ERROR_LIMIT = 10 }; /* errors of clang that are shown */
@@ -24,7 +25,9 @@ typedef struct front {
     clang clang;
     const char *folder; /* private; removed by lift_source */
     VEC(front_signature) signatures;
-    front_words words; /* clang's arguments that every step has: language, target, defines, folders */
+    VEC(const char *) constants; /* Metal's function constants without a value */
+    VEC(const char *) expected;  /* host names that the source has, and that were asked for: each must come out */
+    front_words words;           /* clang's arguments that every step has: language, target, defines, folders */
 } front;
 
 void front_word(front *f, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -36,9 +39,14 @@ const char *front_preprocess(front *f, const char *name, const front_words *more
 const char *front_compile(front *f, const char *name, const front_words *more, size_t *length, clang_messages *messages);
 /* "No kernel is called X": E1104, with the nearest of those there are. */
 void front_no_kernel(front *f, const char *name, const char *const *names, int count);
+/* What the source says of a kernel's parameters. */
+void front_keep_signature(front *f, const tokens *t, const declaration *d, const char *name_of_kernel);
+bool front_is_called(arena *a, const char *host_name, const char *wanted);
 bool front_wants(const front *f, const char *host_name); /* among the options' kernels, or those are not given */
 
 /* The languages. Each fills in the module's text; false with diagnostics. */
 bool front_opencl(front *f, source_module *m);
 bool front_cuda(front *f, source_module *m);
+bool front_metal(front *f, source_module *m);
+bool front_metal_names(front *f, source_names *names);
 #endif

@@ -18,7 +18,7 @@ typedef struct definition {
     piece before;    /* between `define` and the name: linkage, calling convention, type */
     piece arguments; /* between the parentheses */
     piece after;     /* from there to the brace: attributes, metadata */
-    const char *host_name, *parameters;
+    const char *host_name, *parameters, *threads;
     bool kernel;
 } definition;
 
@@ -241,8 +241,8 @@ static void read_annotations(reading *r) {
         }
         if (!d || !text)
             continue;
-        if (!strcmp(text, METAL_KERNEL_MARK))
-            d->kernel = true;
+        if (!strncmp(text, METAL_THREADS_MARK, strlen(METAL_THREADS_MARK)))
+            d->threads = text + strlen(METAL_THREADS_MARK);
         else if (!strncmp(text, METAL_HOST_NAME_MARK, strlen(METAL_HOST_NAME_MARK))) {
             d->kernel = true;
             d->host_name = text + strlen(METAL_HOST_NAME_MARK);
@@ -305,6 +305,8 @@ static bool carries(piece name, const char *want, size_t length) {
     if (name.length == length)
         return true;
     piece rest = {name.at + length, name.length - length};
+    if (rest.length == strlen(METAL_NATIVE_ENDING) && starts(rest, METAL_NATIVE_ENDING))
+        return true;
     if (!starts(rest, ".coerce"))
         return false;
     for (size_t i = 7; i < rest.length; i++)
@@ -355,6 +357,12 @@ static void metal_parameters(const reading *r, const definition *d, source_kerne
             name = length;
         piece attribute = {at + name + (name < length), length - name - (name < length)};
         source_parameter p = {.name = arena_strndup(r->arena, at, name), .index = -1, .first = at_argument};
+        /* An argument without use may be gone; one without a name cannot be told from it, and stays. */
+        for (int i = at_argument; i < arguments.count && name; i++)
+            if (carries(arguments.at[i].name, at, name)) {
+                p.first = at_argument = i;
+                break;
+            }
         while (at_argument + p.count < arguments.count && carries(arguments.at[at_argument + p.count].name, at, name))
             p.count++;
         if (!name && at_argument < arguments.count) /* without a name, its argument has none either */
@@ -436,6 +444,8 @@ static void block_of(const reading *r, const definition *d, source_kernel *k) {
     }
     const char *lanes = item(r, attached(r, d, "intel_reqd_sub_group_size"), 0), *lanes_space = lanes ? strchr(lanes, ' ') : NULL;
     k->subgroup = lanes_space ? strtoll(lanes_space, NULL, 10) : 0;
+    if (d->threads)
+        k->threads_per_block = strtoll(d->threads, NULL, 10);
     const char *group = memchr(d->after.at, '#', d->after.length);
     int n = group ? atoi(group + 1) : -1;
     if (r->m->language == SOURCE_CUDA && n >= 0 && n < r->groups.count) {
@@ -494,6 +504,8 @@ bool module_text_kernels(arena *a, source_module *m, diag_list *diags) {
     }
     for (int i = 0; i < r.definitions.count; i++) {
         const definition *d = &r.definitions.at[i];
+        if (starts(d->name, "_GLOBAL__"))
+            continue;
         if (d->kernel || find(d->before, "amdgpu_kernel") || find(d->before, "spir_kernel") || find(d->before, "ptx_kernel"))
             add_kernel(&r, d, (piece){"", 0});
     }

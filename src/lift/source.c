@@ -87,6 +87,8 @@ const char *front_compile(front *f, const char *name, const front_words *more, s
                                        "-ffp-contract=off",
                                        "-gline-tables-only",
                                        "-fno-discard-value-names",
+                                       "-Xclang", /* three elements are three, not four */
+                                       "-fpreserve-vec3-type",
                                        "-ferror-limit=50",
                                        "-Wno-everything",
                                        "-S",
@@ -124,7 +126,7 @@ static const char *plain_name(arena *a, const char *name) {
 }
 
 /* Names of instantiations may be spelt with or without blanks: sum<float,4>. Without its arguments, a template's name means each instantiation. */
-static bool is_called(arena *a, const char *host_name, const char *wanted) {
+bool front_is_called(arena *a, const char *host_name, const char *wanted) {
     if (!strcmp(host_name, wanted))
         return true;
     size_t n = strlen(wanted);
@@ -135,7 +137,7 @@ static bool is_called(arena *a, const char *host_name, const char *wanted) {
 
 bool front_wants(const front *f, const char *host_name) {
     for (int i = 0; i < f->options->kernel_count; i++)
-        if (is_called(f->arena, host_name, f->options->kernels[i]))
+        if (front_is_called(f->arena, host_name, f->options->kernels[i]))
             return true;
     return !f->options->kernel_count;
 }
@@ -190,6 +192,35 @@ bool front_opencl(front *f, source_module *m) {
     return m->text;
 }
 
+/* Parameters: each up to a comma, its name last (before a default, an array's extent or an attribute). */
+void front_keep_signature(front *f, const tokens *t, const declaration *d, const char *name_of_kernel) {
+    arena *a = f->arena;
+    front_signature s = {.name = name_of_kernel};
+    int end = t->at[d->arguments].match;
+    for (int from = d->arguments + 1; from < end;) {
+        int to = from, name = -1, stop = -1;
+        for (; to < end && !tokens_is(t, to, ","); to++) {
+            if (tokens_is(t, to, "=") || tokens_is(t, to, "["))
+                stop = stop < 0 ? to : stop;
+            if (t->at[to].match > to)
+                to = t->at[to].match;
+            else if (tokens_is(t, to, "<")) {
+                int close = tokens_angle(t, to);
+                to = close > to ? close - 1 : to;
+            } else if (t->at[to].kind == TOKEN_NAME && stop < 0)
+                name = to;
+        }
+        if (to == from + 1 && tokens_is(t, from, "void"))
+            break;
+        bool named = name > from && (stop < 0 || name == stop - 1); /* `int` alone is a type */
+        const char *word = named ? tokens_word(a, t, name) : "";
+        VEC_PUSH(a, s.types, tokens_text(a, t, from, named ? name : stop < 0 ? to : stop));
+        VEC_PUSH(a, s.names, word);
+        from = to + 1;
+    }
+    VEC_PUSH(a, f->signatures, s);
+}
+
 /* Names and types of parameters from the source's own declarations. */
 static void name_parameters(const front *f, source_module *m) {
     for (int i = 0; i < m->kernels.count; i++) {
@@ -206,11 +237,38 @@ static void name_parameters(const front *f, source_module *m) {
                 if (!*x->name)
                     x->name = s->names.at[p];
                 const char *star = strrchr(x->type, '*'), *constant = strstr(x->type, "const");
-                x->constant |= x->kind == PARAMETER_BUFFER && star && constant && constant < star;
+                x->constant |= f->language == SOURCE_CUDA && x->kind == PARAMETER_BUFFER && star && constant && constant < star;
             }
             break;
         }
     }
+}
+
+/* A global that is computed before the launch, from function constants that nobody gave a value. */
+static bool needs_constants(const front *f, const source_module *m) {
+    const char *first = m->language == SOURCE_METAL ? strstr(m->text, "@_GLOBAL__sub_I_") : NULL;
+    if (!first)
+        return false;
+    diag *g = diag_error(f->diags, "E1110", (source_span){f->path, 0, 0, 0},
+                         "a constant is computed from function constants that have no value");
+    for (int i = 0; i < f->constants.count; i++)
+        diag_note(f->diags, g, "--constant %s=VALUE", f->constants.at[i]);
+    return true;
+}
+
+/* Every host name of the source is there: none is lost in the rewriting. */
+static bool all_came_out(const front *f, const source_module *m) {
+    for (int i = 0; i < f->expected.count; i++) {
+        bool found = false;
+        for (int k = 0; k < m->kernels.count && !found; k++)
+            found = !strcmp(m->kernels.at[k].host_name, f->expected.at[i]);
+        if (!found) {
+            diag_error(f->diags, "E1109", (source_span){f->path, 0, 0, 0},
+                       "the kernel %s of the source did not come out of the compiler", f->expected.at[i]);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Keeps the kernels that were asked for. */
@@ -221,7 +279,7 @@ static bool choose_kernels(front *f, source_module *m) {
     for (int i = 0; i < f->options->kernel_count; i++) {
         bool found = false;
         for (int j = 0; j < m->kernels.count && !found; j++)
-            found = is_called(f->arena, names[j], f->options->kernels[i]);
+            found = front_is_called(f->arena, names[j], f->options->kernels[i]);
         if (!found) {
             front_no_kernel(f, f->options->kernels[i], names, m->kernels.count);
             return false;
@@ -239,7 +297,8 @@ static bool choose_kernels(front *f, source_module *m) {
     return false;
 }
 
-static bool compile(front *f, source_module *m) {
+/* `names` not NULL: those alone, for Metal, which need no compilation. */
+static bool compile(front *f, source_module *m, source_names *names) {
     if (!clang_find(f->arena, &f->clang, f->diags))
         return false;
     m->compiler = arena_printf(f->arena, "clang %s (%s)", f->clang.version, f->clang.path);
@@ -251,7 +310,8 @@ static bool compile(front *f, source_module *m) {
     switch (f->language) {
     case SOURCE_OPENCL: ok = front_opencl(f, m); break;
     case SOURCE_CUDA: ok = front_cuda(f, m); break;
-    default: break;
+    case SOURCE_METAL: ok = names ? front_metal_names(f, names) : front_metal(f, m); break;
+    case SOURCE_LLVM: break;
     }
     clang_remove_folder(f->folder);
     return ok;
@@ -280,11 +340,13 @@ source_module *lift_source(arena *a, const char *path, const char *text, source_
     if (language == SOURCE_LLVM) {
         m->length = strlen(f.text);
         m->text = module_text_opaque(a, f.text, &m->length);
-    } else if (!compile(&f, m))
+    } else if (!compile(&f, m, NULL))
         return NULL;
     if (!module_text_kernels(a, m, diags))
         return NULL;
     name_parameters(&f, m);
+    if (needs_constants(&f, m) || !all_came_out(&f, m))
+        return NULL;
     return choose_kernels(&f, m) ? m : NULL;
 }
 
@@ -292,6 +354,11 @@ bool lift_source_names(arena *a, const char *path, const char *text, source_lang
                        source_names *names, diag_list *diags) {
     source_options every = options ? *options : (source_options){0};
     every.kernel_count = 0;
+    if (language == SOURCE_METAL) {
+        front f;
+        source_module ignored = {0};
+        return begin(a, path, text, language, &every, diags, &f) && compile(&f, &ignored, names);
+    }
     const source_module *m = lift_source(a, path, text, language, &every, diags);
     for (int i = 0; m && i < m->kernels.count; i++)
         VEC_PUSH(a, *names, m->kernels.at[i].host_name);

@@ -139,6 +139,10 @@ bool tokens_named(const tokens *t, int i, const char *const *names) {
     return false;
 }
 
+bool tokens_same(const tokens *t, int i, int j) {
+    return t->at[i].length == t->at[j].length && !memcmp(t->at[i].at, t->at[j].at, (size_t)t->at[i].length);
+}
+
 char *tokens_word(arena *a, const tokens *t, int i) {
     return arena_strndup(a, t->at[i].at, (size_t)t->at[i].length);
 }

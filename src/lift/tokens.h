@@ -29,6 +29,7 @@ typedef struct tokens {
 void tokens_read(arena *a, const char *text, size_t length, tokens *out);
 bool tokens_is(const tokens *t, int i, const char *text);            /* false outside the text */
 bool tokens_named(const tokens *t, int i, const char *const *names); /* one of a list that ends with NULL */
+bool tokens_same(const tokens *t, int i, int j);                     /* the same text */
 char *tokens_word(arena *a, const tokens *t, int i);
 /* From..to (exclusive) as written, comments and line ends as single spaces. */
 char *tokens_text(arena *a, const tokens *t, int from, int to);

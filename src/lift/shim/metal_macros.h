@@ -1,0 +1,69 @@
+/* Macros that the Metal standard library defines, for preprocessing. */
+#define __METAL__ 1
+#define __METAL_VERSION__ 320
+#define __METAL_MACOS__ 1
+#define __HAVE_BFLOAT__ 1
+#define __HAVE_SIMDGROUP_MATRIX__ 1
+#define METAL_FUNC inline
+#define METAL_INTERNAL inline
+#define METAL_CONST
+#define METAL_ASM
+#define is_function_constant_defined(name) (name##_msl_defined)
+#define NULL nullptr
+#define CHAR_BIT 8
+#define SCHAR_MAX 127
+#define SCHAR_MIN (-128)
+#define UCHAR_MAX 255
+#define CHAR_MAX 127
+#define CHAR_MIN (-128)
+#define SHRT_MAX 32767
+#define SHRT_MIN (-32768)
+#define USHRT_MAX 65535
+#define INT_MAX 2147483647
+#define INT_MIN (-2147483647 - 1)
+#define UINT_MAX 4294967295u
+#define LONG_MAX 9223372036854775807L
+#define LONG_MIN (-9223372036854775807L - 1)
+#define ULONG_MAX 18446744073709551615UL
+#define INT8_MAX 127
+#define INT8_MIN (-128)
+#define UINT8_MAX 255
+#define INT16_MAX 32767
+#define INT16_MIN (-32768)
+#define UINT16_MAX 65535
+#define INT32_MAX 2147483647
+#define INT32_MIN (-2147483647 - 1)
+#define UINT32_MAX 4294967295u
+#define INT64_MAX 9223372036854775807L
+#define INT64_MIN (-9223372036854775807L - 1)
+#define UINT64_MAX 18446744073709551615UL
+#define MSL_STDLIB
+#define INFINITY (__builtin_inff())
+#define NAN (__builtin_nanf(""))
+#define HUGE_VALF INFINITY
+#define HUGE_VALH ((half)INFINITY)
+#define HUGE_VALBF ((bfloat)INFINITY)
+#define MAXFLOAT 3.40282347e+38f
+#define FLT_MAX 3.40282347e+38f
+#define FLT_MIN 1.17549435e-38f
+#define FLT_EPSILON 1.1920929e-07f
+#define MAXBFLOAT ((bfloat)3.38953139e38f)
+#define MAXHALF ((half)65504.0f)
+#define HALF_MAX ((half)65504.0f)
+#define M_PI_F 3.14159265358979323846f
+#define M_PI_2_F 1.57079632679489661923f
+#define M_PI_4_F 0.785398163397448309616f
+#define M_1_PI_F 0.318309886183790671538f
+#define M_2_PI_F 0.636619772367581343076f
+#define M_E_F 2.71828182845904523536f
+#define M_LN2_F 0.693147180559945309417f
+#define M_LN10_F 2.30258509299404568402f
+#define M_LOG2E_F 1.44269504088896340736f
+#define M_LOG10E_F 0.434294481903251827651f
+#define M_SQRT2_F 1.41421356237309504880f
+#define M_SQRT1_2_F 0.707106781186547524401f
+#define M_2_SQRTPI_F 1.12837916709551257390f
+#define HALF_MIN ((half)6.103515625e-05f)
+#define HALF_EPSILON ((half)0.0009765625f)
+#define M_PI_H ((half)3.14159265358979323846f)
+#define M_E_H ((half)2.71828182845904523536f)
