@@ -42,6 +42,15 @@ static bool check_overlap(run_call *c, diag_list *diags) {
     return true;
 }
 
+static bool step_symbol(void *context, const index_var *v, int64_t *value) {
+    const binding *b = context;
+    int at = v->has_value ? -1 : binding_find_symbol(b, v->name);
+    if (!v->has_value && (at < 0 || !b->known[at]))
+        return false;
+    *value = v->has_value ? v->value : b->values[at];
+    return true;
+}
+
 bool session_compile_step(run_call *c, call_step *step, diag_list *diags) {
     session *s = c->session;
     VEC(tile_binding) statics = {0};
@@ -54,11 +63,21 @@ bool session_compile_step(run_call *c, call_step *step, diag_list *diags) {
         }
     /* A program's kernels share --set: each takes what it has. */
     VEC(schedule_setting) settings = {0};
+    step->route = NULL;
     for (int i = 0; i < c->settings.count; i++)
         if ((c->kernel && !c->split) || session_takes_setting(step->kernel, c->settings.at[i].key)) {
             VEC_PUSH(c->arena, settings, c->settings.at[i]);
             text_add(&key, "%s:%s ", c->settings.at[i].key, c->settings.at[i].value);
         }
+    const machine_model *row = s->target->machine();
+    const split_device device = {s->runtime->units(s->device), row->subgroup_lanes > 0};
+    const tile_kernel *bound = statics.count ? tile_specialise(c->arena, step->kernel, statics.at, statics.count) : step->kernel;
+    if (c->shapes_solved && schedule_few_tasks(c->arena, c->module, bound, row, settings.at, settings.count, device, step_symbol,
+                                               &step->binding, &step->route)) {
+        schedule_setting few = {.key = "tasks", .value = "few"};
+        VEC_PUSH(c->arena, settings, few);
+        text_add(&key, "tasks:few ");
+    }
     for (int i = 0; i < s->compiled.count; i++)
         if (s->compiled.at[i].kernel == step->kernel && s->compiled.at[i].key &&
             strcmp(s->compiled.at[i].key, text_get(&key)) == 0) {

@@ -54,6 +54,7 @@ typedef struct call_step {
     const tile_kernel *kernel;
     const compiled_kernel *compiled;
     device_kernel *loaded;
+    const char *route; /* what was chosen for this launch, a line for people; NULL: nothing */
     binding binding;
     int *arrays;          /* per array of the kernel: position in call.arrays */
     int *scalars;         /* per scalar of the kernel: position in call.scalars */

@@ -41,6 +41,16 @@ static bool is_one(const tile_range *r) {
     return ix_is_const(r->size, &size) && size == 1;
 }
 
+bool product_is_two_sided(const tile_value *v) {
+    const tile_value *x = v->operands[0], *y = v->operands[1];
+    bool left = false, right = false;
+    for (int i = 0; i < v->axis_count; i++) {
+        left = left || (only_in(x, y, v->axes[i]) && !is_one(v->axes[i]));
+        right = right || (only_in(y, x, v->axes[i]) && !is_one(v->axes[i]));
+    }
+    return left && right;
+}
+
 static int widest_load(const tile_value *v) {
     int most = v->op == TILE_LOAD ? element_table[v->array->type].block_bytes : 0;
     for (int i = 0; i < v->operand_count; i++) {
@@ -59,21 +69,17 @@ static void survey_value(survey *s, const tile_value *v) {
         s->roles[v->range->id].reduced = true;
     if (v->op == TILE_DOT) {
         const tile_value *x = v->operands[0], *y = v->operands[1];
-        bool left = false, right = false;
-        for (int i = 0; i < v->axis_count; i++) {
-            left = left || (only_in(x, y, v->axes[i]) && !is_one(v->axes[i]));
-            right = right || (only_in(y, x, v->axes[i]) && !is_one(v->axes[i]));
-        }
+        bool two_sided = product_is_two_sided(v);
         for (int i = 0; i < v->axis_count; i++) {
             range_role *role = &s->roles[v->axes[i]->id];
-            role->product_rows = role->product_rows || (left && right && only_in(x, y, v->axes[i]));
-            role->product_columns = role->product_columns || (left && right && only_in(y, x, v->axes[i]));
-            role->vector_rows = role->vector_rows || !(left && right);
+            role->product_rows = role->product_rows || (two_sided && only_in(x, y, v->axes[i]));
+            role->product_columns = role->product_columns || (two_sided && only_in(y, x, v->axes[i]));
+            role->vector_rows = role->vector_rows || !two_sided;
         }
         for (int i = 0; i < v->contract_count; i++) {
             s->roles[v->contract[i]->id].contracted = true;
             s->roles[v->contract[i]->id].bytes = widest_load(v);
-            if (left && right)
+            if (two_sided)
                 s->roles[v->contract[i]->id].contracted_twice_sided = true;
         }
     }
@@ -127,13 +133,15 @@ static int64_t proposed_for_threads(const survey *s, const tile_range *r, const 
     bool is_dealt = dealt && dealt->range == r; /* a tile is one subgroup's */
     if (role->joined)                           /* along the lanes where memory is */
         return role->contiguous && !role->strided && !role->contracted ? 8 * threads : is_dealt ? 8 : 8 * machine->subgroups;
-    if (role->contracted)
-        return role->contracted_twice_sided ? role->bytes > 2 ? 16 : 32
-                                            : 32 * machine->subgroup_lanes; /* four loads of 16 bytes are under way */
+    bool few = machine->options.tasks == TASKS_FEW;
+    if (role->contracted_twice_sided)
+        return role->bytes > 2 ? 16 : 32;
+    if (role->contracted) /* two loads of 16 bytes of f16 are under way in each thread (more leave more of a row to the guarded end), and several of blocks */
+        return (role->bytes > 4 ? 32 : 16) * machine->subgroup_lanes * (few ? machine->subgroups : 1);
     if (role->product_rows || role->product_columns)
         return 64;
     if (role->vector_rows)
-        return r->is_task ? machine->subgroups : 16;
+        return !r->is_task ? 16 : few ? 1 : machine->subgroups;
     if (role->reduced || !r->is_task)
         return 8 * threads;
     return role->contiguous && !role->strided ? 8 * threads : 1;
@@ -174,7 +182,7 @@ static void list_tiles(const tile_kernel *k, text_buffer *out) {
 }
 
 static void unknown_key(const tile_kernel *k, const char *key, source_span span, const machine_model *machine, diag_list *diags) {
-    static const char *const elsewhere[] = {"vector", "subgroups", "operands", "roles", "stages", "swizzle", "cluster"};
+    static const char *const elsewhere[] = {"vector", "subgroups", "operands", "tasks", "roles", "stages", "swizzle", "cluster"};
     text_buffer names = {0};
     list_tiles(k, &names);
     diag *g;

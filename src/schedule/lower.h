@@ -7,6 +7,8 @@
 #define TILEC_SCHEDULE_LOWER_H
 #include "schedule/schedule.h"
 
+/* Whether a product has result ranges of more than one element in each operand alone: a matrix product, not a matrix-vector one. */
+bool product_is_two_sided(const tile_value *product);
 /* ---- options.c ---- */
 /* What an option is judged for, and where errors point. */
 typedef struct option_place {

@@ -1,4 +1,4 @@
-/* What a schedule says besides tile sizes: vector, subgroups, operands. Each is legal for the target and the kernel, or an error that names the limit. */
+/* What a schedule says besides tile sizes: vector, subgroups, operands, tasks, split. Each is legal for the target and the kernel, or an error that names the limit. */
 #include "schedule/lower.h"
 #include "tile/split.h"
 #include <stdlib.h>
@@ -17,8 +17,17 @@ static bool has_products(const tile_kernel *k) {
     return tile_block_some(&k->body, k->value_count, is_product, NULL);
 }
 
+static bool is_matrix_vector(const tile_value *v, void *unused) {
+    return is_product(v, unused) && v->axis_count && !product_is_two_sided(v);
+}
+
+static bool has_rows(const tile_kernel *k) {
+    return tile_block_some(&k->body, k->value_count, is_matrix_vector, NULL);
+}
+
 bool schedule_has_option(const tile_kernel *k, const char *key) {
-    return !strcmp(key, "vector") || !strcmp(key, "subgroups") || (!strcmp(key, "operands") && has_products(k));
+    return !strcmp(key, "vector") || !strcmp(key, "subgroups") || (!strcmp(key, "operands") && has_products(k)) ||
+           (!strcmp(key, "tasks") && has_rows(k));
 }
 
 /* ---- vector ---- */
@@ -183,6 +192,23 @@ static bool set_operands(const option_place *p, const schedule_setting *s, sched
     return true;
 }
 
+/* ---- tasks ---- */
+
+static bool set_tasks(const option_place *p, const schedule_setting *s, schedule_options *out) {
+    out->tasks = !strcmp(s->value, "few") ? TASKS_FEW : !strcmp(s->value, "many") ? TASKS_MANY : TASKS_CHOSEN;
+    if (!has_rows(p->k)) {
+        diag *g = diag_error(p->diags, "E0504", p->span,
+                             "tasks = %s: kernel `%s` has no matrix-vector product, whose rows it means", s->value, p->k->name);
+        diag_caret(p->diags, g, "leave it out");
+        return false;
+    }
+    if (out->tasks)
+        return true;
+    diag *g = diag_error(p->diags, "E0504", p->span, "tasks = %s is neither few nor many", s->value);
+    diag_caret(p->diags, g, "few: a row takes a block; many: a subgroup");
+    return false;
+}
+
 /* ---- split ---- */
 
 bool option_chunk(const option_place *p, const schedule_setting *s, int64_t *chunk) {
@@ -211,12 +237,13 @@ bool option_chunk(const option_place *p, const schedule_setting *s, int64_t *chu
 
 bool option_target_has(const machine_model *machine, const char *key) {
     return !strcmp(key, "vector") || !strcmp(key, "split") || (!strcmp(key, "subgroups") && machine->subgroup_lanes) ||
-           (!strcmp(key, "operands") && machine->stages_operands);
+           (!strcmp(key, "tasks") && machine->subgroup_lanes) || (!strcmp(key, "operands") && machine->stages_operands);
 }
 
 bool option_set(const option_place *p, const schedule_setting *s, schedule_options *out) {
     return !strcmp(s->key, "vector")      ? set_vector(p, s, out)
            : !strcmp(s->key, "subgroups") ? set_subgroups(p, s, out)
+           : !strcmp(s->key, "tasks")     ? set_tasks(p, s, out)
            : !strcmp(s->key, "split")     ? option_chunk(p, s, &out->split)
                                           : set_operands(p, s, out);
 }
@@ -224,6 +251,8 @@ bool option_set(const option_place *p, const schedule_setting *s, schedule_optio
 void options_print(text_buffer *out, const schedule_options *o) {
     if (o->split > 0)
         text_add(out, "%ssplit = %lld", out->length ? ", " : "", (long long)o->split);
+    if (o->tasks)
+        text_add(out, "%stasks = %s", out->length ? ", " : "", o->tasks == TASKS_FEW ? "few" : "many");
     if (o->vector)
         text_add(out, "%svector = %d", out->length ? ", " : "", o->vector);
     if (o->subgroup_rows)

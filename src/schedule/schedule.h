@@ -9,6 +9,10 @@
  * in shared memory by a block). */
 typedef enum operand_choice { OPERANDS_CHOSEN, OPERANDS_DIRECT, OPERANDS_STAGED } operand_choice;
 
+/* Whether the tasks of a kernel whose results are rows with a subgroup each are enough to fill a device. Few: a row takes the whole block, whose
+ * subgroups then share the loop over it. */
+typedef enum task_choice { TASKS_CHOSEN, TASKS_MANY, TASKS_FEW } task_choice;
+
 /* What a schedule says besides tile sizes (doc/language.md), checked against the target and the kernel. Zero: the compiler's choice. */
 typedef struct schedule_options {
     int vector;                          /* most elements that one access takes */
@@ -19,6 +23,7 @@ typedef struct schedule_options {
     element_type operand_type;
     int64_t
         split; /* elements of a chunk of the kernel's loop; -1: it is not split; 0: chosen at the launch. split.c, before lowering */
+    task_choice tasks;                                /* chosen at the launch, where it is many by itself (schedule_few_tasks) */
     source_span vector_at, subgroups_at, operands_at; /* where each was said; line 0: not in a source text */
 } schedule_options;
 
@@ -81,6 +86,13 @@ typedef struct split_device {
 bool schedule_split(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
                     const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup, void *context,
                     int64_t *chunk, const char **route, diag_list *diags);
+
+/* Whether one launch, whose symbols `lookup` tells, has few tasks (`tasks = few`, doc/language.md): so few that less than a quarter of the device would be
+ * busy with the tiles that the compiler chooses, where it would choose smaller ones for few. False too where the settings or the module's schedule say.
+ * *route: why, a line for people, when true. Never diagnoses: what is wrong with the settings the compiler says. */
+bool schedule_few_tasks(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                        const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup, void *context,
+                        const char **route);
 
 /* The result of lowering: a launch plan and how each reduction was emitted (for the oracle's bounds). */
 typedef struct lowering {
