@@ -33,11 +33,14 @@ ifdef COVERAGE_FUZZER
 flags += -fsanitize=fuzzer-no-link
 endif
 
-sources := $(sort $(filter-out src/main.c,$(shell find src -name '*.c')))
+# LLVM stands behind one file, in a plugin of its own, which is built where LLVM is there.
+sources := $(sort $(filter-out src/main.c src/lift/llvm.c,$(shell find src -name '*.c')))
 objects := $(sources:%.c=$(BUILD)/%.o)
 unit_sources := $(sort $(wildcard test/unit/test_*.c))
 unit_programs := $(unit_sources:test/unit/%.c=$(BUILD)/unit/%)
 program := $(if $(wildcard src/main.c),$(BUILD)/tilec)
+LLVM_CONFIG ?= $(firstword $(foreach v,19 20 21 18 17,$(shell command -v llvm-config-$(v) 2> /dev/null)))
+plugin := $(if $(LLVM_CONFIG),$(if $(wildcard $(shell $(LLVM_CONFIG) --includedir 2> /dev/null)/llvm-c/Core.h),$(BUILD)/tilec-lift.so))
 # A sub-make uses every core, unless this make was given a number of its own.
 parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
@@ -46,7 +49,7 @@ parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 .SUFFIXES:
 .SECONDARY:
 
-all: $(program) $(BUILD)/libtilec.a $(BUILD)/libtilec.so
+all: $(program) $(plugin) $(BUILD)/libtilec.a $(BUILD)/libtilec.so
 
 $(BUILD)/tilec: $(BUILD)/src/main.o $(BUILD)/libtilec.a
 	$(CC) $(link) $(LDFLAGS) -o $@ $^ $(libraries)
@@ -57,6 +60,11 @@ $(BUILD)/libtilec.a: $(objects) $(BUILD)/sources
 
 $(BUILD)/libtilec.so: $(objects) $(BUILD)/sources
 	$(CC) -shared $(link) $(LDFLAGS) -o $@ $(objects) $(libraries)
+
+# Without the sanitizers, whose own copies of what it shares with the program would meet.
+$(BUILD)/tilec-lift.so: src/lift/llvm.c src/lift/module.h src/base/arena.c src/base/text.c $(BUILD)/flags
+	$(CC) $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(flags)) -isystem $(shell $(LLVM_CONFIG) --includedir) -shared -Wl,--as-needed $(LDFLAGS) -o $@ \
+	    src/lift/llvm.c src/base/arena.c src/base/text.c -L$(shell $(LLVM_CONFIG) --libdir) $(shell $(LLVM_CONFIG) --link-shared --libs)
 
 # isl, gmp, xxhash and jansson inside; drivers, compilers and Python are looked for while it runs (scripts/setup.sh has their archives).
 # A program built on an old system runs on newer ones: the symbols it asks of the C library are those of where it was linked.
@@ -178,6 +186,7 @@ install: all
 	install -m 755 $(BUILD)/tilec '$(DESTDIR)$(PREFIX)/bin/'
 	install -m 644 $(BUILD)/libtilec.a '$(DESTDIR)$(PREFIX)/lib/'
 	install -m 755 $(BUILD)/libtilec.so '$(DESTDIR)$(PREFIX)/lib/'
+	$(if $(plugin),install -d '$(DESTDIR)$(PREFIX)/lib/tilec' && install -m 755 $(plugin) '$(DESTDIR)$(PREFIX)/lib/tilec/')
 	$(if $(wildcard include/*.h),install -m 644 $(wildcard include/*.h) '$(DESTDIR)$(PREFIX)/include/')
 	$(if $(wildcard kernels/*.tile),install -m 644 $(wildcard kernels/*.tile) '$(DESTDIR)$(PREFIX)/share/tilec/kernels/')
 	printf 'prefix=%s\nName: tilec\nDescription: Safe tile kernels\nVersion: 0.1\nCflags: -I$${prefix}/include\nLibs: -L$${prefix}/lib -ltilec\nLibs.private: %s\n' \

@@ -65,6 +65,9 @@ if [ "$what" = test ]; then
     wish ocl-icd-libopencl1 have_library libOpenCL.so.1
     wish pocl-opencl-icd have_file '/etc/OpenCL/vendors/*.icd'
     wish oclgrind have_program oclgrind-kernel
+    # The plugin that reads kernels of other languages.
+    have_llvm() { local v; for v in 19 20 21 18 17; do have_program "llvm-config-$v" && return 0; done; return 1; }
+    wish llvm-19-dev have_llvm
     # What isl can't say; without it those properties are not proved.
     wish libz3-4 have_library libz3.so.4
     # Kernels in Metal, CUDA and OpenCL C are read with it.

@@ -1,4 +1,5 @@
 /* tilec build: proved kernels as self-contained source. */
+#include "command/foreign.h"
 #include "command/command.h"
 #include "base/file.h"
 #include "bench/manifest.h"
@@ -200,6 +201,8 @@ int command_build(const command_line *line) {
     o.settings = settings.items.at;
     o.setting_count = settings.items.count;
     folder = folder ? folder : ".";
+    if (foreign_named(line->positional[0]))
+        return report_end(&r, foreign_build(&r, line, line->positional[0], all ? NULL : o.target, folder));
     build b = {.report = &r, .line = line, .wanted = option_value(line, "--kernel"), .list = json_array()};
     b.module = compile_load(r.arena, line->positional[0], NULL, &r.diags);
     held = b.module != NULL;

@@ -1,4 +1,5 @@
 /* tilec check: parse, type-check, three random tilings, schedule, lower, prove. */
+#include "command/foreign.h"
 #include "command/witness.h"
 #include "tile/oracle.h"
 #include <string.h>
@@ -87,6 +88,8 @@ static bool in_program(const tile_program *p, const tile_kernel *k) {
 static bool check_file(report *r, const command_line *line, const char *path, const compile_options *o, json_t *list) {
     if (kernel_text_named(path))
         return kernel_text_check(r, line, path, list);
+    if (foreign_named(path))
+        return foreign_check(r, line, path, list);
     const tile_module *m = compile_load(r->arena, path, NULL, &r->diags);
     report_flush(r);
     if (!m)

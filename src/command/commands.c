@@ -13,14 +13,24 @@
 #define WITNESS_ROW {"--witness", NULL, "run what was refuted in the simulator, at its witness, and show that it misbehaves"}
 #define KERNEL_ROW {"--kernel", "NAME", "one kernel or program of the file"}
 
+#define LAUNCH_ROWS                                                                                                                     \
+    {"--block", "X,Y,Z", "of a kernel in another language: the threads of a block"},                                                     \
+    {"--grid", "X,Y,Z", "the blocks of the launch, over its values: 'floor((n + 255) / 256)'"},                                         \
+    {"--where", "COND", "what the launch guarantees: 'n <= lda'; several"},                                                              \
+    {"--subgroup", "N", "lanes of a subgroup (default: 32)"},                                                                            \
+    {"--largest", "N", "extents and integers are at most this (default: 2^30)"}, SOURCE_OPTION_ROWS
+
 static const option_row check_options[] = {
     KERNEL_ROW, {"--target", "NAME", "the target to prove it for (default: c)"}, SHAPE_ROW, SET_ROW, DUMP_ROW,
     WITNESS_ROW,
+    {"--arg", "NAME=WHAT", "of a kernel in another language: a value 5, a range 0..100, or a shape f32[M, K]"}, LAUNCH_ROWS,
     {"--explain", NULL, "the schedule chosen, routes taken and refused, the launch plan, every property proved"}, {0}};
 static const option_row build_options[] = {
     KERNEL_ROW, {"--target", "NAME", "the target (default: c); all: every one, each into DIR/TARGET"},
     {"-o", "DIR", "the folder to write to (default: the current one)"},
-    SHAPE_ROW, SET_ROW, DUMP_ROW, {"--explain", NULL, "the schedule chosen, the launch plan, every property proved"}, {0}};
+    SHAPE_ROW, SET_ROW, DUMP_ROW,
+    {"--arg", "NAME=WHAT", "of a kernel in another language: a value 5, a range 0..100, or a shape f32[M, K]"}, LAUNCH_ROWS,
+    {"--explain", NULL, "the schedule chosen, the launch plan, every property proved"}, {0}};
 static const option_row run_options[] = {
     KERNEL_ROW,
     {"--arg", "NAME=WHAT", "an argument: FILE.npy, FILE.safetensors:TENSOR, a number, or a recipe: zeros, iota,\n"
@@ -32,7 +42,7 @@ static const option_row run_options[] = {
     {"--no-check", NULL, "don't compare (default: as many elements as fit two seconds)"},
     {"--repeat", "N", "launch N times and report the median time"},
     WITNESS_ROW,
-    DUMP_ROW,
+    DUMP_ROW, LAUNCH_ROWS,
     {"--explain", NULL, "the schedule chosen, the launch plan, every property proved"}, {0}};
 static const option_row corpus_options[] = {
     {"--kernel", "NAME", "only the rows of this kernel"}, {"--device", "NAME", "only this device"},
@@ -138,7 +148,7 @@ static int unknown_command(const char *name) {
 }
 
 static int unknown_option(const command *c, const char *text, size_t length) {
-    const char *names[32];
+    const char *names[64];
     int count = 0;
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)length, text);

@@ -49,6 +49,29 @@ static json_t *items_json(const proof *p) {
     return items;
 }
 
+bool kernel_ir_check(report *r, const command_line *line, const kernel_ir *k, const target *t, int first, proof *verdicts, json_t *list) {
+    bool held = prove_kernel(r->arena, k, t ? t->limits() : &any_machine, verdicts, &r->diags);
+    launch_plan plan = {.name = k->name};
+    plan_variant only = {.kernel = (kernel_ir *)k};
+    VEC_PUSH(r->arena, plan.variants, only);
+    if (!r->json) {
+        printf("%-16s %s  %d of %d properties proved in %.0f ms\n", k->name, held ? "ok     " : "refused", verdicts->proved,
+               verdicts->items.count, verdicts->milliseconds);
+        if (option_given(line, "--explain"))
+            print_items(verdicts);
+    }
+    json_t *witnesses = option_given(line, "--witness") ? witness_run(r, &plan, verdicts) : NULL;
+    if (r->json) {
+        json_t *entry = json_pack("{s:s, s:b, s:f, s:o, s:o}", "kernel", k->name, "held", held, "proof_ms", verdicts->milliseconds,
+                                  "properties", items_json(verdicts), "diagnostics", report_diagnostics(r, first));
+        if (witnesses)
+            json_object_set_new(entry, "witnesses", witnesses);
+        json_array_append_new(list, entry);
+    }
+    report_flush(r);
+    return held;
+}
+
 bool kernel_text_check(report *r, const command_line *line, const char *path, json_t *list) {
     const target *t = option_given(line, "--target") ? command_target(line, &r->diags) : NULL;
     if (option_given(line, "--target") && !t)
@@ -60,26 +83,7 @@ bool kernel_text_check(report *r, const command_line *line, const char *path, js
         return false;
     }
     proof verdicts;
-    bool held = prove_kernel(r->arena, k, t ? t->limits() : &any_machine, &verdicts, &r->diags);
-    launch_plan plan = {.name = k->name};
-    plan_variant only = {.kernel = k};
-    VEC_PUSH(r->arena, plan.variants, only);
-    if (!r->json) {
-        printf("%-16s %s  %d of %d properties proved in %.0f ms\n", k->name, held ? "ok     " : "refused", verdicts.proved,
-               verdicts.items.count, verdicts.milliseconds);
-        if (option_given(line, "--explain"))
-            print_items(&verdicts);
-    }
-    json_t *witnesses = option_given(line, "--witness") ? witness_run(r, &plan, &verdicts) : NULL;
-    if (r->json) {
-        json_t *entry = json_pack("{s:s, s:b, s:f, s:o, s:o}", "kernel", k->name, "held", held, "proof_ms", verdicts.milliseconds,
-                                  "properties", items_json(&verdicts), "diagnostics", report_diagnostics(r, first));
-        if (witnesses)
-            json_object_set_new(entry, "witnesses", witnesses);
-        json_array_append_new(list, entry);
-    }
-    report_flush(r);
-    return held;
+    return kernel_ir_check(r, line, k, t, first, &verdicts, list);
 }
 
 /* ---- running ---- */

@@ -1,6 +1,7 @@
 /* tilec run: one kernel or program on data, checked against the oracle. */
 #include "command/arguments.h"
 #include "bench/quick.h"
+#include "command/foreign.h"
 #include "command/witness.h"
 #include "run/compiler.h"
 #include "run/judge.h"
@@ -223,6 +224,8 @@ int command_run(const command_line *line) {
     }
     if (kernel_text_named(line->positional[0]))
         return report_end(&r, kernel_text_run(&r, line, line->positional[0]));
+    if (foreign_named(line->positional[0]))
+        return report_end(&r, foreign_run(&r, line, line->positional[0]));
     const tile_module *m = compile_load(r.arena, line->positional[0], NULL, &r.diags);
     session *s = m ? session_open(option_value(line, "--device"), &r.diags) : NULL;
     bool held = s && run_on(&r, line, s, m);

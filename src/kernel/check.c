@@ -283,6 +283,8 @@ static void check_array(checker *c, kernel_array *a, int position) {
         check_fail(c, "E0932", a->span,
                    "`%s` in %s memory: a use (in, out, update, workspace) belongs to global arrays, and only there", a->name,
                    space_names[a->space]);
+    if (a->rewritable && a->use != USE_UPDATE)
+        check_fail(c, "E0932", a->span, "`%s` is rewritable, which only an `update` can be", a->name);
     if (a->lanes < 1 || a->lanes > 4096 || (a->lanes > 1 && a->space != SPACE_REGISTER))
         check_fail(c, "E0932", a->span, "`%s` holds vectors of %d: only register arrays hold vectors", a->name, a->lanes);
     if (a->space == SPACE_SHARED && c->k->levels.count < 2)

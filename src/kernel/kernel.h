@@ -62,6 +62,7 @@ struct kernel_array {
     int alignment;             /* bytes the base is known to be aligned to; 0: the element's own */
     index_expr *element_bound; /* integer arrays whose every element is in 0..bound-1, checked at launch; NULL: unknown */
     bool element_injective;
+    bool rewritable; /* UPDATE: its cells may be written any number of times and read after, by their own thread: foreign kernels */
     /* OUT and UPDATE: what the launch must write, each cell exactly once; GHOST: what must be consumed exactly once.
      * Over cell_vars[rank] (INDEX_LOOP kind); NULL: every cell of an OUT or GHOST, no promise for an UPDATE. */
     index_var **cell_vars;

@@ -127,6 +127,8 @@ static void read_attributes(reader *r, kernel_array *a) {
             a->element_injective = reader_accept(r, "injective");
         } else if (reader_accept(r, "argument")) {
             a->source_array = (int)reader_integer(r, 0, INT_MAX, "the argument's number");
+        } else if (reader_accept(r, "rewritable")) {
+            a->rewritable = true;
         } else if (reader_accept(r, "cells")) {
             read_cells(r, a);
         } else if (reader_accept(r, "view")) {

@@ -48,7 +48,7 @@ void judge_coverage(prover *p) {
         const kernel_array *a = p->kernel->arrays.at[i];
         if (a->space != SPACE_GLOBAL || (a->use != USE_OUT && a->use != USE_UPDATE))
             continue;
-        if (a->use == USE_UPDATE && !a->cells && !model_touched(p->m, a, ACCESS_WRITE))
+        if (a->use == USE_UPDATE && !a->cells && (a->rewritable || !model_touched(p->m, a, ACCESS_WRITE)))
             continue;
         prover_start(p);
         bool atomic = false;
@@ -73,7 +73,7 @@ void judge_update_order(prover *p) {
         return;
     for (int i = 0; i < p->kernel->arrays.count; i++) {
         const kernel_array *a = p->kernel->arrays.at[i];
-        if (a->space != SPACE_GLOBAL || a->use != USE_UPDATE || !model_touched(p->m, a, ACCESS_WRITE) ||
+        if (a->space != SPACE_GLOBAL || a->use != USE_UPDATE || a->rewritable || !model_touched(p->m, a, ACCESS_WRITE) ||
             !model_touched(p->m, a, ACCESS_READ))
             continue;
         prover_start(p);

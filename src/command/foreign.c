@@ -1,0 +1,137 @@
+/* Kernels in other languages: reading and judging them. */
+#include "command/foreign.h"
+#include "base/file.h"
+#include "command/source_options.h"
+#include "command/witness.h"
+#include <string.h>
+
+bool foreign_named(const char *path) {
+    source_language language;
+    return source_language_of(path, &language);
+}
+
+/* k.cl -> k.launch */
+static const char *sidecar(arena *a, const char *path) {
+    const char *dot = strrchr(path, '.');
+    return arena_printf(a, "%.*s.launch", dot ? (int)(dot - path) : (int)strlen(path), path);
+}
+
+static bool is_data(const char *value) {
+    const char *equals = strchr(value, '=');
+    size_t n = strlen(value);
+    return equals && (strchr(equals, ':') || (n > 4 && !strcmp(value + n - 4, ".npy")) || !strcmp(equals, "=zeros") ||
+                      !strcmp(equals, "=iota"));
+}
+
+static bool contract_of(report *r, const command_line *line, const char *path, const char *kernel, lift_contract *c) {
+    static const char *const keys[] = {"block", "grid", "arg", "where", "subgroup", "largest"};
+    if (!contract_read(r->arena, c, sidecar(r->arena, path), kernel, &r->diags))
+        return false;
+    for (int i = 0; i < line->option_count; i++)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            if (!strcmp(line->options[i].row->name + 2, keys[k]) && !(k == 2 && is_data(line->options[i].value)) &&
+                !contract_add(r->arena, c, keys[k], line->options[i].value, (source_span){0}, &r->diags))
+                return false;
+    return true;
+}
+
+/* What the source's own reading knows of its parameters. */
+static void annotate(lift_function *f, const source_kernel *k) {
+    f->host_name = k->host_name;
+    for (int d = 0; d < 3; d++)
+        if (k->block[d] && !f->block_size[d])
+            f->block_size[d] = k->block[d];
+    if (k->span.line && !f->line)
+        f->line = k->span.line;
+    for (int i = 0; i < k->parameters.count; i++) {
+        const source_parameter *p = &k->parameters.at[i];
+        for (int n = p->first; n < p->first + p->count && n >= 0 && n < f->arguments.count; n++) {
+            f->notes[n].builtin = p->kind == PARAMETER_BUILTIN ? p->builtin : NULL;
+            if (!f->notes[n].base_type)
+                f->notes[n].base_type = p->type;
+        }
+    }
+}
+
+bool foreign_read(report *r, const command_line *line, const char *path, foreign_list *out) {
+    source_options o;
+    source_language language;
+    if (!source_language_of(path, &language) || !source_options_read(line, r->arena, &o, &r->diags))
+        return false;
+    char *text = file_read(r->arena, path, FILE_SOURCE_LIMIT, NULL, &r->diags);
+    if (!text)
+        return false;
+    diag_add_source(&r->diags, path, text);
+    const source_module *source = lift_source(r->arena, path, NULL, language, &o, &r->diags);
+    if (!source)
+        return false;
+    lift_reading how = {.source = language == SOURCE_LLVM ? NULL : path,
+                        .kernel = source->kernels.count == 1 ? source->kernels.at[0].function : NULL,
+                        .device = source->spaces.device,
+                        .threadgroup = source->spaces.threadgroup,
+                        .constant = source->spaces.constant,
+                        .thread = source->spaces.thread,
+                        .generic = source->spaces.generic};
+    const lift_module *m = lift_module_read(r->arena, source->text, source->length, path, &how, &r->diags);
+    bool held = m != NULL;
+    for (int i = 0; m && i < source->kernels.count; i++) {
+        const source_kernel *k = &source->kernels.at[i];
+        lift_function *f = NULL;
+        for (int j = 0; j < m->functions.count; j++)
+            if (!strcmp(m->functions.at[j]->name, k->function))
+                f = m->functions.at[j];
+        if (!f) {
+            diag_error(&r->diags, "E1122", k->span, "`%s` is not among the module's functions", k->host_name);
+            held = false;
+            continue;
+        }
+        annotate(f, k);
+        lift_contract contract = {.subgroup = (int)k->subgroup};
+        lifted_kernel x = {0};
+        if (contract_of(r, line, path, k->host_name, &contract) && lift_kernel(r->arena, f, path, &contract, &x, &r->diags))
+            VEC_PUSH(r->arena, *out, x);
+        else
+            held = false;
+    }
+    return held;
+}
+
+bool foreign_check(report *r, const command_line *line, const char *path, json_t *list) {
+    const target *t = option_given(line, "--target") ? command_target(line, &r->diags) : NULL;
+    if (option_given(line, "--target") && !t)
+        return false;
+    foreign_list kernels = {0};
+    int first = r->diags.items.count;
+    bool held = foreign_read(r, line, path, &kernels);
+    report_flush(r);
+    for (int i = 0; i < kernels.count; i++) {
+        const lifted_kernel *x = &kernels.at[i];
+        const char *letters = option_value(line, "--dump");
+        if (letters && strchr(letters, 'l')) {
+            text_buffer text = {0};
+            kernel_print(&text, x->kernel);
+            fprintf(r->json ? stderr : stdout, "%s", text_get(&text));
+            text_free(&text);
+        }
+        proof verdicts;
+        held = kernel_ir_check(r, line, x->kernel, t, first, &verdicts, list) && held;
+        first = r->diags.items.count;
+        if (!r->json && (option_given(line, "--explain") || verdicts.refuted))
+            for (int j = 0; j < x->assumed.count; j++)
+                printf("  taken         %s\n", x->assumed.at[j]);
+    }
+    return held;
+}
+
+bool foreign_run(report *r, const command_line *line, const char *path) {
+    (void)line;
+    diag_error(&r->diags, "E0873", (source_span){.file = path}, "not yet");
+    return false;
+}
+bool foreign_build(report *r, const command_line *line, const char *path, const target *t, const char *folder) {
+    (void)line;
+    (void)t;
+    (void)folder;
+    diag_error(&r->diags, "E0873", (source_span){.file = path}, "not yet");
+    return false;
+}

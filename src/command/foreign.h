@@ -1,0 +1,17 @@
+/* Kernels in other languages on the command line: read (lift/), judged, run, built. */
+#ifndef TILEC_COMMAND_FOREIGN_H
+#define TILEC_COMMAND_FOREIGN_H
+#include "command/command.h"
+#include "lift/lift.h"
+
+/* Whether a file is such, by its ending: .metal, .cu, .cl, .ll. */
+bool foreign_named(const char *path);
+typedef VEC(lifted_kernel) foreign_list;
+/* Reads the kernels asked for (--kernel; none: every one) under the launch contract of the flags and of the sidecar file. A kernel that is not read is an
+ * error, and the others are read nevertheless. False when any was not. */
+bool foreign_read(report *r, const command_line *line, const char *path, foreign_list *out);
+bool foreign_check(report *r, const command_line *line, const char *path, json_t *list);
+bool foreign_run(report *r, const command_line *line, const char *path);
+/* target NULL: every one, each into a folder of its own. */
+bool foreign_build(report *r, const command_line *line, const char *path, const target *t, const char *folder);
+#endif

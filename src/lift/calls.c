@@ -1,0 +1,626 @@
+/* Calls of what the device does itself: ids, barriers, subgroup operations, atomics, vector loads. What is not known is named, never guessed. */
+#include "lift/lifter.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void lift_plain_name(const char *callee, char *name, size_t size) {
+    name[0] = 0;
+    if (!strncmp(callee, "_Z", 2)) {
+        const char *c = callee + 2;
+        size_t n = strtoul(c, (char **)&c, 10);
+        if (n > 0 && n <= strlen(c))
+            snprintf(name, size, "%.*s", (int)n, c);
+        return;
+    }
+    const char *from = callee;
+    bool typed = true;
+    if (!strncmp(callee, "llvm.", 5) || !strncmp(callee, "cuda.", 5)) {
+        from = callee + 5;
+        typed = callee[0] == 'l';
+    } else if (!strncmp(callee, "air.", 4)) {
+        from = callee + 4;
+    } else {
+        typed = false;
+    }
+    size_t n = strlen(from);
+    for (const char *dot = strchr(from, '.'); typed && dot;
+         dot = strchr(dot + 1, '.')) { /* up to the first type: .f32 .v4f32 .i32 .p1 .u .s */
+        const char *t = dot + 1;
+        if (*t == 'v' && t[1] >= '0' && t[1] <= '9')
+            t += 1 + strspn(t + 1, "0123456789");
+        bool type = (strchr("fip", *t) && *t && t[1] >= '0' && t[1] <= '9') || !strncmp(t, "bf16", 4) ||
+                    ((*t == 'u' || *t == 's') && (t[1] == 0 || t[1] == '.'));
+        if (type) {
+            n = (size_t)(dot - from);
+            break;
+        }
+    }
+    snprintf(name, size, "%.*s", (int)n, from);
+}
+
+/* ---- numbers of the launch ---- */
+
+static const struct {
+    const char *name, *what;
+    int direction;
+} numbers[] = {{"get_global_id", "global_id", -1},
+               {"get_local_id", "local_id", -1},
+               {"get_group_id", "group_id", -1},
+               {"get_local_size", "local_size", -1},
+               {"get_enqueued_local_size", "local_size", -1},
+               {"get_global_size", "global_size", -1},
+               {"get_num_groups", "num_groups", -1},
+               {"get_global_offset", "global_offset", -1},
+               {"get_global_linear_id", "global_linear_id", 0},
+               {"get_local_linear_id", "local_linear_id", 0},
+               {"get_sub_group_local_id", "lane", 0},
+               {"get_sub_group_id", "subgroup", 0},
+               {"get_sub_group_size", "subgroup_size", 0},
+               {"get_max_sub_group_size", "subgroup_size", 0},
+               {"get_num_sub_groups", "num_subgroups", 0},
+               {"tid.x", "local_id", 0},
+               {"tid.y", "local_id", 1},
+               {"tid.z", "local_id", 2},
+               {"ctaid.x", "group_id", 0},
+               {"ctaid.y", "group_id", 1},
+               {"ctaid.z", "group_id", 2},
+               {"ntid.x", "local_size", 0},
+               {"ntid.y", "local_size", 1},
+               {"ntid.z", "local_size", 2},
+               {"nctaid.x", "num_groups", 0},
+               {"nctaid.y", "num_groups", 1},
+               {"nctaid.z", "num_groups", 2},
+               {"laneid", "lane", 0},
+               {"warpsize", "subgroup_size", 0},
+               {"nvvm.read.ptx.sreg.tid.x", "local_id", 0},
+               {"nvvm.read.ptx.sreg.tid.y", "local_id", 1},
+               {"nvvm.read.ptx.sreg.tid.z", "local_id", 2},
+               {"nvvm.read.ptx.sreg.ctaid.x", "group_id", 0},
+               {"nvvm.read.ptx.sreg.ctaid.y", "group_id", 1},
+               {"nvvm.read.ptx.sreg.ctaid.z", "group_id", 2},
+               {"nvvm.read.ptx.sreg.ntid.x", "local_size", 0},
+               {"nvvm.read.ptx.sreg.ntid.y", "local_size", 1},
+               {"nvvm.read.ptx.sreg.ntid.z", "local_size", 2},
+               {"nvvm.read.ptx.sreg.nctaid.x", "num_groups", 0},
+               {"nvvm.read.ptx.sreg.nctaid.y", "num_groups", 1},
+               {"nvvm.read.ptx.sreg.nctaid.z", "num_groups", 2},
+               {"nvvm.read.ptx.sreg.laneid", "lane", 0}};
+
+static int find_number(const char *name) {
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!strcmp(numbers[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+static int direction_of(const lift_value *v, int i) {
+    if (numbers[i].direction >= 0)
+        return numbers[i].direction;
+    bool constant = v->operand_count == 1 && v->operands[0]->kind == LIFT_CONSTANT_INTEGER;
+    return constant && v->operands[0]->number >= 0 && v->operands[0]->number <= 3 ? (int)v->operands[0]->number : -1;
+}
+
+void lift_uses_dimensions(const lift_function *f, bool uses[3]) {
+    char name[64];
+    uses[0] = true;
+    for (int i = 0; i < f->blocks.count; i++)
+        for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
+            const lift_value *v = f->blocks.at[i]->items.at[j];
+            if (v->op != LIFT_CALL || !v->callee)
+                continue;
+            lift_plain_name(v->callee, name, sizeof name);
+            int n = find_number(name), d = n < 0 ? -1 : direction_of(v, n);
+            if (d > 0 && d < 3)
+                uses[d] = true;
+            if (n >= 0 && strstr(numbers[n].what, "linear"))
+                uses[1] = uses[2] = true;
+        }
+    for (int i = 0; i < f->arguments.count; i++) {
+        const char *b = f->notes[i].builtin;
+        const lift_type *t = f->arguments.at[i]->type;
+        bool position = b && (strstr(b, "position") || strstr(b, "_per_"));
+        if (position && (t->kind == LIFT_VECTOR || t->kind == LIFT_ARRAY))
+            for (int d = 1; d < 3 && d < t->count; d++)
+                uses[d] = true;
+    }
+}
+
+static bool launch_call(lifter *l, const lift_value *v, const char *name) {
+    int n = find_number(name);
+    if (!strcmp(name, "get_work_dim")) {
+        int dims = l->facts->uses[2] ? 3 : l->facts->uses[1] ? 2 : 1;
+        l->env[v->id] = lifted_number(l, v->type->bits, dims);
+        return true;
+    }
+    if (n < 0)
+        return false;
+    int d = direction_of(v, n);
+    if (d < 0) {
+        lift_fail(l, "E1128", v, "`%s` of a direction that is not constant", name);
+        return true;
+    }
+    bool size = strstr(numbers[n].what, "size") || strstr(numbers[n].what, "num_");
+    l->env[v->id] =
+        d > 2 ? lifted_number(l, v->type->bits, size) : lifted_index(v->type->bits, launch_number(l, numbers[n].what, d));
+    return true;
+}
+
+/* ---- barriers and fences ---- */
+
+static void barrier(lifter *l, level_kind scope, unsigned spaces) {
+    if (l->k->levels.count < 2 || (scope == LEVEL_SUBGROUP && l->block[0] * l->block[1] * l->block[2] == 1))
+        return;
+    kernel_stmt *s = kernel_append(l->k, l->at, KSTMT_BARRIER, lift_span(l, l->now));
+    s->scope = scope;
+    s->spaces = spaces;
+    l->statements++;
+}
+
+static void fence(lifter *l, level_kind scope) {
+    if (l->k->levels.count < 2)
+        return;
+    kernel_stmt *s = kernel_append(l->k, l->at, KSTMT_FENCE, lift_span(l, l->now));
+    s->scope = scope;
+    s->spaces = 1u << SPACE_GLOBAL | 1u << SPACE_SHARED;
+    l->statements++;
+}
+
+enum { BOTH = 1u << SPACE_GLOBAL | 1u << SPACE_SHARED };
+
+static bool constant_operand(lifter *l, const lift_value *v, int i, int64_t *n) {
+    if (i >= v->operand_count)
+        return false;
+    lifted x = lift_operand(l, v->operands[i]);
+    return !lift_stopped(l) && lift_is_number(&x, n);
+}
+
+/* Which memory a flag names: OpenCL 1 local, 2 global; Metal 1 device, 2 threadgroup. A barrier without memory orders none; it is read as one of shared
+ * memory only where nothing shared exists to be ordered. */
+static bool flags_of(lifter *l, const lift_value *v, bool metal, unsigned *spaces) {
+    int64_t flags;
+    if (!constant_operand(l, v, 0, &flags)) {
+        lift_fail(l, "E1128", v, "a barrier whose flags are not constant");
+        return false;
+    }
+    *spaces = 0;
+    if (flags & (metal ? 2 : 1))
+        *spaces |= 1u << SPACE_SHARED;
+    if (flags & (metal ? 1 : 2))
+        *spaces |= 1u << SPACE_GLOBAL;
+    if (!*spaces)
+        lift_fail(l, "E1128", v, "a barrier that orders no memory");
+    return *spaces != 0;
+}
+
+static bool order_call(lifter *l, const lift_value *v, const char *name) {
+    unsigned spaces;
+    bool cl = !strcmp(name, "barrier") || !strcmp(name, "work_group_barrier"), metal = !strcmp(name, "wg.barrier");
+    if (cl && !strncmp(v->callee, "cuda.", 5)) {
+        barrier(l, LEVEL_BLOCK, BOTH);
+    } else if (cl || metal) {
+        if (flags_of(l, v, metal, &spaces))
+            barrier(l, LEVEL_BLOCK, spaces);
+    } else if (!strcmp(name, "sub_group_barrier") || !strcmp(name, "simdgroup.barrier")) {
+        l->facts->lanes = true;
+        if (flags_of(l, v, name[1] == 'i', &spaces))
+            barrier(l, LEVEL_SUBGROUP, spaces);
+    } else if (!strcmp(name, "syncwarp")) {
+        int64_t mask;
+        if (!constant_operand(l, v, 0, &mask) || (uint32_t)mask != UINT32_MAX)
+            lift_fail(l, "E1128", v, "__syncwarp of some lanes only");
+        else
+            barrier(l, LEVEL_SUBGROUP, BOTH);
+    } else if (!strcmp(name, "mem_fence") || !strcmp(name, "read_mem_fence") || !strcmp(name, "write_mem_fence") ||
+               !strcmp(name, "fence.block")) {
+        fence(l, LEVEL_BLOCK);
+    } else if (!strcmp(name, "fence.device") || !strcmp(name, "fence.system")) {
+        fence(l, LEVEL_TASK);
+    } else if (!strncmp(name, "nvvm.barrier0", 13) || !strcmp(name, "nvvm.barrier.cta.sync.aligned.all")) {
+        barrier(l, LEVEL_BLOCK, BOTH);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* ---- subgroups ---- */
+
+typedef enum exchange {
+    REDUCE_SUM,
+    REDUCE_MIN,
+    REDUCE_MAX,
+    BROADCAST,
+    SHUFFLE,
+    SHUFFLE_XOR,
+    SHUFFLE_DOWN,
+    SHUFFLE_UP,
+    SHUFFLE_KINDS
+} exchange;
+
+static const struct {
+    const char *name;
+    exchange kind;
+    int value, other;
+} exchanges[] = {{"sub_group_reduce_add", REDUCE_SUM, 0, -1},
+                 {"sub_group_reduce_min", REDUCE_MIN, 0, -1},
+                 {"sub_group_reduce_max", REDUCE_MAX, 0, -1},
+                 {"sub_group_broadcast", BROADCAST, 0, 1},
+                 {"sub_group_shuffle", SHUFFLE, 0, 1},
+                 {"sub_group_shuffle_xor", SHUFFLE_XOR, 0, 1},
+                 {"sub_group_shuffle_down", SHUFFLE_DOWN, 0, 1},
+                 {"sub_group_shuffle_up", SHUFFLE_UP, 0, 1},
+                 {"simd_sum", REDUCE_SUM, 0, -1},
+                 {"simd_min", REDUCE_MIN, 0, -1},
+                 {"simd_max", REDUCE_MAX, 0, -1},
+                 {"simd_broadcast", BROADCAST, 0, 1},
+                 {"simd_broadcast_first", BROADCAST, 0, -1},
+                 {"simd_shuffle", SHUFFLE, 0, 1},
+                 {"simd_shuffle_xor", SHUFFLE_XOR, 0, 1},
+                 {"simd_shuffle_down", SHUFFLE_DOWN, 0, 1},
+                 {"simd_shuffle_up", SHUFFLE_UP, 0, 1},
+                 {"shfl.idx", SHUFFLE, 1, 2},
+                 {"shfl.xor", SHUFFLE_XOR, 1, 2},
+                 {"shfl.down", SHUFFLE_DOWN, 1, 2},
+                 {"shfl.up", SHUFFLE_UP, 1, 2},
+                 {"redux.add", REDUCE_SUM, 1, -1},
+                 {"redux.min", REDUCE_MIN, 1, -1},
+                 {"redux.max", REDUCE_MAX, 1, -1}};
+
+static int find_exchange(const char *name) {
+    for (size_t i = 0; i < sizeof exchanges / sizeof *exchanges; i++)
+        if (!strcmp(exchanges[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+bool lift_wants_lanes(const char *callee) {
+    char name[64];
+    lift_plain_name(callee, name, sizeof name);
+    int n = find_number(name);
+    return find_exchange(name) >= 0 || !strcmp(name, "sub_group_barrier") || !strcmp(name, "simdgroup.barrier") ||
+           !strcmp(name, "syncwarp") || !strncmp(name, "simd", 4) || !strncmp(name, "sub_group", 9) ||
+           !strncmp(name, "vote.", 5) || !strncmp(name, "shfl", 4) ||
+           (n >= 0 && (!strcmp(numbers[n].what, "lane") || strstr(numbers[n].what, "subgroup")));
+}
+
+static kernel_value *exchanged(lifter *l, exchange kind, kernel_value *v, kernel_value *other) {
+    static const kernel_op ops[SHUFFLE_KINDS] = {KERNEL_SUBGROUP_SUM,       KERNEL_SUBGROUP_MAX, KERNEL_SUBGROUP_MAX,
+                                                 KERNEL_SUBGROUP_BROADCAST, KERNEL_SHUFFLE,      KERNEL_SHUFFLE_XOR,
+                                                 KERNEL_SHUFFLE_DOWN,       KERNEL_SHUFFLE};
+    kernel_op op = kind == REDUCE_MIN ? KERNEL_SUBGROUP_MIN : ops[kind];
+    kernel_value *x = other ? kernel_op2(l->k, op, v->type, v, other) : kernel_op1(l->k, op, v->type, v);
+    x->scope = LEVEL_SUBGROUP;
+    return x;
+}
+
+static lifted exchange_one(lifter *l, const lift_value *v, exchange kind, const lift_type *t, lifted x, kernel_value *other,
+                           index_expr *lane) {
+    kernel_ir *k = l->k;
+    kernel_value *a = lift_as_value(l, x);
+    element_type own = a->type;
+    if (lift_stopped(l))
+        return x;
+    if (own == ELEMENT_BF16 || own == ELEMENT_BOOL || own == ELEMENT_INDEX || (t->kind == LIFT_INTEGER && t->bits < 32)) {
+        lift_fail(l, "E1128", v, "lanes exchange values of type %s", t->text);
+        return x;
+    }
+    a = kernel_ref(k, lift_let(l, "own", a));
+    kernel_value *r;
+    if (kind == SHUFFLE_UP) { /* lanes below keep their own */
+        kernel_value *down =
+            kernel_op2(k, KERNEL_SUB, ELEMENT_INDEX, kernel_index(k, lane), kernel_op1(k, KERNEL_CONVERT, ELEMENT_INDEX, other));
+        kernel_value *from = kernel_op2(k, KERNEL_MAX, ELEMENT_INDEX, down, kernel_const(k, ELEMENT_INDEX, 1, 0));
+        r = kernel_ref(k, lift_let(l, "from", exchanged(l, kind, a, from)));
+        r = kernel_op3(k, KERNEL_SELECT, own, kernel_op2(k, KERNEL_LE, ELEMENT_BOOL, kernel_const(k, ELEMENT_INDEX, 1, 0), down),
+                       r, a);
+    } else if (kind == SHUFFLE_DOWN) { /* lanes above keep their own */
+        kernel_value *up =
+            kernel_op2(k, KERNEL_ADD, ELEMENT_INDEX, kernel_index(k, lane), kernel_op1(k, KERNEL_CONVERT, ELEMENT_INDEX, other));
+        r = kernel_ref(k, lift_let(l, "from", exchanged(l, kind, a, other)));
+        r = kernel_op3(k, KERNEL_SELECT, own,
+                       kernel_op2(k, KERNEL_LT, ELEMENT_BOOL, up, kernel_const(k, ELEMENT_INDEX, 1, l->lanes)), r, a);
+    } else {
+        r = exchanged(l, kind, a, other);
+    }
+    return lifted_value(x.kind == LIFTED_INDEX ? x.bits : t->kind == LIFT_INTEGER ? t->bits : (int)t->size * 8, r);
+}
+
+static bool subgroup_call(lifter *l, const lift_value *v, const char *name) {
+    int i = find_exchange(name);
+    if (i < 0)
+        return false;
+    exchange kind = exchanges[i].kind;
+    int64_t n;
+    if (exchanges[i].value == 1 && (!constant_operand(l, v, 0, &n) || (uint32_t)n != UINT32_MAX)) {
+        lift_fail(l, "E1128", v, "`%s` of some lanes only, or of a mask that is not constant", name);
+        return true;
+    }
+    if (v->operand_count == 4 && (!constant_operand(l, v, 3, &n) || n != l->lanes)) {
+        lift_fail(l, "E1128", v, "`%s` within parts of a subgroup", name);
+        return true;
+    }
+    kernel_value *other = NULL;
+    if (exchanges[i].other >= 0) {
+        lifted y = lift_operand(l, v->operands[exchanges[i].other]);
+        y.bits = y.bits ? y.bits : 32;
+        if (y.bits < 32)
+            y = lift_extend(l, v, LIFT_ZEXT, y, y.bits, 32);
+        other = lift_as_value(l, y);
+    } else if (kind == BROADCAST) {
+        other = kernel_const(l->k, ELEMENT_I32, 1, 0);
+    }
+    lifted x = lift_operand(l, v->operands[exchanges[i].value]);
+    if (lift_stopped(l))
+        return true;
+    lifted r = {.kind = LIFTED_ELEMENTS};
+    if (x.kind == LIFTED_ELEMENTS) {
+        r.count = x.count;
+        r.elements = NEW_ARRAY(l->arena, lifted, x.count);
+        for (int j = 0; j < x.count && !lift_stopped(l); j++)
+            r.elements[j] = exchange_one(l, v, kind, v->type->element, x.elements[j], other, l->lane);
+        l->env[v->id] = r;
+    } else {
+        r = exchange_one(l, v, kind, v->type, x, other, l->lane);
+        if (!lift_stopped(l)) /* it is exchanged here, and once */
+            r.v = kernel_ref(l->k, lift_let(l, v->name, r.v));
+        l->env[v->id] = r;
+    }
+    return true;
+}
+
+/* ---- atomics ---- */
+
+typedef struct update {
+    kernel_op op;
+    bool negated, is_unsigned, is_float;
+} update;
+
+static void atomic(lifter *l, const lift_value *v, lifted pointer, const lift_type *t, lifted x, update u, level_kind scope) {
+    kernel_ir *k = l->k;
+    if (pointer.kind == LIFTED_POINTER && u.is_unsigned && !pointer.object->facts->is_unsigned) {
+        pointer.object->facts->is_unsigned = true;
+        l->again = true;
+        return;
+    }
+    kernel_access access = lift_cell(l, t, pointer, true, true);
+    if (!access.array)
+        return;
+    pointer.object->facts->atomic = true;
+    element_type e = access.array->element;
+    kernel_value *y = lift_as_value(l, x);
+    if (lift_stopped(l))
+        return;
+    if (e != ELEMENT_F32 && e != ELEMENT_I32 && e != ELEMENT_U32) {
+        lift_fail(l, "E1128", v, "an atomic on %s", element_table[e].name);
+        return;
+    }
+    if ((u.op == KERNEL_MIN || u.op == KERNEL_MAX) && !u.is_float && !u.is_unsigned && e == ELEMENT_U32) {
+        lift_fail(l, "E1128", v, "atomics compare `%s` as signed and as unsigned", access.array->name);
+        return;
+    }
+    if (u.is_float != (e == ELEMENT_F32)) {
+        lift_fail(l, "E1128", v, "an atomic on `%s`, which holds %s, as on %s", access.array->name, element_table[e].name,
+                  t->text);
+        return;
+    }
+    if (u.negated)
+        y = kernel_op1(k, KERNEL_NEG, y->type, y);
+    if (y->type != e)
+        y = kernel_op1(k, KERNEL_BITCAST, e, y);
+    kernel_stmt *s = kernel_append(k, l->at, KSTMT_ATOMIC, lift_span(l, v));
+    s->combine = u.op;
+    s->access = access;
+    s->value = y;
+    s->scope = scope;
+    l->statements++;
+    if (!v->uses)
+        return;
+    s->name = lift_name(l, v->name, "old");
+    if (e != ELEMENT_F32) {
+        s->var = kernel_new_var(k, s->name, INDEX_VALUE);
+        s->var->owner = s;
+        s->var->span = s->span;
+    }
+    kernel_value *old = kernel_ref(k, s);
+    old->type = e;
+    old->lanes = 1;
+    l->env[v->id] = lifted_value(32, e == ELEMENT_U32 ? kernel_op1(k, KERNEL_BITCAST, ELEMENT_I32, old) : old);
+}
+
+static level_kind scope_of(const lift_value *v, lifted pointer) {
+    bool shared = pointer.kind == LIFTED_POINTER && pointer.object->space == SPACE_SHARED;
+    return shared || (v->scope && !strncmp(v->scope, "workgroup", 9)) ? LEVEL_BLOCK : LEVEL_TASK;
+}
+
+void lift_atomic_operation(lifter *l, const lift_value *v) {
+    if (v->op == LIFT_FENCE) {
+        fence(l, v->scope && !strncmp(v->scope, "workgroup", 9) ? LEVEL_BLOCK : LEVEL_TASK);
+        return;
+    }
+    static const update updates[] = {
+        [LIFT_ATOMIC_ADD] = {KERNEL_ADD, false, false, false},     [LIFT_ATOMIC_SUB] = {KERNEL_ADD, true, false, false},
+        [LIFT_ATOMIC_AND] = {KERNEL_BIT_AND, false, false, false}, [LIFT_ATOMIC_OR] = {KERNEL_BIT_OR, false, false, false},
+        [LIFT_ATOMIC_XOR] = {KERNEL_BIT_XOR, false, false, false}, [LIFT_ATOMIC_MAX] = {KERNEL_MAX, false, false, false},
+        [LIFT_ATOMIC_MIN] = {KERNEL_MIN, false, false, false},     [LIFT_ATOMIC_UMAX] = {KERNEL_MAX, false, true, false},
+        [LIFT_ATOMIC_UMIN] = {KERNEL_MIN, false, true, false},     [LIFT_ATOMIC_FADD] = {KERNEL_ADD, false, false, true},
+        [LIFT_ATOMIC_FMAX] = {KERNEL_MAX, false, false, true},     [LIFT_ATOMIC_FMIN] = {KERNEL_MIN, false, false, true}};
+    if (v->op == LIFT_CMPXCHG || v->atomic == LIFT_XCHG || v->atomic == LIFT_ATOMIC_OTHER) {
+        lift_fail(l, "E1128", v, "%s",
+                  v->op == LIFT_CMPXCHG    ? "an atomic compare-and-exchange"
+                  : v->atomic == LIFT_XCHG ? "an atomic exchange"
+                                           : "an atomic of this kind");
+        return;
+    }
+    lifted pointer = lift_operand(l, v->operands[0]), x = lift_operand(l, v->operands[1]);
+    if (!lift_stopped(l))
+        atomic(l, v, pointer, v->pointee, x, updates[v->atomic], scope_of(v, pointer));
+}
+
+/* atomic_add, atom_add, atomic_fetch_add_explicit, atomic_inc .. of OpenCL */
+static bool atomic_call(lifter *l, const lift_value *v, const char *name) {
+    if (strncmp(name, "atomic_", 7) && strncmp(name, "atom_", 5))
+        return false;
+    const char *what = strchr(name, '_') + 1;
+    char plain[32];
+    snprintf(plain, sizeof plain, "%s", strncmp(what, "fetch_", 6) ? what : what + 6);
+    char *end = strstr(plain, "_explicit");
+    if (end)
+        *end = 0;
+    static const struct {
+        const char *name;
+        update u;
+        int64_t implied;
+    } known[] = {{"add", {KERNEL_ADD, false, false, false}, 0},     {"sub", {KERNEL_ADD, true, false, false}, 0},
+                 {"inc", {KERNEL_ADD, false, false, false}, 1},     {"dec", {KERNEL_ADD, false, false, false}, -1},
+                 {"min", {KERNEL_MIN, false, false, false}, 0},     {"max", {KERNEL_MAX, false, false, false}, 0},
+                 {"and", {KERNEL_BIT_AND, false, false, false}, 0}, {"or", {KERNEL_BIT_OR, false, false, false}, 0},
+                 {"xor", {KERNEL_BIT_XOR, false, false, false}, 0}};
+    const lift_type *t = v->type;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i].name, plain) || !v->operand_count)
+            continue;
+        update u = known[i].u;
+        u.is_float = t->kind == LIFT_FLOAT;
+        size_t n = strlen(v->callee); /* _Z10atomic_minPU3AS1Vjj: the value's type stands last */
+        u.is_unsigned = (u.op == KERNEL_MIN || u.op == KERNEL_MAX) && v->callee[n - 1] == 'j';
+        lifted pointer = lift_operand(l, v->operands[0]);
+        lifted x = known[i].implied       ? lifted_number(l, 32, known[i].implied)
+                   : v->operand_count > 1 ? lift_operand(l, v->operands[1])
+                                          : (lifted){.kind = LIFTED_ANY};
+        if (!lift_stopped(l))
+            atomic(l, v, pointer, t, x, u, scope_of(v, pointer));
+        return true;
+    }
+    lift_fail(l, "E1128", v, "the atomic `%s`", name);
+    return true;
+}
+
+/* ---- vectors from memory ---- */
+
+static bool memory_call(lifter *l, const lift_value *v, const char *name) {
+    bool load = !strncmp(name, "vload", 5), store = !strncmp(name, "vstore", 6);
+    if ((!load && !store) || strchr(name, '_'))
+        return false;
+    int lanes = atoi(name + (load ? 5 : 6));
+    const lift_type *t = load ? v->type : v->operands[0]->type;
+    if (t->kind != LIFT_VECTOR || t->count != lanes)
+        return false;
+    lifted p = lift_operand(l, v->operands[load ? 1 : 2]), at = lift_operand(l, v->operands[load ? 0 : 1]);
+    if (lift_stopped(l) || p.kind != LIFTED_POINTER)
+        return !lift_stopped(l) ? false : true;
+    int64_t n, stride = t->element->size * lanes;
+    at.bits = 64;
+    if (lift_is_number(&at, &n)) {
+        p.offset += n * stride;
+    } else {
+        pointer_term *terms = NEW_ARRAY(l->arena, pointer_term, p.term_count + 1);
+        for (int i = 0; i < p.term_count; i++)
+            terms[i] = p.terms[i];
+        terms[p.term_count] = (pointer_term){lift_exact(l, at, true), stride, 0};
+        p.terms = terms;
+        p.term_count++;
+    }
+    if (load)
+        l->env[v->id] = lift_load(l, v, t, p);
+    else
+        lift_store(l, t, p, lift_operand(l, v->operands[0]));
+    return true;
+}
+
+/* Copies and fills of a constant size, as structs and local arrays give rise to, byte range by byte range of what the destination holds. */
+static bool copy_call(lifter *l, const lift_value *v, const char *name) {
+    bool copy = !strcmp(name, "memcpy") || !strcmp(name, "memmove"), fill = !strcmp(name, "memset");
+    int64_t bytes, value = 0;
+    if (!copy && !fill)
+        return false;
+    if (!constant_operand(l, v, 2, &bytes) || bytes < 0 || bytes > 4096 ||
+        (fill && (!constant_operand(l, v, 1, &value) || value))) {
+        lift_fail(l, "E1128", v, "`%s` of a size that is not constant, over 4096 bytes, or of other than zeros", name);
+        return true;
+    }
+    lifted to = lift_operand(l, v->operands[0]), from = copy ? lift_operand(l, v->operands[1]) : to;
+    if (lift_stopped(l) || to.kind != LIFTED_POINTER || from.kind != LIFTED_POINTER)
+        return !lift_stopped(l) ? false : true;
+    const lift_type *t = to.object->facts->element ? to.object->facts->element : from.object->facts->element;
+    if (!t) /* decided by what else is done with them: known in the next walk */
+        t = to.object->type;
+    while (t && (t->kind == LIFT_ARRAY || t->kind == LIFT_VECTOR))
+        t = t->element;
+    if (!t || !t->size || bytes % t->size) {
+        lift_fail(l, "E1128", v, "`%s` between memory of different elements", name);
+        return true;
+    }
+    for (int64_t i = 0; i < bytes && !lift_stopped(l); i += t->size) {
+        lifted a = to, b = from;
+        a.offset += i;
+        b.offset += i;
+        lifted x = copy                      ? lift_load(l, v, t, b)
+                   : t->kind == LIFT_INTEGER ? lifted_number(l, t->bits, 0)
+                                             : lifted_value((int)t->size * 8, kernel_const(l->k, lift_value_type(t), 1, 0));
+        lift_store(l, t, a, x);
+    }
+    return true;
+}
+
+static bool is_nothing(const char *name) {
+    static const char *const names[] = {
+        "lifetime.start", "lifetime.end", "dbg.value", "dbg.declare", "dbg.label", "assume", "experimental.noalias.scope.decl",
+        "donothing",      "prefetch"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+/* dot, length, normalize, cross of OpenCL */
+static bool geometry_call(lifter *l, const lift_value *v, const char *name) {
+    if (strcmp(name, "dot") || v->operand_count != 2)
+        return false;
+    lifted x = lift_operand(l, v->operands[0]), y = lift_operand(l, v->operands[1]);
+    if (lift_stopped(l))
+        return true;
+    if (x.kind != LIFTED_ELEMENTS || y.kind != LIFTED_ELEMENTS || v->type->kind != LIFT_FLOAT)
+        return false;
+    kernel_value *sum = NULL;
+    for (int i = 0; i < x.count; i++) {
+        kernel_value *p =
+            kernel_op2(l->k, KERNEL_MUL, ELEMENT_F32, lift_as_value(l, x.elements[i]), lift_as_value(l, y.elements[i]));
+        sum = sum ? kernel_op2(l->k, KERNEL_ADD, ELEMENT_F32, sum, p) : p;
+    }
+    lift_set(l, v, lifted_value(32, sum));
+    return true;
+}
+
+bool lift_call_is_pure(const lift_value *v) {
+    char name[64];
+    if (!v->callee)
+        return false;
+    lift_plain_name(v->callee, name, sizeof name);
+    return find_number(name) >= 0 || lift_is_math(name) || is_nothing(name) || !strcmp(name, "get_work_dim") ||
+           !strcmp(name, "dot");
+}
+
+bool lift_call(lifter *l, const lift_value *v) {
+    char name[64];
+    l->now = v;
+    if (!v->callee) {
+        lift_fail(l, "E1127", v, "%s", v->text ? v->text : "a call through a pointer");
+        return false;
+    }
+    lift_plain_name(v->callee, name, sizeof name);
+    lifted r = {.kind = LIFTED_ANY};
+    if (is_nothing(name) || launch_call(l, v, name) || order_call(l, v, name) || subgroup_call(l, v, name) ||
+        atomic_call(l, v, name) || memory_call(l, v, name) || copy_call(l, v, name) || geometry_call(l, v, name))
+        return !lift_stopped(l);
+    if (!lift_stopped(l) && lift_math(l, v, name, &r)) {
+        if (!lift_stopped(l))
+            lift_set(l, v, r);
+        return !lift_stopped(l);
+    }
+    bool image = strstr(v->callee, "image") || strstr(v->callee, "texture") || strstr(v->callee, "sampler");
+    lift_fail(l, image ? "E1129" : "E1128", v,
+              image ? "`%s`: images and textures are not read" : "`%s`, a function that is not known",
+              name[0] ? name : v->callee);
+    return false;
+}

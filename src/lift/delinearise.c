@@ -1,0 +1,129 @@
+/* A flat index as one per dimension: sums of products, divided by the extents as they are written. */
+#include "lift/delinearise.h"
+#include "kernel/kernel.h"
+
+enum { MOST_FACTORS = 8, MOST_TERMS = 64, MOST_NESTING = 60 };
+
+typedef struct monomial {
+    int64_t coefficient;
+    index_expr *factors[MOST_FACTORS];
+    int count;
+} monomial;
+typedef struct polynomial {
+    monomial terms[MOST_TERMS];
+    int count;
+    bool failed;
+} polynomial;
+
+static void add_term(polynomial *p, const monomial *m) {
+    if (!m->coefficient)
+        return;
+    if (p->count == MOST_TERMS)
+        p->failed = true;
+    else
+        p->terms[p->count++] = *m;
+}
+
+static void expand(arena *a, polynomial *p, const index_expr *x, int64_t sign, int nesting);
+
+static void expand_product(arena *a, polynomial *p, const index_expr *x, int64_t sign, int nesting) {
+    polynomial *left = NEW(a, polynomial), *right = NEW(a, polynomial);
+    expand(a, left, x->a, sign, nesting);
+    expand(a, right, x->b, 1, nesting);
+    p->failed = p->failed || left->failed || right->failed;
+    for (int i = 0; i < left->count && !p->failed; i++)
+        for (int j = 0; j < right->count && !p->failed; j++) {
+            monomial m = left->terms[i];
+            m.coefficient *= right->terms[j].coefficient;
+            if (m.count + right->terms[j].count > MOST_FACTORS) {
+                p->failed = true;
+                return;
+            }
+            for (int n = 0; n < right->terms[j].count; n++)
+                m.factors[m.count++] = right->terms[j].factors[n];
+            add_term(p, &m);
+        }
+}
+
+static void expand(arena *a, polynomial *p, const index_expr *x, int64_t sign, int nesting) {
+    if (nesting > MOST_NESTING) {
+        p->failed = true;
+        return;
+    }
+    monomial m = {.coefficient = sign};
+    const kernel_stmt *let;
+    switch (x->op) {
+    case IX_CONST:
+        m.coefficient *= x->value;
+        add_term(p, &m);
+        return;
+    case IX_ADD:
+    case IX_SUB:
+        expand(a, p, x->a, sign, nesting + 1);
+        expand(a, p, x->b, x->op == IX_SUB ? -sign : sign, nesting + 1);
+        return;
+    case IX_MUL: expand_product(a, p, x, sign, nesting + 1); return;
+    case IX_VAR:
+        let = x->var->kind == INDEX_VALUE ? x->var->owner : NULL;
+        if (let && let->kind == KSTMT_LET && let->value->op == KERNEL_INDEX) {
+            expand(a, p, let->value->index, sign, nesting + 1);
+            return;
+        }
+        break;
+    default: break;
+    }
+    m.factors[m.count++] = (index_expr *)x;
+    add_term(p, &m);
+}
+
+/* m / by; false where `by` does not divide it. */
+static bool divided(const monomial *m, const monomial *by, monomial *out) {
+    if (m->coefficient % by->coefficient)
+        return false;
+    *out = *m;
+    out->coefficient /= by->coefficient;
+    for (int i = 0; i < by->count; i++) {
+        int at = 0;
+        while (at < out->count && !ix_equal(out->factors[at], by->factors[i]))
+            at++;
+        if (at == out->count)
+            return false;
+        out->factors[at] = out->factors[--out->count];
+    }
+    return true;
+}
+
+static index_expr *sum_of(arena *a, const polynomial *p) {
+    index_expr *sum = ix_const(a, 0);
+    for (int i = 0; i < p->count; i++) {
+        index_expr *term = ix_const(a, p->terms[i].coefficient);
+        for (int n = 0; n < p->terms[i].count; n++)
+            term = ix_mul(a, term, p->terms[i].factors[n]);
+        sum = ix_add(a, sum, term);
+    }
+    return sum;
+}
+
+void lift_delinearise(arena *a, index_expr *x, index_expr *const *dims, int rank, index_expr **out) {
+    for (int d = 0; d < rank; d++)
+        out[d] = ix_const(a, 0);
+    out[rank - 1] = x;
+    if (rank == 1)
+        return;
+    polynomial *rest = NEW(a, polynomial);
+    expand(a, rest, x, 1, 0);
+    for (int d = rank - 1; d > 0 && !rest->failed; d--) {
+        polynomial *extent = NEW(a, polynomial), *inner = NEW(a, polynomial), *outer = NEW(a, polynomial);
+        expand(a, extent, dims[d], 1, 0);
+        if (extent->failed || extent->count != 1 || extent->terms[0].coefficient < 1)
+            return; /* what is left stays in this dimension */
+        for (int i = 0; i < rest->count; i++) {
+            monomial m;
+            bool divides = divided(&rest->terms[i], &extent->terms[0], &m);
+            add_term(divides ? outer : inner, divides ? &m : &rest->terms[i]);
+        }
+        out[d] = sum_of(a, inner);
+        out[d - 1] = sum_of(a, outer);
+        rest = outer;
+    }
+}

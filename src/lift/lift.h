@@ -1,0 +1,23 @@
+/* Foreign kernels as Kernel IR: a module of LLVM IR (source.h makes it from Metal, CUDA and OpenCL C) read through the plugin tilec-lift.so, its
+ * control flow structured, its pointers taken apart into arrays and indices. What is not understood is a located error, never a guess. doc/reading.md. */
+#ifndef TILEC_LIFT_LIFT_H
+#define TILEC_LIFT_LIFT_H
+#include "kernel/kernel.h"
+#include "lift/contract.h"
+#include "lift/module.h"
+
+typedef struct lifted_kernel {
+    kernel_ir *kernel;
+    const lift_function *function;
+    /* What the contract does not say and the kernel was read with: lines for people. */
+    VEC(const char *) assumed;
+} lifted_kernel;
+
+/* Reads a module (LLVM IR, text or bitcode) through the plugin, looked for beside the program, then where the loader looks; NULL with E1120 (the plugin,
+ * or LLVM, is missing: what to install) or E1121. */
+const lift_module *lift_module_read(arena *a, const char *text, size_t length, const char *path, const lift_reading *how,
+                                    diag_list *diags);
+/* One kernel. `path` stands in diagnostics where the module names no file. False with diagnostics, E1122 to E1139. */
+bool lift_kernel(arena *a, const lift_function *f, const char *path, const lift_contract *contract, lifted_kernel *out,
+                 diag_list *diags);
+#endif

@@ -1,0 +1,227 @@
+/* What the files that turn a read function into Kernel IR share. Private to lift/.
+ *
+ * The function is walked as it would run, along its structured control flow; the table `env` says what each of its values is at that moment. So a loop can
+ * be unrolled by walking its body again. What turns out too late (an array that is indexed flat, a value that leaves its scope) is noted in `facts` and
+ * the walk begins again. */
+#ifndef TILEC_LIFT_LIFTER_H
+#define TILEC_LIFT_LIFTER_H
+#include "lift/flow.h"
+#include "lift/lift.h"
+
+typedef enum lifted_kind {
+    LIFTED_NONE,  /* not met yet */
+    LIFTED_ANY,   /* undefined: any value will do */
+    LIFTED_INDEX, /* an integer that equals x modulo 2^bits */
+    LIFTED_VALUE, /* v. Integers of 32 bits are i32, of 64 bits index, of fewer i32 from 0 on; i1 is bool; bfloat is held as bf16 */
+    LIFTED_CONDITION, /* i1: c */
+    LIFTED_POINTER,
+    LIFTED_ELEMENTS /* a vector, or an aggregate */
+} lifted_kind;
+
+/* Memory that pointers point into. */
+typedef struct lift_object {
+    const char *name;
+    const lift_value *origin; /* an argument, a global, an alloca */
+    memory_space space;
+    kernel_array *array;   /* made at the first access */
+    const lift_type *type; /* of a shared or private object; NULL: a buffer */
+    int64_t bytes;         /* of those */
+    bool constant;
+    struct object_facts *facts;
+} lift_object;
+
+typedef struct object_facts {
+    const lift_value *origin;
+    const lift_type *element; /* scalar; NULL: not accessed yet */
+    const contract_argument *said;
+    bool flat; /* indexed past the extents of inner dimensions, or not by them */
+    bool written, reads, atomic;
+    bool is_unsigned; /* integers compared as unsigned by an atomic */
+} object_facts;
+
+typedef struct pointer_term {
+    index_expr *index;
+    int64_t stride, count; /* bytes; elements of the array stepped through, 0: not one */
+} pointer_term;
+
+typedef struct lifted lifted;
+struct lifted {
+    lifted_kind kind;
+    int bits; /* of integers */
+    index_expr *x;
+    kernel_value *v;
+    cond *c;
+    lift_object *object;
+    pointer_term *terms;
+    int term_count;
+    int64_t offset; /* bytes */
+    lifted *elements;
+    int count;
+};
+
+typedef struct lift_facts {
+    VEC(object_facts *) objects;
+    bool lanes;   /* subgroup operations are used */
+    bool uses[3]; /* dimensions of the launch that the kernel asks about */
+} lift_facts;
+
+/* A register that stands for a phi, or for a part of one. */
+typedef struct phi_cell {
+    const lift_value *phi;
+    int part;
+    kernel_array *cell;
+    lift_object *object; /* a pointer: what it points into, at so many times `unit` bytes */
+    int64_t unit;
+} phi_cell;
+
+/* A loop whose body is being walked. */
+typedef struct open_loop {
+    flow_loop *loop;
+    struct open_loop *outer;
+    lift_block *tested; /* the block whose test the loop statement (or unrolling) stands for; NULL: an opaque loop */
+    lift_block *normal; /* where that test leads out to */
+    bool after_body;    /* `tested` is the latch: what leaves by it is stored in every trip */
+    bool unrolled;
+    lifted *next;              /* unrolled: the header's phis in the next trip, by position */
+    bool *settled;             /* phis that the loop's variable gives, by position: not stored */
+    kernel_array *exit;        /* says which way the loop was left; NULL: there is only one */
+    VEC(lift_block *) targets; /* of ways out by a break: number i + 1 */
+} open_loop;
+
+typedef struct lifter {
+    arena *arena;
+    diag_list *diags;
+    const char *path;
+    const lift_function *function;
+    const lift_contract *contract;
+    lifted_kernel *out;
+    kernel_ir *k;
+    flow *flow;
+    lift_facts *facts;
+    lifted *env, *global_env;
+    bool *aliased; /* by value: a phi that stands for what came in */
+    bool *
+        address_only; /* by value: a widened integer that is nothing but the one index of addresses: being inside the array, whose extent fits, says that it fits */
+    int global_count;
+    VEC(lift_object *) objects;
+    VEC(phi_cell) cells;
+    kernel_block *at; /* where statements go */
+    open_loop *loop;
+    const lift_value *now; /* the instruction looked at */
+    bool failed, again;
+    int depth; /* of nested statements */
+    int statements;
+    index_expr *thread[3], *group[3], *groups[3], *lane, *subgroup;
+    int64_t block[3];
+    int lanes;
+} lifter;
+
+/* ---- lifter.c ---- */
+source_span lift_span(const lifter *l, const lift_value *v);
+/* Reports once; everything unwinds. */
+void lift_fail(lifter *l, const char *code, const lift_value *v, const char *message, ...) PRINTF_LIKE(4, 5);
+bool lift_stopped(const lifter *l);                                        /* failed, or to be begun again */
+const char *lift_name(lifter *l, const char *text, const char *otherwise); /* legal in Kernel IR */
+kernel_stmt *lift_let(lifter *l, const char *name, kernel_value *v);
+lifted lift_operand(lifter *l, const lift_value *v);
+void lift_set(lifter *l, const lift_value *v, lifted x);
+lifted lifted_index(int bits, index_expr *x);
+lifted lifted_value(int bits, kernel_value *v);
+lifted lifted_condition(cond *c);
+lifted lifted_number(lifter *l, int bits, int64_t n);
+
+/* ---- integer.c ---- */
+__extension__ typedef __int128 wide_integer;
+typedef struct lift_range {
+    wide_integer lo, hi;
+} lift_range;
+lift_range lift_range_of(lifter *l, const index_expr *x);
+/* An integer as an index expression, whatever its form; of a value from memory a let is made. */
+index_expr *lift_as_index(lifter *l, lifted x);
+/* Its exact value, signed or not: where x is not seen to fit the type, a let with a range, which the prover judges. NULL after a failure. */
+index_expr *lift_exact(lifter *l, lifted x, bool is_signed);
+kernel_value *lift_as_value(lifter *l, lifted x); /* i32 (up to 32 bits), index, bool, or the value itself */
+lifted lift_integer(lifter *l, const lift_value *v, lift_opcode op, lifted x, lifted y);
+lifted lift_compare(lifter *l, const lift_value *v, lift_predicate p, lifted x, lifted y, int bits);
+lifted lift_extend(lifter *l, const lift_value *v, lift_opcode op, lifted x, int from, int to);
+lifted lift_select(lifter *l, lifted c, lifted x, lifted y, const lift_type *t);
+lifted lift_not(lifter *l, lifted c);
+bool lift_same(const lifted *x, const lifted *y);
+bool lift_is_number(const lifted *x, int64_t *n);
+
+/* ---- value.c: everything computed from values ---- */
+bool lift_is_pure(const lift_value *v);
+lifted lift_operation(lifter *l, const lift_value *v);
+element_type lift_value_type(const lift_type *t); /* in registers; ELEMENT_COUNT: none */
+
+/* ---- memory.c ---- */
+lifted lift_pointer_to(lifter *l, const lift_value *origin);
+lifted lift_gep(lifter *l, const lift_value *v);
+lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted pointer);
+void lift_store(lifter *l, const lift_type *t, lifted pointer, lifted x);
+/* The cell that a scalar access of this type touches; array NULL after a failure. */
+kernel_access lift_cell(lifter *l, const lift_type *t, lifted pointer, bool writes, bool reads);
+/* A pointer's distance from the beginning of its object, in bytes. */
+index_expr *lift_pointer_bytes(lifter *l, lifted pointer);
+lifted lift_pointer_at(lifter *l, lift_object *o, index_expr *bytes, int64_t unit);
+kernel_value *lift_from_memory(lifter *l, kernel_value *v, const lift_type *t);
+
+/* ---- math.c ---- */
+/* A function of numbers by its plain name ("exp", "fmaf", "native_sin", "clamp"); vectors element by element. False: it is none; nothing was done. */
+bool lift_math(lifter *l, const lift_value *v, const char *name, lifted *out);
+bool lift_is_math(const char *name);
+
+/* ---- calls.c ---- */
+/* A callee's plain name: of OpenCL's mangled names, llvm.NAME.TYPE, cuda.NAME and air.NAME.TYPE; at most `size` bytes. */
+void lift_plain_name(const char *callee, char *name, size_t size);
+bool lift_call(lifter *l, const lift_value *v);
+bool lift_call_is_pure(const lift_value *v);
+void lift_atomic_operation(lifter *l, const lift_value *v);
+bool lift_wants_lanes(const char *callee);
+void lift_uses_dimensions(const lift_function *f, bool uses[3]);
+
+/* ---- phi.c: phis kept in registers ---- */
+void lift_phi_store(lifter *l, const lift_value *phi, lifted x);
+lifted lift_phi_read(lifter *l, const lift_value *phi);
+const lift_value *lift_incoming(const lift_value *phi, const lift_block *from);
+kernel_array *lift_register(lifter *l, const char *name, element_type e);
+
+/* ---- structure.c, loop.c ---- */
+void lift_body(lifter *l);
+/* Walks from b to `stop` (NULL: to the end of every way) within the body of `region` (NULL: the function). */
+void lift_sequence(lifter *l, flow_loop *region, lift_block *b, lift_block *stop);
+/* Takes the edge: what phis there become is stored. Returns the block to go on with; NULL: the way has left the region or goes round. */
+lift_block *lift_edge(lifter *l, flow_loop *region, lift_block *from, lift_block *to);
+/* Goes on from where an inner loop was left, phis being stored already. */
+lift_block *lift_leave(lifter *l, flow_loop *region, lift_block *to);
+lift_block *lift_loop(lifter *l, flow_loop *region, flow_loop *inner);
+void lift_items(lifter *l, lift_block *b);
+/* Adds a choice; *yes and *no are its branches. */
+void lift_branch(lifter *l, lifted c, kernel_block **yes, kernel_block **no);
+/* ---- counted.c ---- */
+typedef struct counted_loop {
+    const lift_value *phi;
+    lift_block *tested, *normal, *inside; /* the block with the test, where it leads out to, where it goes on */
+    index_expr *lo, *hi, *step;           /* the statement's */
+    index_expr *value,
+        *trip;        /* of the phi, and how many trips came before, over the variable `var`; trip NULL: not said simply */
+    index_expr *last; /* the phi after the last trip; NULL where it tests after the body */
+    index_var *var;
+    index_expr *checked; /* the phi's next value, to be shown to fit `bits` */
+    int bits;
+    bool is_signed, after_body;
+} counted_loop;
+/* Whether the loop counts; its invariant parts are put where statements go. */
+bool lift_counted(lifter *l, flow_loop *inner, counted_loop *out);
+bool lift_invariant(lifter *l, const flow_loop *inner, const lift_value *v);
+/* How often a loop goes round whose test can be computed; -1: not known, or more than 256 times. */
+int lift_trips(lifter *l, flow_loop *inner, lift_block **normal, lift_block **inside);
+
+/* ---- launch.c ---- */
+/* "global_id" and the like in a direction 0..2; NULL where it is none. doc/reading.md lists them. */
+index_expr *launch_number(lifter *l, const char *what, int direction);
+lifted launch_scalar(lifter *l, const char *name, const lift_type *t, bool not_negative); /* kind NONE: no type that is read */
+index_expr *launch_expression(lifter *l, const char *text, source_span span); /* over launch values; NULL after a failure */
+bool lift_launch(lifter *l);                                                  /* arguments and levels */
+bool lift_conditions(lifter *l); /* what the contract demands of the launch; last, since every length has its symbol then */
+#endif

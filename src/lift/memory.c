@@ -1,0 +1,372 @@
+/* Pointers as arrays and indices: objects, steps, and the cells that loads and stores touch. */
+#include "lift/delinearise.h"
+#include "lift/lifter.h"
+#include <string.h>
+
+enum { MOST_RANK = 8 };
+
+static object_facts *facts_of(lifter *l, const lift_value *origin) {
+    for (int i = 0; i < l->facts->objects.count; i++)
+        if (l->facts->objects.at[i]->origin == origin)
+            return l->facts->objects.at[i];
+    object_facts *f = NEW(l->arena, object_facts);
+    f->origin = origin;
+    VEC_PUSH(l->arena, l->facts->objects, f);
+    for (int i = 0; i < l->contract->arguments.count; i++)
+        if (!strcmp(l->contract->arguments.at[i].name, origin->name))
+            f->said = &l->contract->arguments.at[i];
+    return f;
+}
+
+lifted lift_pointer_to(lifter *l, const lift_value *origin) {
+    lifted none = {.kind = LIFTED_ANY};
+    for (int i = 0; i < l->objects.count; i++)
+        if (l->objects.at[i]->origin == origin)
+            return (lifted){.kind = LIFTED_POINTER, .bits = 64, .object = l->objects.at[i]};
+    lift_object *o = NEW(l->arena, lift_object);
+    int space = origin->type->space;
+    o->origin = origin;
+    o->facts = facts_of(l, origin);
+    /* clang names shared arrays FUNCTION.NAME */
+    const char *name = origin->name, *dot = strrchr(name, '.');
+    if (origin->kind == LIFT_GLOBAL && dot && dot[1] && !(dot[1] >= '0' && dot[1] <= '9'))
+        name = dot + 1;
+    o->name = lift_name(l, name, "memory");
+    if (origin->kind == LIFT_GLOBAL && space != 3 && !origin->initial) {
+        lift_fail(l, "E1125", NULL, "the variable `%s`, which lives outside the kernel", origin->name);
+        return none;
+    }
+    bool constant = origin->kind == LIFT_GLOBAL && space != 3;
+    o->space = origin->kind == LIFT_ARGUMENT ? (space == 3 ? SPACE_SHARED : SPACE_GLOBAL)
+               : space == 3                  ? SPACE_SHARED
+                                             : SPACE_PRIVATE;
+    o->constant = constant || (origin->kind == LIFT_ARGUMENT && space == 4);
+    if (origin->kind != LIFT_ARGUMENT) {
+        o->type = origin->pointee;
+        o->bytes = origin->pointee->size;
+        if (origin->kind == LIFT_GLOBAL && space == 3 && (o->bytes == 0 || origin->external))
+            o->type = NULL; /* its size comes with the launch */
+    }
+    VEC_PUSH(l->arena, l->objects, o);
+    return (lifted){.kind = LIFTED_POINTER, .bits = 64, .object = o};
+}
+
+lifted lift_gep(lifter *l, const lift_value *v) {
+    lifted p = lift_operand(l, v->operands[0]);
+    if (p.kind != LIFTED_POINTER) {
+        lift_fail(l, "E1125", v, "an address computed from what is no pointer into an array");
+        return p;
+    }
+    lifted r = p;
+    r.offset += v->offset;
+    r.terms = NEW_ARRAY(l->arena, pointer_term, p.term_count + v->step_count + 1);
+    if (p.term_count)
+        memcpy(r.terms, p.terms, sizeof *r.terms * (size_t)p.term_count);
+    for (int i = 0; i < v->step_count; i++) {
+        lifted x = lift_operand(l, v->steps[i].index);
+        int64_t n, stride = v->steps[i].stride;
+        if (lift_stopped(l))
+            return p;
+        if (!x.bits)
+            x.bits = v->steps[i].index->type->bits;
+        index_expr *e = lift_exact(l, x, true);
+        if (ix_is_const(e, &n)) {
+            r.offset += n * stride;
+            continue;
+        }
+        r.terms[r.term_count++] = (pointer_term){e, stride, v->steps[i].count};
+    }
+    return r;
+}
+
+index_expr *lift_pointer_bytes(lifter *l, lifted p) {
+    arena *a = l->arena;
+    index_expr *sum = ix_const(a, p.offset);
+    for (int i = 0; i < p.term_count; i++)
+        sum = ix_add(a, ix_mul(a, p.terms[i].index, ix_const(a, p.terms[i].stride)), sum);
+    return sum;
+}
+
+lifted lift_pointer_at(lifter *l, lift_object *o, index_expr *index, int64_t unit) {
+    lifted p = {.kind = LIFTED_POINTER, .bits = 64, .object = o};
+    int64_t n;
+    if (ix_is_const(index, &n)) {
+        p.offset = n * unit;
+        return p;
+    }
+    p.terms = NEW(l->arena, pointer_term);
+    p.terms[p.term_count++] = (pointer_term){index, unit, 0};
+    return p;
+}
+
+static element_type memory_type(const lift_type *t) {
+    switch (t->kind) {
+    case LIFT_HALF: return ELEMENT_F16;
+    case LIFT_BFLOAT: return ELEMENT_BF16;
+    case LIFT_FLOAT: return ELEMENT_F32;
+    case LIFT_INTEGER: return t->bits == 32 ? ELEMENT_I32 : t->bits == 8 || t->bits == 1 ? ELEMENT_U8 : ELEMENT_COUNT;
+    default: return ELEMENT_COUNT;
+    }
+}
+
+/* The extents of a typed object, outermost first, and the bytes of a step along each. -1: it has no such shape. */
+static int shape_of(const lift_type *t, int64_t size, int64_t *dims, int64_t *strides) {
+    int rank = 0;
+    while ((t->kind == LIFT_ARRAY || t->kind == LIFT_VECTOR) && rank < MOST_RANK) {
+        strides[rank] = t->element->size;
+        dims[rank++] = t->kind == LIFT_VECTOR ? t->size / t->element->size : t->count;
+        t = t->element;
+    }
+    if (t->size != size || t->kind == LIFT_STRUCT || rank == MOST_RANK)
+        return -1;
+    if (!rank) {
+        strides[0] = size;
+        dims[rank++] = 1;
+    }
+    return rank;
+}
+
+static bool read_extents(lifter *l, lift_object *o, index_expr **dims, int *rank) {
+    const contract_argument *said = o->facts->said;
+    if (!said || !said->extents.count)
+        return false;
+    *rank = said->extents.count > MOST_RANK ? MOST_RANK : said->extents.count;
+    for (int i = 0; i < *rank; i++)
+        if (!(dims[i] = launch_expression(l, said->extents.at[i], said->span)))
+            return false;
+    return true;
+}
+
+/* Table of a constant global: stored once, at the kernel's beginning. */
+static void fill_table(lifter *l, lift_object *o, const lift_type *t, lift_value *value, int64_t offset) {
+    if (!value || lift_stopped(l))
+        return;
+    if (value->kind == LIFT_AGGREGATE) {
+        for (int i = 0; i < value->element_count; i++)
+            fill_table(l, o, t->kind == LIFT_STRUCT ? t->fields[i] : t->element, value->elements[i],
+                       offset + (t->kind == LIFT_STRUCT ? t->offsets[i] : i * t->element->size));
+        return;
+    }
+    lifted p = {.kind = LIFTED_POINTER, .bits = 64, .object = o, .offset = offset};
+    kernel_access access = lift_cell(l, t, p, false, false);
+    lifted x = lift_operand(l, value);
+    if (lift_stopped(l) || x.kind == LIFTED_ANY)
+        return;
+    kernel_value *v = lift_as_value(l, x);
+    if (access.array->element == ELEMENT_U8)
+        v = kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_U8, v);
+    kernel_block fresh = {0}, *body = &l->k->body; /* in front of what is there already */
+    kernel_store(l->k, &fresh, access, v, lift_span(l, NULL));
+    VEC_PUSH(l->arena, body->items, fresh.items.at[0]);
+    for (int i = body->items.count - 1; i > 0; i--)
+        body->items.at[i] = body->items.at[i - 1];
+    body->items.at[0] = fresh.items.at[0];
+}
+
+static bool make_array(lifter *l, lift_object *o) {
+    arena *a = l->arena;
+    const lift_type *t = o->facts->element;
+    index_expr *dims[MOST_RANK];
+    int64_t extents[MOST_RANK], strides[MOST_RANK];
+    int rank = 1;
+    element_type e = memory_type(t);
+    if (e == ELEMENT_COUNT) {
+        lift_fail(l, "E1125", NULL, "memory that holds %s, in `%s`", t->text, o->name);
+        return false;
+    }
+    if (e == ELEMENT_I32 && o->facts->is_unsigned)
+        e = ELEMENT_U32;
+    if (o->type) {
+        rank = o->facts->flat ? -1 : shape_of(o->type, t->size, extents, strides);
+        if (rank < 0) {
+            extents[0] = (o->bytes + t->size - 1) / t->size;
+            rank = 1;
+            o->facts->flat = true;
+        }
+        for (int i = 0; i < rank; i++)
+            dims[i] = ix_const(a, extents[i]);
+    } else if (!read_extents(l, o, dims, &rank)) {
+        if (lift_stopped(l))
+            return false;
+        if (o->space == SPACE_SHARED) {
+            lift_fail(l, "E1131", o->origin, "the size of `%s` comes with the launch: --arg %s=COUNT says how many %s it has",
+                      o->name, o->origin->name, element_table[e].name);
+            return false;
+        }
+        rank = 1;
+        dims[0] = ix_var(a, kernel_add_symbol(l->k, arena_printf(a, "%s_length", o->name)));
+        VEC_PUSH(a, l->out->assumed,
+                 arena_printf(a, "`%s` has %s_length elements of type %s", o->name, o->name, element_table[e].name));
+    }
+    if (o->space == SPACE_SHARED)
+        for (int i = 0; i < rank; i++)
+            if (!ix_is_const(dims[i], NULL)) {
+                lift_fail(l, "E1131", o->origin, "the extents of `%s`, which is shared, are not constant", o->name);
+                return false;
+            }
+    o->array = kernel_add_array(l->k, o->name, o->space, o->space == SPACE_GLOBAL ? USE_UPDATE : USE_LOCAL, e, rank, dims);
+    o->array->span = lift_span(l, NULL);
+    if (o->origin->kind == LIFT_ARGUMENT)
+        o->array->source_array = o->origin->id;
+    if (o->constant && o->origin->initial)
+        fill_table(l, o, o->type, o->origin->initial, 0);
+    return !lift_stopped(l);
+}
+
+/* Indices by dimension, where every step is one of a dimension's own. */
+static bool by_dimension(lifter *l, const lift_object *o, const lifted *p, int64_t size, index_expr **indices) {
+    int64_t dims[MOST_RANK], strides[MOST_RANK], offset = p->offset;
+    int rank = shape_of(o->type, size, dims, strides);
+    if (rank < 0 || offset < 0)
+        return false;
+    for (int d = 0; d < rank; d++) {
+        indices[d] = ix_const(l->arena, offset / strides[d]);
+        offset %= strides[d];
+    }
+    if (offset)
+        return false;
+    for (int i = 0; i < p->term_count; i++) {
+        int d = 0;
+        while (d < rank && !(p->terms[i].stride == strides[d] && (d == 0 || p->terms[i].count == dims[d])))
+            d++;
+        if (d == rank)
+            return false;
+        indices[d] = ix_add(l->arena, indices[d], p->terms[i].index);
+    }
+    return true;
+}
+
+static index_expr *by_elements(lifter *l, const lifted *p, int64_t size) {
+    arena *a = l->arena;
+    bool whole = p->offset % size == 0;
+    for (int i = 0; i < p->term_count; i++)
+        whole = whole && p->terms[i].stride % size == 0;
+    if (!whole)
+        return NULL;
+    index_expr *sum = ix_const(a, p->offset / size);
+    for (int i = 0; i < p->term_count; i++)
+        sum = ix_add(a, ix_mul(a, p->terms[i].index, ix_const(a, p->terms[i].stride / size)), sum);
+    return sum;
+}
+
+kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bool reads) {
+    kernel_access none = {0};
+    lift_object *o = p.object;
+    if (lift_stopped(l))
+        return none;
+    if (p.kind != LIFTED_POINTER) {
+        lift_fail(l, "E1125", NULL, "memory is accessed through what is no pointer into an array");
+        return none;
+    }
+    object_facts *f = o->facts;
+    f->written = f->written || writes;
+    f->reads = f->reads || reads;
+    if (writes && o->constant) {
+        lift_fail(l, "E1125", NULL, "`%s` lies in constant memory and is written", o->name);
+        return none;
+    }
+    if (!f->element)
+        f->element = t;
+    int64_t size = f->element->size;
+    if (t->size != size) {
+        lift_fail(l, "E1125", NULL, "`%s` is accessed as %s and as %s", o->name, f->element->text, t->text);
+        return none;
+    }
+    if (!o->array && !make_array(l, o))
+        return none;
+    index_expr *indices[MOST_RANK];
+    if (o->type && !f->flat) {
+        if (!by_dimension(l, o, &p, size, indices)) {
+            f->flat = true;
+            l->again = true;
+            return none;
+        }
+        return kernel_at(l->k, o->array, indices);
+    }
+    index_expr *e = by_elements(l, &p, size);
+    if (!e) {
+        lift_fail(l, "E1125", NULL, "`%s` is accessed at addresses that are no multiples of %lld bytes", o->name,
+                  (long long)size);
+        return none;
+    }
+    lift_delinearise(l->arena, e, o->array->dims, o->array->rank, indices);
+    return kernel_at(l->k, o->array, indices);
+}
+
+kernel_value *lift_from_memory(lifter *l, kernel_value *v, const lift_type *t) {
+    element_type e = lift_value_type(t);
+    if (v->type == ELEMENT_U8 || v->type == ELEMENT_I8) {
+        v = kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_I32, v);
+        if (t->bits == 1)
+            v = kernel_op2(l->k, KERNEL_NE, ELEMENT_BOOL, v, kernel_const(l->k, ELEMENT_I32, 1, 0));
+        return v;
+    }
+    return v->type == e ? v : kernel_op1(l->k, KERNEL_BITCAST, e, v);
+}
+
+static lifted at_offset(lifted p, int64_t bytes) {
+    p.offset += bytes;
+    return p;
+}
+
+lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
+    lifted r = {.kind = LIFTED_ELEMENTS};
+    if (lift_stopped(l))
+        return r;
+    if (t->kind == LIFT_VECTOR || t->kind == LIFT_ARRAY || t->kind == LIFT_STRUCT) {
+        r.count = (int)t->count;
+        r.elements = NEW_ARRAY(l->arena, lifted, t->count ? t->count : 1);
+        for (int i = 0; i < r.count && !lift_stopped(l); i++) {
+            const lift_type *part = t->kind == LIFT_STRUCT ? t->fields[i] : t->element;
+            r.elements[i] = lift_load(l, v, part, at_offset(p, t->kind == LIFT_STRUCT ? t->offsets[i] : i * t->element->size));
+        }
+        return r;
+    }
+    if (t->kind == LIFT_POINTER) {
+        lift_fail(l, "E1125", v, "a pointer that lies in memory");
+        return r;
+    }
+    kernel_access access = lift_cell(l, t, p, false, true);
+    if (!access.array)
+        return r;
+    kernel_value *load = kernel_load(l->k, access);
+    load->span = lift_span(l, v);
+    kernel_stmt *let = lift_let(l, *v->name ? v->name : p.object->name, load);
+    kernel_value *x = lift_from_memory(l, kernel_ref(l->k, let), t);
+    return lifted_value(t->kind == LIFT_INTEGER ? t->bits : (int)t->size * 8, x);
+}
+
+void lift_store(lifter *l, const lift_type *t, lifted p, lifted x) {
+    if (lift_stopped(l) || x.kind == LIFTED_ANY) /* what is undefined may as well stay as it was */
+        return;
+    if (t->kind == LIFT_VECTOR || t->kind == LIFT_ARRAY || t->kind == LIFT_STRUCT) {
+        if (x.kind != LIFTED_ELEMENTS) {
+            lift_fail(l, "E1125", NULL, "a store of %s", t->text);
+            return;
+        }
+        for (int i = 0; i < x.count; i++)
+            lift_store(l, t->kind == LIFT_STRUCT ? t->fields[i] : t->element,
+                       at_offset(p, t->kind == LIFT_STRUCT ? t->offsets[i] : i * t->element->size), x.elements[i]);
+        return;
+    }
+    if (t->kind == LIFT_POINTER) {
+        lift_fail(l, "E1125", NULL, "a pointer stored in memory");
+        return;
+    }
+    kernel_access access = lift_cell(l, t, p, true, false);
+    if (!access.array)
+        return;
+    kernel_value *v = lift_as_value(l, x);
+    element_type e = access.array->element;
+    if (lift_stopped(l))
+        return;
+    if (v->type == ELEMENT_BOOL)
+        v = kernel_op3(l->k, KERNEL_SELECT, ELEMENT_I32, v, kernel_const(l->k, ELEMENT_I32, 1, 1),
+                       kernel_const(l->k, ELEMENT_I32, 1, 0));
+    if (e == ELEMENT_U8)
+        v = kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_U8, v);
+    else if (v->type != e)
+        v = kernel_op1(l->k, KERNEL_BITCAST, e, v);
+    kernel_store(l->k, l->at, access, v, lift_span(l, l->now));
+    l->statements++;
+}

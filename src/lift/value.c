@@ -1,0 +1,398 @@
+/* What is computed from values: floats, casts, vectors element by element. */
+#include "lift/lifter.h"
+#include <string.h>
+
+bool lift_is_pure(const lift_value *v) {
+    switch (v->op) {
+    case LIFT_LOAD:
+    case LIFT_STORE:
+    case LIFT_ATOMIC:
+    case LIFT_CMPXCHG:
+    case LIFT_FENCE:
+    case LIFT_PHI:
+    case LIFT_BR:
+    case LIFT_RET:
+    case LIFT_UNREACHABLE:
+    case LIFT_UNREAD: return false;
+    case LIFT_CALL: return lift_call_is_pure(v);
+    default: return true;
+    }
+}
+
+element_type lift_value_type(const lift_type *t) {
+    switch (t->kind) {
+    case LIFT_HALF: return ELEMENT_F16;
+    case LIFT_BFLOAT: return ELEMENT_BF16;
+    case LIFT_FLOAT:
+    case LIFT_DOUBLE: return ELEMENT_F32;
+    case LIFT_INTEGER:
+        return t->bits == 1 ? ELEMENT_BOOL : t->bits <= 32 ? ELEMENT_I32 : t->bits == 64 ? ELEMENT_INDEX : ELEMENT_COUNT;
+    default: return ELEMENT_COUNT;
+    }
+}
+
+/* Arithmetic of bfloat is that of f32, rounded. */
+static kernel_value *widened(lifter *l, kernel_value *v) {
+    return v->type == ELEMENT_BF16 ? kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_F32, v) : v;
+}
+
+static lifted rounded(lifter *l, const lift_type *t, kernel_value *v) {
+    if (t->kind == LIFT_BFLOAT)
+        v = kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_BF16, v);
+    return lifted_value(t->kind == LIFT_FLOAT ? 32 : t->kind == LIFT_DOUBLE ? 65 : 16, v);
+}
+
+/* A double is read as long as it is an f32 (bits 64), or one operation on such (65) which is then rounded to f32: that is what the f32 operation
+ * gives, since 53 bits are more than twice 24 and two. */
+static kernel_value *single(lifter *l, const lift_value *v, const lift_type *t, lifted x) {
+    kernel_value *k = lift_as_value(l, x);
+    if (t->kind == LIFT_DOUBLE && (x.bits != 64 || (k->op == KERNEL_CONST && (double)(float)k->number != k->number)))
+        lift_fail(l, "E1124", v,
+                  "double precision: only single operations on values of single precision, rounded to it again, are read");
+    return widened(l, k);
+}
+
+static lifted float_compare(lifter *l, const lift_value *v, lifted x, lifted y) {
+    const lift_type *t = v->operands[0]->type;
+    if (t->kind == LIFT_VECTOR)
+        t = t->element;
+    kernel_value *a = single(l, v, t, x), *b = single(l, v, t, y);
+    kernel_ir *k = l->k;
+    lift_predicate p = v->predicate;
+#define OP(op, x, y) kernel_op2(k, op, ELEMENT_BOOL, x, y)
+#define NOT(x) kernel_op1(k, KERNEL_NOT, ELEMENT_BOOL, x)
+    kernel_value *r;
+    switch (p) {
+    case LIFT_FALSE: return lifted_number(l, 1, 0);
+    case LIFT_TRUE: return lifted_number(l, 1, 1);
+    case LIFT_OEQ: r = OP(KERNEL_EQ, a, b); break;
+    case LIFT_UNE: r = OP(KERNEL_NE, a, b); break;
+    case LIFT_OLT: r = OP(KERNEL_LT, a, b); break;
+    case LIFT_OLE: r = OP(KERNEL_LE, a, b); break;
+    case LIFT_OGT: r = OP(KERNEL_LT, b, a); break;
+    case LIFT_OGE: r = OP(KERNEL_LE, b, a); break;
+    case LIFT_FULT: r = NOT(OP(KERNEL_LE, b, a)); break;
+    case LIFT_FULE: r = NOT(OP(KERNEL_LT, b, a)); break;
+    case LIFT_FUGT: r = NOT(OP(KERNEL_LE, a, b)); break;
+    case LIFT_FUGE: r = NOT(OP(KERNEL_LT, a, b)); break;
+    case LIFT_ONE: r = OP(KERNEL_OR, OP(KERNEL_LT, a, b), OP(KERNEL_LT, b, a)); break;
+    case LIFT_UEQ: r = NOT(OP(KERNEL_OR, OP(KERNEL_LT, a, b), OP(KERNEL_LT, b, a))); break;
+    case LIFT_ORD: r = OP(KERNEL_AND, OP(KERNEL_EQ, a, a), OP(KERNEL_EQ, b, b)); break;
+    default: r = OP(KERNEL_OR, OP(KERNEL_NE, a, a), OP(KERNEL_NE, b, b)); break;
+    }
+#undef OP
+#undef NOT
+    return lifted_value(1, r);
+}
+
+static lifted float_binary(lifter *l, const lift_value *v, const lift_type *t, lifted x, lifted y) {
+    kernel_op op = v->op == LIFT_FADD   ? KERNEL_ADD
+                   : v->op == LIFT_FSUB ? KERNEL_SUB
+                   : v->op == LIFT_FMUL ? KERNEL_MUL
+                                        : KERNEL_DIV;
+    kernel_value *a = single(l, v, t, x), *b = single(l, v, t, y);
+    if (v->op == LIFT_FREM) { /* x - y * trunc(x / y) is not what it is: the remainder is exact */
+        lift_fail(l, "E1124", v, "the remainder of floats");
+        return x;
+    }
+    return rounded(l, t, kernel_op2(l->k, op, a->type, a, b));
+}
+
+static lifted to_float(lifter *l, const lift_value *v, const lift_type *from, const lift_type *to, lifted x) {
+    kernel_ir *k = l->k;
+    kernel_value *i;
+    bool is_signed = v->op == LIFT_SITOFP;
+    if (from->bits < 32)
+        x = lift_extend(l, v, is_signed ? LIFT_SEXT : LIFT_ZEXT, x, from->bits, 32);
+    int64_t n;
+    if (lift_is_number(&x, &n)) {
+        i = kernel_const(k, ELEMENT_F32, 1,
+                         (double)(float)(is_signed         ? n
+                                         : from->bits < 64 ? (int64_t)((uint64_t)n & (((uint64_t)1 << from->bits) - 1))
+                                                           : n));
+    } else {
+        i = lift_as_value(l, x);
+        if (!is_signed && i->type == ELEMENT_I32)
+            i = kernel_op1(k, KERNEL_BITCAST, ELEMENT_U32, i);
+        else if (!is_signed && i->type == ELEMENT_INDEX)
+            i = kernel_index(k, lift_exact(l, x, false));
+        i = kernel_op1(k, KERNEL_CONVERT, ELEMENT_F32, i);
+    }
+    if (to->kind == LIFT_DOUBLE) /* rounded to f32 already: right only where it is rounded to it later */
+        return (lifted){.kind = LIFTED_VALUE, .bits = 65, .v = i};
+    if (to->kind == LIFT_HALF || to->kind == LIFT_BFLOAT)
+        i = kernel_op1(k, KERNEL_CONVERT, lift_value_type(to), i);
+    return lifted_value(to->kind == LIFT_FLOAT ? 32 : 16, i);
+}
+
+static lifted from_float(lifter *l, const lift_value *v, const lift_type *from, const lift_type *to, lifted x) {
+    kernel_ir *k = l->k;
+    kernel_value *f = single(l, v, from, x);
+    if (f->type == ELEMENT_F16)
+        f = kernel_op1(k, KERNEL_CONVERT, ELEMENT_F32, f);
+    element_type t = v->op == LIFT_FPTOUI ? ELEMENT_U32 : ELEMENT_I32;
+    kernel_value *i = kernel_op1(k, KERNEL_CONVERT, t, f);
+    if (to->bits > 32) {
+        lift_fail(l, "E1124", v, "a float made a 64-bit integer");
+        return x;
+    }
+    if (t == ELEMENT_U32)
+        i = kernel_op1(k, KERNEL_BITCAST, ELEMENT_I32, i);
+    if (to->bits < 32)
+        return lift_extend(l, v, LIFT_TRUNC, lifted_value(32, i), 32, to->bits);
+    return lifted_value(32, i);
+}
+
+static lifted bits_of(lifter *l, const lift_value *v, const lift_type *from, const lift_type *to, lifted x) {
+    element_type a = lift_value_type(from), b = lift_value_type(to);
+    if (x.kind == LIFTED_ANY || x.kind == LIFTED_POINTER || (from->kind == to->kind && from->bits == to->bits))
+        return x;
+    if (from->kind == LIFT_DOUBLE || to->kind == LIFT_DOUBLE || a == ELEMENT_COUNT || b == ELEMENT_COUNT || a == ELEMENT_INDEX ||
+        b == ELEMENT_INDEX || from->size != to->size || (from->kind == LIFT_INTEGER && from->bits != 32) ||
+        (to->kind == LIFT_INTEGER && to->bits != 32)) {
+        lift_fail(l, "E1124", v, "the bits of %s taken as %s", from->text, to->text);
+        return x;
+    }
+    return lifted_value(to->kind == LIFT_FLOAT || to->kind == LIFT_INTEGER ? 32 : 16,
+                        kernel_op1(l->k, KERNEL_BITCAST, b, lift_as_value(l, x)));
+}
+
+static lifted scalar_operation(lifter *l, const lift_value *v, const lift_type *t, const lift_type *from, lifted x, lifted y) {
+    kernel_ir *k = l->k;
+    switch (v->op) {
+    case LIFT_ADD:
+    case LIFT_SUB:
+    case LIFT_MUL:
+    case LIFT_SDIV:
+    case LIFT_UDIV:
+    case LIFT_SREM:
+    case LIFT_UREM:
+    case LIFT_SHL:
+    case LIFT_LSHR:
+    case LIFT_ASHR:
+    case LIFT_AND:
+    case LIFT_OR:
+    case LIFT_XOR: return lift_integer(l, v, v->op, x, y);
+    case LIFT_FADD:
+    case LIFT_FSUB:
+    case LIFT_FMUL:
+    case LIFT_FDIV:
+    case LIFT_FREM: return float_binary(l, v, t, x, y);
+    case LIFT_FNEG: {
+        kernel_value *a = single(l, v, t, x);
+        lifted r = rounded(l, t, kernel_op1(k, KERNEL_NEG, a->type, a));
+        r.bits = r.bits == 65 ? 64 : r.bits; /* exact */
+        return r;
+    }
+    case LIFT_ICMP: return lift_compare(l, v, v->predicate, x, y, from->kind == LIFT_INTEGER ? from->bits : 64);
+    case LIFT_FCMP: return float_compare(l, v, x, y);
+    case LIFT_TRUNC:
+    case LIFT_ZEXT:
+    case LIFT_SEXT:
+        if (v->id >= 0 && l->address_only[v->id] && x.kind == LIFTED_INDEX)
+            return lifted_index(t->bits, x.x);
+        return lift_extend(l, v, v->op, x, from->bits, t->bits);
+    case LIFT_FPEXT:
+        if (t->kind == LIFT_DOUBLE)
+            return (lifted){.kind = LIFTED_VALUE,
+                            .bits = 64,
+                            .v = from->kind == LIFT_FLOAT ? lift_as_value(l, x)
+                                                          : kernel_op1(k, KERNEL_CONVERT, ELEMENT_F32, lift_as_value(l, x))};
+        return lifted_value(32, kernel_op1(k, KERNEL_CONVERT, ELEMENT_F32, lift_as_value(l, x)));
+    case LIFT_FPTRUNC:
+        if (from->kind == LIFT_DOUBLE) {
+            if (t->kind != LIFT_FLOAT)
+                single(l, v, from, x);
+            kernel_value *f = lift_as_value(l, x);
+            if (f->op == KERNEL_CONST)
+                f = kernel_const(k, ELEMENT_F32, 1, (double)(float)f->number);
+            return t->kind == LIFT_FLOAT ? lifted_value(32, f)
+                                         : lifted_value(16, kernel_op1(k, KERNEL_CONVERT, lift_value_type(t), f));
+        }
+        return lifted_value(16, kernel_op1(k, KERNEL_CONVERT, lift_value_type(t), lift_as_value(l, x)));
+    case LIFT_FPTOSI:
+    case LIFT_FPTOUI: return from_float(l, v, from, t, x);
+    case LIFT_SITOFP:
+    case LIFT_UITOFP: return to_float(l, v, from, t, x);
+    case LIFT_BITCAST: return bits_of(l, v, from, t, x);
+    default: lift_fail(l, "E1124", v, "%s", v->text ? v->text : "an operation that is not read"); return x;
+    }
+}
+
+/* ---- vectors ---- */
+
+static lifted element(lifter *l, const lifted *x, int i) {
+    if (x->kind == LIFTED_ANY)
+        return *x;
+    if (x->kind != LIFTED_ELEMENTS || i < 0 || i >= x->count) {
+        lift_fail(l, "E1124", l->now, "an element that a vector or struct does not have");
+        return (lifted){.kind = LIFTED_ANY};
+    }
+    return x->elements[i];
+}
+
+static lifted elements_of(lifter *l, int count) {
+    lifted r = {.kind = LIFTED_ELEMENTS, .count = count, .elements = NEW_ARRAY(l->arena, lifted, count ? count : 1)};
+    for (int i = 0; i < count; i++)
+        r.elements[i] = (lifted){.kind = LIFTED_ANY};
+    return r;
+}
+
+/* Bits of a vector seen as another: equal sizes of elements, or a scalar for one of one element. */
+static lifted vector_bits(lifter *l, const lift_value *v, lifted x) {
+    const lift_type *from = v->operands[0]->type, *to = v->type;
+    int n = from->kind == LIFT_VECTOR ? (int)from->count : 1, m = to->kind == LIFT_VECTOR ? (int)to->count : 1;
+    if (n != m) {
+        lift_fail(l, "E1124", v, "the bits of %s taken as %s", from->text, to->text);
+        return x;
+    }
+    lifted r = elements_of(l, m);
+    for (int i = 0; i < m; i++)
+        r.elements[i] = bits_of(l, v, from->kind == LIFT_VECTOR ? from->element : from,
+                                to->kind == LIFT_VECTOR ? to->element : to, from->kind == LIFT_VECTOR ? element(l, &x, i) : x);
+    return to->kind == LIFT_VECTOR ? r : r.elements[0];
+}
+
+static lifted shuffle(lifter *l, const lift_value *v) {
+    lifted x = lift_operand(l, v->operands[0]), y = lift_operand(l, v->operands[1]), r = elements_of(l, v->position_count);
+    int n = (int)v->operands[0]->type->count;
+    for (int i = 0; i < v->position_count; i++)
+        if (v->positions[i] >= 0)
+            r.elements[i] = v->positions[i] < n ? element(l, &x, v->positions[i]) : element(l, &y, v->positions[i] - n);
+    return r;
+}
+
+static lifted inserted(lifter *l, const lift_value *v, const lift_type *t, lifted whole, lifted part, const int *path, int n) {
+    if (!n)
+        return part;
+    int64_t count = t->count, at = path[0];
+    lifted r = elements_of(l, (int)count);
+    for (int i = 0; i < count; i++)
+        r.elements[i] = element(l, &whole, i);
+    const lift_type *inner = t->kind == LIFT_STRUCT ? t->fields[at] : t->element;
+    r.elements[at] = inserted(l, v, inner, r.elements[at], part, path + 1, n - 1);
+    return r;
+}
+
+static lifted any_operation(lifter *l, const lift_value *v);
+
+/* An element by a number known only at run time: a choice among all. */
+static lifted chosen_element(lifter *l, const lift_value *v, lifted whole, lifted at) {
+    int64_t n;
+    if (lift_is_number(&at, &n))
+        return element(l, &whole, (int)n);
+    const lift_type *t = v->operands[0]->type;
+    lifted r = element(l, &whole, (int)t->count - 1);
+    at.bits = v->operands[1]->type->bits;
+    for (int i = (int)t->count - 2; i >= 0; i--)
+        r = lift_select(l, lift_compare(l, v, LIFT_EQ, at, lifted_number(l, at.bits, i), at.bits), element(l, &whole, i), r,
+                        t->element);
+    return r;
+}
+
+static lifted chosen_insert(lifter *l, const lift_value *v, lifted whole, lifted part, lifted at) {
+    int64_t n;
+    int count = (int)v->type->count;
+    lifted r = elements_of(l, count);
+    bool constant = lift_is_number(&at, &n);
+    for (int i = 0; i < count; i++) {
+        r.elements[i] = element(l, &whole, i);
+        if (constant ? i == n : true)
+            r.elements[i] = constant ? part
+                                     : lift_select(l, lift_compare(l, v, LIFT_EQ, at, lifted_number(l, at.bits, i), at.bits),
+                                                   part, r.elements[i], v->type->element);
+    }
+    return r;
+}
+
+/* Two pointers, one of which is meant: into the same object, it is their distance that is chosen. */
+static lifted choose(lifter *l, const lift_value *v, lifted c, lifted x, lifted y) {
+    int64_t n;
+    if (lift_is_number(&c, &n))
+        return n ? x : y;
+    if (x.kind == LIFTED_POINTER && y.kind == LIFTED_POINTER) {
+        if (x.object != y.object) {
+            lift_fail(l, "E1125", v, "a pointer that may point into `%s` or into `%s`", x.object->name, y.object->name);
+            return x;
+        }
+        lifted p = lifted_index(64, lift_pointer_bytes(l, x)), q = lifted_index(64, lift_pointer_bytes(l, y));
+        lifted r = lift_select(l, c, p, q, &(lift_type){.kind = LIFT_INTEGER, .bits = 64});
+        return lift_pointer_at(l, x.object, lift_as_index(l, r), 1);
+    }
+    return lift_select(l, c, x, y, v->type);
+}
+
+static lifted any_operation(lifter *l, const lift_value *v) {
+    lifted x, y;
+    switch (v->op) {
+    case LIFT_GEP: return lift_gep(l, v);
+    case LIFT_ADDRSPACECAST: return lift_operand(l, v->operands[0]);
+    case LIFT_FREEZE: return lift_operand(l, v->operands[0]);
+    case LIFT_EXTRACTELEMENT: return chosen_element(l, v, lift_operand(l, v->operands[0]), lift_operand(l, v->operands[1]));
+    case LIFT_INSERTELEMENT:
+        return chosen_insert(l, v, lift_operand(l, v->operands[0]), lift_operand(l, v->operands[1]),
+                             lift_operand(l, v->operands[2]));
+    case LIFT_SHUFFLEVECTOR: return shuffle(l, v);
+    case LIFT_EXTRACTVALUE:
+        x = lift_operand(l, v->operands[0]);
+        for (int i = 0; i < v->position_count; i++)
+            x = element(l, &x, v->positions[i]);
+        return x;
+    case LIFT_INSERTVALUE:
+        return inserted(l, v, v->type, lift_operand(l, v->operands[0]), lift_operand(l, v->operands[1]), v->positions,
+                        v->position_count);
+    case LIFT_PTRTOINT:
+    case LIFT_INTTOPTR:
+        lift_fail(l, "E1125", v, "a pointer made of an integer, or an integer of a pointer");
+        return (lifted){.kind = LIFTED_ANY};
+    case LIFT_SELECT: {
+        lifted c = lift_operand(l, v->operands[0]);
+        x = lift_operand(l, v->operands[1]);
+        y = lift_operand(l, v->operands[2]);
+        if (v->type->kind != LIFT_VECTOR)
+            return choose(l, v, c, x, y);
+        lifted r = elements_of(l, (int)v->type->count);
+        for (int i = 0; i < r.count; i++)
+            r.elements[i] = lift_select(l, c.kind == LIFTED_ELEMENTS ? c.elements[i] : c, element(l, &x, i), element(l, &y, i),
+                                        v->type->element);
+        return r;
+    }
+    default: break;
+    }
+    if (!v->operand_count || v->op == LIFT_UNREAD) {
+        lift_fail(l, "E1124", v, "%s", v->text ? v->text : "an operation that is not read");
+        return (lifted){.kind = LIFTED_ANY};
+    }
+    x = lift_operand(l, v->operands[0]);
+    y = v->operand_count > 1 ? lift_operand(l, v->operands[1]) : x;
+    const lift_type *from = v->operands[0]->type;
+    if (v->op == LIFT_ICMP && from->kind == LIFT_POINTER) { /* within one object */
+        if (x.kind != LIFTED_POINTER || y.kind != LIFTED_POINTER || x.object != y.object) {
+            lift_fail(l, "E1125", v, "pointers into different arrays, or null, are compared");
+            return (lifted){.kind = LIFTED_ANY};
+        }
+        return lift_compare(l, v, v->predicate, lifted_index(64, lift_pointer_bytes(l, x)),
+                            lifted_index(64, lift_pointer_bytes(l, y)), 64);
+    }
+    if (v->op == LIFT_BITCAST && (from->kind == LIFT_VECTOR || v->type->kind == LIFT_VECTOR))
+        return vector_bits(l, v, x);
+    if (from->kind != LIFT_VECTOR) {
+        if (x.kind == LIFTED_ANY || y.kind == LIFTED_ANY) {
+            lift_fail(l, "E1125", v, "a value that nothing has set is used");
+            return x;
+        }
+        return scalar_operation(l, v, v->type, from, x, y);
+    }
+    lifted r = elements_of(l, (int)from->count);
+    for (int i = 0; i < r.count; i++) {
+        lifted a = element(l, &x, i), b = element(l, &y, i);
+        if (a.kind == LIFTED_ANY || b.kind == LIFTED_ANY)
+            continue; /* a lane that is never asked for, as the fourth of three */
+        r.elements[i] = scalar_operation(l, v, v->type->element, from->element, a, b);
+    }
+    return r;
+}
+
+lifted lift_operation(lifter *l, const lift_value *v) {
+    return any_operation(l, v);
+}
