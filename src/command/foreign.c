@@ -47,6 +47,8 @@ static void annotate(lift_function *f, const source_kernel *k) {
         const source_parameter *p = &k->parameters.at[i];
         for (int n = p->first; n < p->first + p->count && n >= 0 && n < f->arguments.count; n++) {
             f->notes[n].builtin = p->kind == PARAMETER_BUILTIN ? p->builtin : NULL;
+            if (p->count == 1 && *p->name)
+                f->arguments.at[n]->name = p->name;
             if (!f->notes[n].base_type)
                 f->notes[n].base_type = p->type;
         }

@@ -42,21 +42,22 @@ bool lift_invariant(lifter *l, const flow_loop *inner, const lift_value *v) {
     return !lift_stopped(l);
 }
 
-/* phi, or phi plus something invariant, through widths: the phi, and the sum of what is added. */
-static const lift_value *chain(lifter *l, const flow_loop *inner, const lift_value *v, index_expr **added, int nesting) {
+/* phi, or phi plus something invariant, through widths: the phi, and the sum of what is added. `modulo`: only what it is modulo 2^bits is asked. */
+static const lift_value *chain(lifter *l, const flow_loop *inner, const lift_value *v, index_expr **added, bool modulo,
+                               int nesting) {
     if (!inside(inner, v) || nesting > MOST_CHAIN)
         return NULL;
     if (v->op == LIFT_PHI)
         return v->block == inner->header && v->type->kind == LIFT_INTEGER ? v : NULL;
-    if (v->op == LIFT_SEXT || v->op == LIFT_ZEXT || v->op == LIFT_FREEZE)
-        return chain(l, inner, v->operands[0], added, nesting + 1);
+    if (v->op == LIFT_SEXT || v->op == LIFT_ZEXT || v->op == LIFT_FREEZE || (modulo && v->op == LIFT_TRUNC))
+        return chain(l, inner, v->operands[0], added, modulo, nesting + 1);
     if (v->op != LIFT_ADD && v->op != LIFT_SUB)
         return NULL;
     for (int side = 0; side < (v->op == LIFT_ADD ? 2 : 1); side++) {
         const lift_value *other = v->operands[!side];
         if (inside(inner, other) && !is_invariant(inner, other, 0))
             continue;
-        const lift_value *phi = chain(l, inner, v->operands[side], added, nesting + 1);
+        const lift_value *phi = chain(l, inner, v->operands[side], added, modulo, nesting + 1);
         if (!phi || !lift_invariant(l, inner, other))
             return NULL;
         lifted x = lift_operand(l, other);
@@ -92,7 +93,7 @@ static bool over_launch(const index_expr *x, int nesting) {
 static index_expr *step_of(lifter *l, const flow_loop *inner, const lift_value *phi) {
     index_expr *step = ix_const(l->arena, 0);
     const lift_value *next = lift_incoming(phi, inner->latch);
-    if (!next || next->op == LIFT_SEXT || next->op == LIFT_ZEXT || chain(l, inner, next, &step, 0) != phi || next == phi)
+    if (!next || next->op == LIFT_SEXT || next->op == LIFT_ZEXT || chain(l, inner, next, &step, true, 0) != phi || next == phi)
         return NULL;
     return step;
 }
@@ -201,7 +202,7 @@ static bool counts_at(lifter *l, flow_loop *inner, lift_block *tested, counted_l
         const lift_value *other = test->operands[!side];
         if (!is_invariant(inner, other, 0))
             continue;
-        c->phi = chain(l, inner, test->operands[side], &added, 0);
+        c->phi = chain(l, inner, test->operands[side], &added, false, 0);
         if (!c->phi || !lift_invariant(l, inner, other))
             continue;
         if (side)

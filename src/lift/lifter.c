@@ -145,16 +145,26 @@ static int index_size(const index_expr *x, int most) {
     return n > most ? n : n + index_size(x->b, most);
 }
 
-void lift_set(lifter *l, const lift_value *v, lifted x) {
-    /* What is used more than once has a name. */
-    if (!lift_stopped(l) && v->uses > 1 && !is_leaf(&x)) {
+lifted lift_named(lifter *l, const lift_value *v, lifted x) {
+    if (lift_stopped(l) || v->uses < 2)
+        return x;
+    if (!is_leaf(&x)) {
         kernel_value *now = x.v;
         x.v = kernel_ref(l->k, lift_let(l, v->name, now));
-    } else if (!lift_stopped(l) && x.kind == LIFTED_INDEX && v->uses > 1 && index_size(x.x, 12) > 12) {
+    } else if (x.kind == LIFTED_INDEX && index_size(x.x, 12) > 12) {
         kernel_stmt *let = lift_let(l, v->name, kernel_index(l->k, x.x));
         x.x = ix_var(l->arena, let->var);
+    } else if (x.kind == LIFTED_ELEMENTS) {
+        lifted *elements = NEW_ARRAY(l->arena, lifted, x.count ? x.count : 1);
+        for (int i = 0; i < x.count; i++)
+            elements[i] = lift_named(l, v, x.elements[i]);
+        x.elements = elements;
     }
-    l->env[v->id] = x;
+    return x;
+}
+
+void lift_set(lifter *l, const lift_value *v, lifted x) {
+    l->env[v->id] = lift_named(l, v, x);
 }
 
 /* ---- a walk ---- */

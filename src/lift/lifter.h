@@ -125,6 +125,7 @@ const char *lift_name(lifter *l, const char *text, const char *otherwise); /* le
 kernel_stmt *lift_let(lifter *l, const char *name, kernel_value *v);
 lifted lift_operand(lifter *l, const lift_value *v);
 void lift_set(lifter *l, const lift_value *v, lifted x);
+lifted lift_named(lifter *l, const lift_value *v, lifted x); /* what v's uses share has a name */
 lifted lifted_index(int bits, index_expr *x);
 lifted lifted_value(int bits, kernel_value *v);
 lifted lifted_condition(cond *c);

@@ -94,7 +94,7 @@ lift_block *lift_edge(lifter *l, flow_loop *region, lift_block *from, lift_block
         phis++;
     if (back && l->loop->unrolled) {
         for (int i = 0; i < phis; i++)
-            l->loop->next[i] = lift_operand(l, lift_incoming(to->items.at[i], from));
+            l->loop->next[i] = lift_named(l, to->items.at[i], lift_operand(l, lift_incoming(to->items.at[i], from)));
         return NULL;
     }
     if (!back && flow_loop_at(l->flow, region, to))
@@ -112,7 +112,7 @@ lift_block *lift_edge(lifter *l, flow_loop *region, lift_block *from, lift_block
             continue;
         l->aliased[phi->id] = only;
         if (only)
-            l->env[phi->id] = values[i];
+            lift_set(l, phi, values[i]);
         else
             lift_phi_store(l, phi, values[i]);
     }
