@@ -1,5 +1,6 @@
 """PyTorch's way of doing what some kernels mean, on a CUDA device: arms for `python:bench/arms/torch_arms.py`. Launches are captured in a graph
 and replayed between two events of the device, as ours are."""
+import numpy
 import torch
 import torch.nn.functional as F
 
@@ -10,11 +11,13 @@ kept = {"key": None, "graph": None}
 
 
 def adopt(name, array):
+    if array.dtype == numpy.uint32:  # PyTorch's own indices are of 64 bits; the conversion is outside the time
+        array = array.astype(numpy.int64)
     return torch.from_numpy(array).cuda()
 
 
 def fetch(name, tensor, array):
-    array[...] = tensor.cpu().numpy().reshape(array.shape)
+    array[...] = tensor.cpu().numpy().reshape(array.shape).astype(array.dtype)
 
 
 def record(function, recorded, scalars):
@@ -59,6 +62,10 @@ def vec_mul(a, b, y):
 
 def vec_exp(a, y):
     torch.exp(a, out=y)
+
+
+def argmax(x, i):
+    torch.argmax(x, 0, keepdim=True, out=i)
 
 
 def softmax(x, y):
