@@ -125,6 +125,63 @@ static int64_t proposed(const survey *s, const tile_range *r, bool several_wide)
     return role->contiguous ? several_wide ? 1024 : 8192 : 4;
 }
 
+/* Bounds of the range's elements in the condition: lo <= r and r < end. */
+typedef struct range_bounds {
+    arena *arena;
+    const tile_range *r;
+    VEC(index_expr *) lo, end;
+} range_bounds;
+
+static void bounds_in(range_bounds *b, const cond *c) {
+    if (c && c->op == COND_AND) {
+        bounds_in(b, c->a);
+        bounds_in(b, c->b);
+    }
+    if (!c || (c->op != COND_LE && c->op != COND_LT))
+        return;
+    index_expr *one = ix_const(b->arena, 1);
+    bool is_end = c->x->op == IX_VAR && c->x->var == b->r->var, is_lo = c->y->op == IX_VAR && c->y->var == b->r->var;
+    if (is_end)
+        VEC_PUSH(b->arena, b->end, c->op == COND_LT ? c->y : ix_add(b->arena, c->y, one));
+    if (is_lo)
+        VEC_PUSH(b->arena, b->lo, c->op == COND_LE ? c->x : ix_add(b->arena, c->x, one));
+}
+
+/* end - lo, when that is a constant whatever the task is; 0: it isn't. */
+static int64_t constant_apart(arena *a, const tile_kernel *k, index_expr *lo, index_expr *end) {
+    int64_t by_lo, by_end, apart;
+    for (int i = 0; i < k->task.count; i++) {
+        index_expr *rest_lo, *rest_end;
+        const index_var *v = k->task.at[i]->var;
+        if (!ix_coefficient(a, lo, v, &by_lo, &rest_lo) || !ix_coefficient(a, end, v, &by_end, &rest_end) || by_lo != by_end)
+            return 0;
+        lo = rest_lo;
+        end = rest_end;
+    }
+    return ix_is_const(ix_sub(a, end, lo), &apart) && apart > 0 ? apart : 0;
+}
+
+/* The most elements that a task's loop goes over, when its predicate says so by two bounds a constant apart; 0: not known. */
+static int64_t loop_span(arena *a, const tile_kernel *k, const tile_stmt *loop) {
+    range_bounds b = {.arena = a, .r = loop->range};
+    int64_t least = 0;
+    bounds_in(&b, loop->predicate);
+    for (int i = 0; i < b.lo.count; i++)
+        for (int j = 0; j < b.end.count; j++) {
+            int64_t apart = constant_apart(a, k, ix_bind_constants(a, b.lo.at[i]), ix_bind_constants(a, b.end.at[j]));
+            least = apart && (!least || apart < least) ? apart : least;
+        }
+    return least;
+}
+
+/* Elements of a tile that one subgroup takes of a dealt loop: each has one where a task goes over few. */
+static int64_t dealt_tile(const survey *s, const tile_stmt *loop, const machine_model *machine) {
+    int64_t span = loop_span(s->arena, s->k, loop), size = 8;
+    while (size > 1 && span > 0 && size * machine->subgroups > span)
+        size /= 2;
+    return size;
+}
+
 /* The same for a block of threads: tiles hold a few elements for each of them. */
 static int64_t proposed_for_threads(const survey *s, const tile_range *r, const machine_model *machine) {
     const range_role *role = &s->roles[r->id];
@@ -132,7 +189,9 @@ static int64_t proposed_for_threads(const survey *s, const tile_range *r, const 
     const tile_stmt *dealt = role->joined ? dealt_loop(s->k) : NULL;
     bool is_dealt = dealt && dealt->range == r; /* a tile is one subgroup's */
     if (role->joined)                           /* along the lanes where memory is */
-        return role->contiguous && !role->strided && !role->contracted ? 8 * threads : is_dealt ? 8 : 8 * machine->subgroups;
+        return role->contiguous && !role->strided && !role->contracted ? 8 * threads
+               : is_dealt                                              ? dealt_tile(s, dealt, machine)
+                                                                       : 8 * machine->subgroups;
     bool few = machine->options.tasks == TASKS_FEW;
     if (role->contracted_twice_sided)
         return role->bytes > 2 ? 16 : 32;
