@@ -22,7 +22,7 @@ static const char *const device_marks[] = {"__global__", "__device__", "__consta
 static const char *const global_mark[] = {"__global__", NULL};
 static const char *const constants[] = {"const", "constexpr", NULL};
 static const char *const constant_functions[] = {"constexpr", "consteval", NULL};
-static const char *const scopes[] = {"typedef", "using", "static_assert", NULL};
+static const char *const scopes[] = {"typedef", "using", "static_assert", "namespace", NULL};
 
 /* ---- headers --------------------------------------------------------------------------------------------------------------------- */
 
@@ -187,21 +187,26 @@ static void read_uses(cuda *c, int number) {
         if (end < 0 || host == number || (d->body < 0 && !explicit_one))
             continue;
         const char *arguments = tokens_text(a, t, i + 1, end), *locals = d->body >= 0 ? locals_for(c, d, i, end) : "";
-        const char *name = tokens_word(a, t, i);
+        int start = i;
+        while (tokens_is(t, start - 1, "::"))
+            start -= start > 1 && t->at[start - 2].kind == TOKEN_NAME ? 2 : 1;
+        const char *name = tokens_text(a, t, start, i + 1);
         if (kernel >= 0 && d->body >= 0)
             text_add(&body, "{ %s(void)&%s%s; } ", locals, name, arguments);
         else if (host >= 0)
             text_add(&body, explicit_one ? "%stemplate void tilec_host_%d%s();" : "{ %stilec_host_%d%s(); } ", locals, host,
                      arguments);
     }
-    /* One line each, so that an error tells which. */
+    /* One line each, so that an error tells which; where the function stands, so that names mean the same. */
+    const char *use = NULL;
     if (explicit_one && body.length)
-        add_use(c, number, arena_strdup(a, body.text));
+        use = text_get(&body);
     else if (is_template)
-        add_use(c, number,
-                arena_printf(a, "%s void tilec_host_%d() { %s}", tokens_text(a, t, d->from, d->head), number, text_get(&body)));
+        use = arena_printf(a, "%s void tilec_host_%d() { %s}", tokens_text(a, t, d->from, d->head), number, text_get(&body));
     else if (body.length)
-        add_use(c, number, arena_printf(a, "inline void tilec_host_%d() { %s}", number, body.text));
+        use = arena_printf(a, "inline void tilec_host_%d() { %s}", number, body.text);
+    if (use)
+        add_use(c, number, arena_printf(a, "%s%s%.*s", d->opens, use, 2 * d->depth, "} } } } } } } } } } } } } } } } "));
     text_free(&body);
 }
 
@@ -248,8 +253,12 @@ static void rewrite(cuda *c) {
     }
 }
 
+/* sum in math::sum<float, 4> */
 static const char *base_of(arena *a, const char *name) {
-    return arena_strndup(a, name, strcspn(name, "< "));
+    size_t end = strcspn(name, "< "), from = end;
+    while (from && name[from - 1] != ':')
+        from--;
+    return arena_strndup(a, name + from, end - from);
 }
 
 /* Which kernels are read, and instantiations that the options ask for by their arguments. */

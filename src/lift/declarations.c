@@ -70,7 +70,7 @@ static int read_one(const tokens *t, int from, int end, declaration *d) {
     return end;
 }
 
-static void read_range(arena *a, const tokens *t, int from, int end, declaration_list *out) {
+static void read_range(arena *a, const tokens *t, int from, int end, const declaration *in, declaration_list *out) {
     for (int i = from; i < end;) {
         int brace = -1;
         if (t->at[i].kind == TOKEN_DIRECTIVE || tokens_is(t, i, ";") || tokens_is(t, i, "}")) {
@@ -86,19 +86,30 @@ static void read_range(arena *a, const tokens *t, int from, int end, declaration
         } else if (tokens_is(t, i, "extern") && i + 2 < end && t->at[i + 1].kind == TOKEN_STRING && tokens_is(t, i + 2, "{"))
             brace = i + 2;
         if (brace >= 0 && t->at[brace].match > brace && t->at[brace].match < end) {
-            read_range(a, t, brace + 1, t->at[brace].match, out);
+            declaration inner = *in;
+            if (!tokens_is(t, i, "extern")) {
+                for (int k = i; k < brace; k++)
+                    if (t->at[k].kind == TOKEN_NAME && !tokens_is(t, k, "namespace") && !tokens_is(t, k, "inline"))
+                        inner.scope = arena_printf(a, "%s%s::", inner.scope, tokens_word(a, t, k));
+                inner.opens = arena_printf(a, "%s%s { ", inner.opens, tokens_text(a, t, i, brace));
+                inner.depth++;
+            }
+            read_range(a, t, brace + 1, t->at[brace].match, &inner, out);
             i = t->at[brace].match + 1;
             continue;
         }
         declaration d;
         int to = read_one(t, i, end, &d);
         i = d.to = to;
+        d.scope = in->scope;
+        d.opens = in->opens;
+        d.depth = in->depth;
         VEC_PUSH(a, *out, d);
     }
 }
 
 void declarations_read(arena *a, const tokens *t, declaration_list *out) {
-    read_range(a, t, 0, t->count, out);
+    read_range(a, t, 0, t->count, &(declaration){.scope = "", .opens = ""}, out);
 }
 
 bool tokens_have(const tokens *t, int from, int to, const char *name) {

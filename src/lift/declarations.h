@@ -4,13 +4,16 @@
 #include "lift/tokens.h"
 
 typedef struct declaration {
-    int from, to;  /* tokens; `to` is behind the ; or } */
-    int head;      /* the first token behind `template <...>` */
-    int body;      /* the { of a function's body; -1 */
-    int name;      /* the name of a function or function template; -1 */
-    int arguments; /* its ( ; -1 */
-    int value;     /* the = of a variable; -1 */
-    bool is_class; /* struct, class, union, enum, with or without a body */
+    int from, to;      /* tokens; `to` is behind the ; or } */
+    int head;          /* the first token behind `template <...>` */
+    int body;          /* the { of a function's body; -1 */
+    int name;          /* the name of a function or function template; -1 */
+    int arguments;     /* its ( ; -1 */
+    int value;         /* the = of a variable; -1 */
+    const char *scope; /* the namespaces around it: "math::" (one without a name gives nothing) */
+    const char *opens; /* and what opens them: "namespace math { " */
+    int depth;         /* how many those are */
+    bool is_class;     /* struct, class, union, enum, with or without a body */
 } declaration;
 typedef VEC(declaration) declaration_list;
 

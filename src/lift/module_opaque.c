@@ -81,7 +81,9 @@ const char *module_text_opaque(arena *a, const char *text, size_t *length) {
             size_t open = end - 1;
             while (open > start && isdigit((unsigned char)out[open - 1]))
                 open--;
-            if (open > start + 10 && !memcmp(out + open - 10, "addrspace(", 10) && end - open < 8) {
+            bool of_pointee =
+                open >= start + 14 && !memcmp(out + open - 14, "ptr addrspace(", 14); /* a pointer that was made just now */
+            if (open > start + 10 && !memcmp(out + open - 10, "addrspace(", 10) && end - open < 8 && !of_pointee) {
                 memcpy(space, out + open, end - open - 1);
                 space[end - open - 1] = 0;
             }

@@ -109,16 +109,20 @@ void front_no_kernel(front *f, const char *name, const char *const *names, int c
     text_free(&b);
 }
 
-/* Without blanks, and without what stands behind numbers: sum<float,4U> is sum<float, 4>. */
+/* Without blanks, namespaces in front, and what stands behind numbers: math::sum<float,4U> is sum<float, 4>. */
 static const char *plain_name(arena *a, const char *name) {
     tokens t;
     text_buffer b = {0};
     tokens_read(a, name, strlen(name), &t);
-    for (int i = 0; i < t.count; i++) {
+    int first = 0;
+    while (t.at[first].kind == TOKEN_NAME && tokens_is(&t, first + 1, "::"))
+        first += 2;
+    for (int i = first; i < t.count; i++) {
         int length = t.at[i].length;
         while (t.at[i].kind == TOKEN_NUMBER && length > 1 && strchr("uUlL", t.at[i].at[length - 1]))
             length--;
-        text_add(&b, "%s%.*s", i && t.at[i].kind == TOKEN_NAME && t.at[i - 1].kind == TOKEN_NAME ? " " : "", length, t.at[i].at);
+        text_add(&b, "%s%.*s", i > first && t.at[i].kind == TOKEN_NAME && t.at[i - 1].kind == TOKEN_NAME ? " " : "", length,
+                 t.at[i].at);
     }
     const char *plain = arena_strdup(a, text_get(&b));
     text_free(&b);
@@ -130,8 +134,8 @@ bool front_is_called(arena *a, const char *host_name, const char *wanted) {
     if (!strcmp(host_name, wanted))
         return true;
     size_t n = strlen(wanted);
-    if (!strchr(wanted, '<'))
-        return !strncmp(host_name, wanted, n) && host_name[n] == '<';
+    if (!strchr(wanted, '<') && !strncmp(host_name, wanted, n) && host_name[n] == '<')
+        return true;
     return !strcmp(plain_name(a, host_name), plain_name(a, wanted));
 }
 
