@@ -24,6 +24,9 @@ static int between(int low, int high) {
 
 /* ---- the second model: terms are doubles, which hold every product exactly ---- */
 
+__extension__ typedef __int128 wide;
+__extension__ typedef unsigned __int128 unsigned_wide;
+
 static double rounded(double x, matrix_rounding mode) {
     switch (mode) {
     case MATRIX_TOWARD_ZERO: return trunc(x);
@@ -89,18 +92,18 @@ static double step(const matrix_unit *u, const double *terms, const int *exponen
             E = exponents[i] > E ? exponents[i] : E;
     }
     if (u->alignment == MATRIX_EXACT) { /* sums of the tests fit 128 bits */
-        __int128 sum = 0;
+        wide sum = 0;
         for (int i = 0; i < count; i++) {
             int place = 0;
             double m = frexp(terms[i], &place);
             int by = place - 53 + 75;
-            __int128 x = (int64_t)ldexp(m, 53);
-            sum += by >= 0 ? x * ((__int128)1 << by) : x / ((__int128)1 << -by);
+            wide x = (int64_t)ldexp(m, 53);
+            sum += by >= 0 ? x * ((wide)1 << by) : x / ((wide)1 << -by);
         }
         if (!sum)
             return finished(u, negative ? -0.0 : 0.0, bits, mode, keeps_sign);
         bool minus = sum < 0;
-        unsigned __int128 magnitude = minus ? -(unsigned __int128)sum : (unsigned __int128)sum;
+        unsigned_wide magnitude = minus ? -(unsigned_wide)sum : (unsigned_wide)sum;
         int dropped = 0;
         bool sticky = false;
         for (; magnitude >> 50; magnitude >>= 1, dropped++)
