@@ -29,8 +29,6 @@ const char *matrix_unit_fault(const matrix_unit *u) {
                    : "whole numbers of 8 bits are summed in s32";
     if (u->c != NUMBER_F32 && u->c != NUMBER_F16)
         return "sums are f32 or f16";
-    if (u->a == NUMBER_F32 || u->b == NUMBER_F32)
-        return "operands of 24 bits are not modelled";
     if (u->alignment != MATRIX_EXACT && (u->alignment < 0 || u->alignment > MATRIX_MOST_ALIGNMENT))
         return "terms are aligned to 0 to 40 bits, or exact";
     if (u->output_bits < 0 || u->output_bits > number_table[u->c].stored_bits)

@@ -44,7 +44,7 @@ typedef struct matrix_unit {
     bool signed_zero;                                /* a sum of zeros, and one too small, keeps its sign; otherwise 0 is +0 */
     bool overflow_clamps;                            /* to the largest value rather than to infinity */
     uint32_t nan;     /* the code of every NaN result; 0: whichever NaN (the model gives the quiet one) */
-    int ignored_bits; /* the lowest bits of a's and b's codes that do not count */
+    int ignored_bits; /* the lowest bits of a's and b's codes that do not count: tf32 is f32 without 13 */
     bool saturate;    /* whole numbers: clamp the exact sum; otherwise it wraps */
 } matrix_unit;
 

@@ -4,11 +4,10 @@
 #include <string.h>
 
 const number_info number_table[NUMBER_COUNT] = {
-    [NUMBER_F32] = {"f32", 4, 8, 23, 0, true, true},   [NUMBER_F16] = {"f16", 2, 5, 10, 0, true, true},
-    [NUMBER_BF16] = {"bf16", 2, 8, 7, 0, true, true},  [NUMBER_TF32] = {"tf32", 4, 8, 10, 13, true, true},
-    [NUMBER_E4M3] = {"e4m3", 1, 4, 3, 0, false, true}, [NUMBER_E5M2] = {"e5m2", 1, 5, 2, 0, true, true},
-    [NUMBER_S8] = {"s8", 1, 0, 0, 0, false, true},     [NUMBER_U8] = {"u8", 1, 0, 0, 0, false, false},
-    [NUMBER_S32] = {"s32", 4, 0, 0, 0, false, true}};
+    [NUMBER_F32] = {"f32", 4, 8, 23, true, true},  [NUMBER_F16] = {"f16", 2, 5, 10, true, true},
+    [NUMBER_BF16] = {"bf16", 2, 8, 7, true, true}, [NUMBER_E4M3] = {"e4m3", 1, 4, 3, false, true},
+    [NUMBER_E5M2] = {"e5m2", 1, 5, 2, true, true}, [NUMBER_S8] = {"s8", 1, 0, 0, false, true},
+    [NUMBER_U8] = {"u8", 1, 0, 0, false, false},   [NUMBER_S32] = {"s32", 4, 0, 0, false, true}};
 
 number_kind number_by_name(const char *name) {
     for (int i = 0; i < NUMBER_COUNT; i++)
@@ -36,12 +35,12 @@ uint32_t number_sign_bit(number_kind kind) {
 
 uint32_t number_infinity(number_kind kind) {
     const number_info *f = &number_table[kind];
-    uint32_t exponent = ((1u << f->exponent_bits) - 1) << (f->stored_bits + f->ignored_bits);
+    uint32_t exponent = ((1u << f->exponent_bits) - 1) << f->stored_bits;
     return f->has_infinity ? exponent : exponent | ((1u << f->stored_bits) - 1);
 }
 
 uint32_t number_largest(number_kind kind) {
-    return number_infinity(kind) - (1u << number_table[kind].ignored_bits);
+    return number_infinity(kind) - 1;
 }
 
 number number_decode(number_kind kind, uint32_t code) {
@@ -53,7 +52,6 @@ number number_decode(number_kind kind, uint32_t code) {
         x.significand = value < 0 ? -value : value;
         return x;
     }
-    code >>= f->ignored_bits;
     uint32_t fraction = code & ((1u << f->stored_bits) - 1), top = (1u << f->exponent_bits) - 1;
     uint32_t exponent = (code >> f->stored_bits) & top;
     x.negative = (code >> (f->stored_bits + f->exponent_bits)) & 1;
@@ -86,7 +84,7 @@ bool number_encode(number_kind kind, bool negative, uint64_t significand, int pl
         return false;
     significand <<= place - unit;
     uint32_t field = significand >> f->stored_bits ? (uint32_t)(unit + f->stored_bits - lowest + 1) : 0;
-    *code = sign | (field << f->stored_bits | ((uint32_t)significand & ((1u << f->stored_bits) - 1))) << f->ignored_bits;
+    *code = sign | field << f->stored_bits | ((uint32_t)significand & ((1u << f->stored_bits) - 1));
     return number_decode(kind, *code).class == NUMBER_FINITE;
 }
 

@@ -8,7 +8,6 @@ typedef enum number_kind {
     NUMBER_F32,
     NUMBER_F16,
     NUMBER_BF16,
-    NUMBER_TF32, /* held in 32 bits like f32; the low 13 are not part of the value */
     NUMBER_E4M3,
     NUMBER_E5M2,
     NUMBER_S8,
@@ -21,7 +20,6 @@ typedef struct number_info {
     const char *name;
     int bytes;                      /* of a code */
     int exponent_bits, stored_bits; /* of a float: its exponent's, and those of the fraction; 0, 0: a whole number */
-    int ignored_bits;               /* the lowest of the code */
     bool has_infinity, is_signed;
 } number_info;
 extern const number_info number_table[NUMBER_COUNT];
