@@ -117,10 +117,15 @@ static void pieces(void *context, int worker, int64_t first, int64_t last) {
     }
 }
 
+/* The plainest first: nothing is cut, nothing is special. */
 static int by_parameters(const void *x, const void *y) {
     const matrix_unit *u = x, *v = y;
     for (int p = 0; p < PARAMETER_COUNT; p++) {
         int64_t a = parameter_get(u, (matrix_parameter)p), b = parameter_get(v, (matrix_parameter)p);
+        if (p == PARAMETER_ALIGNMENT) {
+            a = a == MATRIX_EXACT ? -1 : a;
+            b = b == MATRIX_EXACT ? -1 : b;
+        }
         if (a != b)
             return a < b ? -1 : 1;
     }
