@@ -181,6 +181,11 @@ static void add_linear(linear *f, const index_expr *x, int64_t factor) {
     add_atom(f, x, factor);
 }
 
+/* A let that states a range is a promise, which stays even where nothing uses it. */
+static bool states_range(const kernel_stmt *let) {
+    return let->var && (let->var->lo || let->var->hi);
+}
+
 /* Where x - y lies. */
 static range difference(const index_expr *x, const index_expr *y) {
     range plain = sum_range(range_of(x), negated(range_of(y)));
@@ -389,7 +394,7 @@ static void simplify_block(kernel_ir *k, kernel_block *b, int depth) {
     for (int i = 0; i < b->items.count; i++) {
         kernel_stmt *s = b->items.at[i];
         kernel_visit_stmt(s, &fold);
-        if (s->kind == KSTMT_LET && s->var && s->value->op == KERNEL_INDEX &&
+        if (s->kind == KSTMT_LET && s->var && !states_range(s) && s->value->op == KERNEL_INDEX &&
             (s->value->index->op == IX_CONST || s->value->index->op == IX_VAR)) {
             replace(a, b, i + 1, s->var, s, s->value->index); /* a second name for a constant or a variable */
             continue;
@@ -479,7 +484,7 @@ static bool drop_unused(kernel_block *b, int depth) {
         return false;
     for (int i = 0; i < b->items.count; i++) {
         kernel_stmt *s = b->items.at[i];
-        if (s->kind == KSTMT_LET && !s->uses) {
+        if (s->kind == KSTMT_LET && !s->uses && !states_range(s)) {
             dropped = true;
             continue;
         }

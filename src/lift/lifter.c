@@ -189,7 +189,23 @@ static bool walk(lifter *l) {
     return !lift_stopped(l);
 }
 
-/* Widened integers that only index arrays directly. */
+/* Whether all that an address is for is to be accessed. */
+static bool only_accessed(const lift_function *f, const lift_value *address) {
+    int seen = 0;
+    for (int i = 0; i < f->blocks.count; i++)
+        for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
+            const lift_value *v = f->blocks.at[i]->items.at[j];
+            for (int n = 0; n < v->operand_count; n++) {
+                bool accessed = v->op == LIFT_LOAD || (v->op == LIFT_STORE && n == 1) || v->op == LIFT_ATOMIC;
+                if (v->operands[n] == address && !accessed)
+                    return false;
+                seen += v->operands[n] == address;
+            }
+        }
+    return seen == address->uses;
+}
+
+/* Widened integers that are nothing but the one index of addresses in arguments. */
 static void find_addresses(lifter *l) {
     const lift_function *f = l->function;
     int *found = NEW_ARRAY(l->arena, int, f->value_count + 1);
@@ -197,19 +213,45 @@ static void find_addresses(lifter *l) {
     for (int i = 0; i < f->blocks.count; i++)
         for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
             const lift_value *v = f->blocks.at[i]->items.at[j];
-            if (v->op != LIFT_GEP || v->step_count != 1 || v->offset || v->operands[0]->kind == LIFT_INSTRUCTION)
+            if (v->op != LIFT_GEP || v->step_count != 1 || v->offset || v->operands[0]->kind != LIFT_ARGUMENT)
                 continue;
             const lift_value *x = v->steps[0].index;
-            if (x->kind == LIFT_INSTRUCTION && x->id >= 0)
-                found[x->id]++;
+            if (x->kind != LIFT_INSTRUCTION || x->id < 0 || !only_accessed(f, v))
+                continue;
+            found[x->id]++;
+            address_use use = {x, v->operands[0]};
+            VEC_PUSH(l->arena, l->addresses, use);
         }
-    int64_t largest = l->contract->largest ? l->contract->largest : 1;
     for (int i = 0; i < f->blocks.count; i++)
         for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
             const lift_value *v = f->blocks.at[i]->items.at[j];
             if ((v->op == LIFT_SEXT || v->op == LIFT_ZEXT) && v->operands[0]->type->bits == 32)
-                l->address_only[v->id] = found[v->id] == v->uses && largest <= INT32_MAX;
+                l->address_only[v->id] = found[v->id] == v->uses;
         }
+}
+
+/* Whether such an integer fits because the access is in bounds: the arrays have fewer than 2^31 elements. */
+bool lift_fits_as_address(lifter *l, const lift_value *v) {
+    if (v->id < 0 || !l->address_only[v->id] || (l->contract->largest && l->contract->largest > INT32_MAX))
+        return false;
+    for (int i = 0; i < l->addresses.count; i++) {
+        if (l->addresses.at[i].index != v)
+            continue;
+        wide_integer most = 1;
+        for (int j = 0; j < l->contract->arguments.count; j++) {
+            const contract_argument *said = &l->contract->arguments.at[j];
+            if (strcmp(said->name, l->addresses.at[i].array->name))
+                continue;
+            for (int d = 0; d < said->extents.count && most <= INT32_MAX; d++) {
+                index_expr *extent = launch_expression(l, said->extents.at[d], said->span);
+                wide_integer hi = extent ? lift_range_of(l, extent).hi : 0;
+                most = hi > INT32_MAX ? hi : most * hi;
+            }
+        }
+        if (most > INT32_MAX)
+            return false;
+    }
+    return true;
 }
 
 static void prepare(lifter *l) {

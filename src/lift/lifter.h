@@ -88,6 +88,11 @@ typedef struct open_loop {
     VEC(lift_block *) targets; /* of ways out by a break: number i + 1 */
 } open_loop;
 
+/* A widened integer that indexes an argument. */
+typedef struct address_use {
+    const lift_value *index, *array;
+} address_use;
+
 typedef struct lifter {
     arena *arena;
     diag_list *diags;
@@ -99,9 +104,9 @@ typedef struct lifter {
     flow *flow;
     lift_facts *facts;
     lifted *env, *global_env;
-    bool *aliased; /* by value: a phi that stands for what came in */
-    bool *
-        address_only; /* by value: a widened integer that is nothing but the one index of addresses: being inside the array, whose extent fits, says that it fits */
+    bool *aliased;      /* by value: a phi that stands for what came in */
+    bool *address_only; /* by value: a widened integer that is nothing but the one index of arguments' addresses */
+    VEC(address_use) addresses;
     int global_count;
     VEC(lift_object *) objects;
     VEC(phi_cell) cells;
@@ -124,6 +129,7 @@ bool lift_stopped(const lifter *l);                                        /* fa
 const char *lift_name(lifter *l, const char *text, const char *otherwise); /* legal in Kernel IR */
 kernel_stmt *lift_let(lifter *l, const char *name, kernel_value *v);
 lifted lift_operand(lifter *l, const lift_value *v);
+bool lift_fits_as_address(lifter *l, const lift_value *v);
 void lift_set(lifter *l, const lift_value *v, lifted x);
 lifted lift_named(lifter *l, const lift_value *v, lifted x); /* what v's uses share has a name */
 lifted lifted_index(int bits, index_expr *x);

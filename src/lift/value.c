@@ -189,7 +189,7 @@ static lifted scalar_operation(lifter *l, const lift_value *v, const lift_type *
     case LIFT_TRUNC:
     case LIFT_ZEXT:
     case LIFT_SEXT:
-        if (v->id >= 0 && l->address_only[v->id] && x.kind == LIFTED_INDEX)
+        if (x.kind == LIFTED_INDEX && lift_fits_as_address(l, v))
             return lifted_index(t->bits, x.x);
         return lift_extend(l, v, v->op, x, from->bits, t->bits);
     case LIFT_FPEXT:

@@ -81,11 +81,30 @@ static void judge_place(prover *p, place *at, worst *found) {
     }
 }
 
+/* An expression between two constants, as intervals and reaches see it: the index of an array of so many cells. */
+static bool fits_by_interval(model *m, scope *s, index_expr *x, int64_t lo, int64_t hi) {
+    if (lo > hi || hi - lo == INT64_MAX || lo < -(INT64_MAX / 2) || hi > INT64_MAX / 2)
+        return false;
+    interval is = interval_of(m, x);
+    if (is.lo >= lo && is.hi <= hi)
+        return true;
+    index_expr *extent = ix_const(m->arena, hi - lo + 1), *index = ix_sub(m->arena, x, ix_const(m->arena, lo));
+    kernel_array cells = {.name = "", .space = SPACE_PRIVATE, .lanes = 1, .rank = 1, .dims = &extent};
+    place at = {.array = &cells, .indices = &index, .lanes = 1, .vector_dim = -1, .scope = s};
+    return reach_inside(m, &at, 0);
+}
+
 /* `let v in lo .. hi = value`: the values outside the stated range. */
 static void judge_let(prover *p, let_place *l) {
     model *m = p->m;
     const index_var *v = l->let->var;
     precision precision = PRECISE;
+    int64_t lo, hi;
+    bool constant = l->let->value->op == KERNEL_INDEX && v->lo && v->hi && ix_is_const(v->lo, &lo) && ix_is_const(v->hi, &hi);
+    if (constant && fits_by_interval(m, l->scope, l->let->value->index, lo, hi)) {
+        prover_proved(p, l->let->name, l->let->span);
+        return;
+    }
     int dims = l->scope->depth;
     sets_question(m->sets);
     m->why = NULL;
@@ -99,16 +118,33 @@ static void judge_let(prover *p, let_place *l) {
         affine *gap = b ? (side ? affine_subtract(m, x, b) : affine_subtract(m, b, x)) : NULL;
         gap = affine_add(m, gap, affine_constant(m, dims + 1, -1));
         int_set *bad = sets_intersect(m->sets, points, affine_nonnegative(m, gap));
+        const char *why = m->why;
+        witness w = bad ? witness_of(m, bad, scope_names(m, l->scope), dims) : (witness){.verdict = VERDICT_UNKNOWN};
+        if (w.verdict == VERDICT_PROVED)
+            continue;
+        bool sure = w.verdict == VERDICT_REFUTED && precision != LOOSE && l->scope->precision != LOOSE;
+        if (!sure && constant) { /* products of unknowns: both sides at once */
+            witness z = smt_beyond(m, l->scope, l->let->value->index, lo, hi);
+            int64_t is;
+            if (z.verdict == VERDICT_PROVED)
+                break;
+            if (z.verdict == VERDICT_REFUTED && witness_eval(m, &z, l->let->value->index, &is)) {
+                prover_refuted(p, l->let->name, l->let->span, z.text,
+                               model_text(m, "`%s` is %" PRId64 ", outside its stated range", l->let->name, is), NULL);
+                return;
+            }
+        }
         if (!bad) {
+            m->why = why;
             prover_gave_up(p, l->let->name, l->let->span);
             return;
         }
-        witness w = witness_of(m, bad, scope_names(m, l->scope), dims);
-        if (w.verdict == VERDICT_PROVED)
-            continue;
-        if (w.verdict == VERDICT_REFUTED && precision != LOOSE && l->scope->precision != LOOSE)
+        if (sure)
             prover_refuted(p, l->let->name, l->let->span, w.text,
                            model_text(m, "`%s` is %" PRId64 ", outside its stated range", l->let->name, w.dims[dims]), NULL);
+        else if (constant)
+            prover_unknown(p, l->let->name, l->let->span, NULL,
+                           smt_why(m, why ? why : model_text(m, "whether `%s` stays in its stated range", l->let->name)));
         else
             prover_unknown(p, l->let->name, l->let->span, NULL,
                            model_text(m, "the value of `%s`, which comes from data", l->let->name));
