@@ -124,16 +124,3 @@ bool foreign_check(report *r, const command_line *line, const char *path, json_t
     }
     return held;
 }
-
-bool foreign_run(report *r, const command_line *line, const char *path) {
-    (void)line;
-    diag_error(&r->diags, "E0873", (source_span){.file = path}, "not yet");
-    return false;
-}
-bool foreign_build(report *r, const command_line *line, const char *path, const target *t, const char *folder) {
-    (void)line;
-    (void)t;
-    (void)folder;
-    diag_error(&r->diags, "E0873", (source_span){.file = path}, "not yet");
-    return false;
-}

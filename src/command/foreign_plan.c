@@ -1,0 +1,99 @@
+/* Foreign kernels for targets: plans, and what is built of them. */
+#include "command/foreign_plan.h"
+#include "base/file.h"
+#include "bench/manifest.h"
+#include "target/target.h"
+#include <string.h>
+
+static void add_where(arena *a, launch_plan *p, cond *c) {
+    text_buffer text = {0};
+    cond_print(&text, c);
+    launch_check check = {.kind = CHECK_WHERE, .condition = c, .text = arena_strdup(a, text_get(&text))};
+    text_free(&text);
+    VEC_PUSH(a, p->checks, check);
+}
+
+launch_plan *foreign_plan(arena *a, kernel_ir *k) {
+    launch_plan *p = NEW(a, launch_plan);
+    p->name = k->name;
+    plan_variant only = {.kernel = k};
+    VEC_PUSH(a, p->variants, only);
+    for (int i = 0; i < k->symbols.count; i++) {
+        index_var *v = k->symbols.at[i];
+        if (v->lo && !(ix_is_const(v->lo, NULL) && v->lo->value <= 0))
+            add_where(a, p, cond_compare(a, COND_LE, v->lo, ix_var(a, v)));
+        if (v->hi)
+            add_where(a, p, cond_compare(a, COND_LE, ix_var(a, v), v->hi));
+    }
+    for (int i = 0; i < k->scalars.count; i++) {
+        kernel_scalar *s = &k->scalars.at[i];
+        if (!s->var || (!s->var->lo && !s->var->hi) || kernel_scalar_is_whole_type(s))
+            continue;
+        text_buffer text = {0};
+        text_add(&text, "%s in ", s->name);
+        ix_print(&text, s->var->lo);
+        text_add(&text, "..");
+        ix_print(&text, s->var->hi);
+        launch_check check = {.kind = CHECK_SCALAR_RANGE, .scalar = s, .text = arena_strdup(a, text_get(&text))};
+        text_free(&text);
+        VEC_PUSH(a, p->checks, check);
+    }
+    for (int i = 0; i < k->assumptions.count; i++)
+        add_where(a, p, k->assumptions.at[i]);
+    return p;
+}
+
+const proved_plan *foreign_prove(report *r, launch_plan *p, const target *t, proof *verdicts) {
+    kernel_ir *k = p->variants.at[0].kernel;
+    if (!t->limits()->has_lanes && k->levels.count > 1) {
+        diag *g = diag_error(&r->diags, "E0552", k->span, "`%s` runs blocks of threads, which target %s does not have", k->name,
+                             t->name);
+        diag_note(&r->diags, g,
+                  "--device sim runs them, and so do opencl:0, cuda:0; tilec build --target opencl, cuda, metal writes them");
+        return NULL;
+    }
+    legal_routes routes = {0};
+    if (t->legal && (!kernel_legalize(k, t->legal, &routes, &r->diags) || !kernel_check(k, &r->diags)))
+        return NULL;
+    return prove_plan(r->arena, p, t->limits(), verdicts, &r->diags);
+}
+
+static bool build_one(report *r, const command_line *line, const lifted_kernel *x, const target *t, const char *folder,
+                      json_t *list) {
+    proof verdicts = {0};
+    kernel_ir *own = kernel_copy(r->arena, x->kernel); /* legalising changes it */
+    launch_plan *p = foreign_plan(r->arena, own);
+    const proved_plan *proved = file_make_folders(folder, &r->diags) ? foreign_prove(r, p, t, &verdicts) : NULL;
+    const char *letters = option_value(line, "--dump");
+    if (proved && letters && strchr(letters, 'e')) {
+        text_buffer text = {0};
+        if (t->emit(proved, &text, &r->diags))
+            fputs(text_get(&text), r->json ? stderr : stdout);
+        text_free(&text);
+    }
+    bool good =
+        proved && t->build(proved, folder, &r->diags) && manifest_write(proved_plan_get(proved), t->name, folder, &r->diags);
+    if (!r->json && good)
+        printf("%-16s proved in %.0f ms, written to %s\n", x->kernel->name, verdicts.milliseconds, folder);
+    json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s, s:f}", "kernel", x->kernel->name, "target", t->name, "held", good,
+                                          "folder", folder, "proof_ms", verdicts.milliseconds));
+    report_flush(r);
+    return good;
+}
+
+bool foreign_build(report *r, const command_line *line, const char *path, const target *t, const char *folder) {
+    foreign_list kernels = {0};
+    bool held = foreign_read(r, line, path, &kernels);
+    json_t *list = json_array();
+    report_flush(r);
+    for (int i = 0; i < kernels.count; i++)
+        for (int n = 0; n < (t ? 1 : target_count); n++) {
+            const target *of = t ? t : &target_table[n];
+            held = build_one(r, line, &kernels.at[i], of, t ? folder : arena_printf(r->arena, "%s/%s", folder, of->name), list) &&
+                   held;
+        }
+    if (r->json)
+        json_object_set(r->json, "kernels", list);
+    json_decref(list);
+    return held;
+}

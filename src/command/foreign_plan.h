@@ -1,0 +1,10 @@
+/* A foreign kernel as a launch plan: what it assumes becomes checks. */
+#ifndef TILEC_COMMAND_FOREIGN_PLAN_H
+#define TILEC_COMMAND_FOREIGN_PLAN_H
+#include "command/foreign.h"
+
+/* A plan of the one kernel, whose assumptions, ranges of scalars and extents are checked before anything runs. */
+launch_plan *foreign_plan(arena *a, kernel_ir *k);
+/* Legalises the kernel for the target and proves the plan. NULL with diagnostics. */
+const proved_plan *foreign_prove(report *r, launch_plan *p, const target *t, proof *verdicts);
+#endif

@@ -1,0 +1,373 @@
+/* tilec run k.cl: a foreign kernel on data, in the simulator or, once proved, on a device. */
+#include "command/foreign_plan.h"
+#include "base/suggest.h"
+#include "run/recipe.h"
+#include "run/run.h"
+#include "sim/sim.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN_ELEMENTS = 6 };
+
+/* A launch being put together. */
+typedef struct launch {
+    report *report;
+    const kernel_ir *kernel;
+    int count; /* of global arrays */
+    const kernel_array **arrays;
+    void **data;       /* heap */
+    npy_array *files;  /* data NULL: made up */
+    const char **what; /* of made-up ones: the recipe; NULL: random */
+    int64_t *integers;
+    bool *known;
+    float *floats;
+    bool *float_known;
+    int integer_count, float_count;
+} launch;
+
+static const index_var *integer_at(const launch *l, int i) {
+    const kernel_ir *k = l->kernel;
+    if (i < k->symbols.count)
+        return k->symbols.at[i];
+    i -= k->symbols.count;
+    for (int j = 0; j < k->scalars.count; j++)
+        if (k->scalars.at[j].var && i-- == 0)
+            return k->scalars.at[j].var;
+    return NULL;
+}
+
+static void begin(launch *l, report *r, const kernel_ir *k) {
+    arena *a = r->arena;
+    *l = (launch){.report = r, .kernel = k};
+    l->arrays = NEW_ARRAY(a, const kernel_array *, k->arrays.count + 1);
+    for (int i = 0; i < k->arrays.count; i++)
+        if (k->arrays.at[i]->space == SPACE_GLOBAL && !k->arrays.at[i]->view_of)
+            l->arrays[l->count++] = k->arrays.at[i];
+    l->data = NEW_ARRAY(a, void *, l->count + 1);
+    l->files = NEW_ARRAY(a, npy_array, l->count + 1);
+    l->what = NEW_ARRAY(a, const char *, l->count + 1);
+    l->integer_count = k->symbols.count;
+    for (int i = 0; i < k->scalars.count; i++) {
+        l->integer_count += k->scalars.at[i].var != NULL;
+        l->float_count += k->scalars.at[i].var == NULL;
+    }
+    l->integers = NEW_ARRAY(a, int64_t, l->integer_count + 1);
+    l->known = NEW_ARRAY(a, bool, l->integer_count + 1);
+    l->floats = NEW_ARRAY(a, float, l->float_count + 1);
+    l->float_known = NEW_ARRAY(a, bool, l->float_count + 1);
+}
+
+static bool lookup(void *context, const index_var *v, int64_t *value) {
+    const launch *l = context;
+    for (int i = 0; i < l->integer_count; i++)
+        if (integer_at(l, i) == v && l->known[i]) {
+            *value = l->integers[i];
+            return true;
+        }
+    return false;
+}
+
+static bool set_integer(launch *l, const char *name, int64_t value) {
+    for (int i = 0; i < l->integer_count; i++)
+        if (!strcmp(integer_at(l, i)->name, name)) {
+            l->integers[i] = value;
+            l->known[i] = true;
+            return true;
+        }
+    return false;
+}
+
+static int float_at(const launch *l, const char *name) {
+    int at = 0;
+    for (int i = 0; i < l->kernel->scalars.count; i++) {
+        if (l->kernel->scalars.at[i].var)
+            continue;
+        if (!strcmp(l->kernel->scalars.at[i].name, name))
+            return at;
+        at++;
+    }
+    return -1;
+}
+
+static int array_at(const launch *l, const char *name) {
+    for (int i = 0; i < l->count; i++)
+        if (!strcmp(l->arrays[i]->name, name))
+            return i;
+    return -1;
+}
+
+/* Extents that a file's shape gives: where the kernel's array has one dimension, all its elements. */
+static bool bind_shape(launch *l, int at) {
+    const kernel_array *array = l->arrays[at];
+    const npy_array *f = &l->files[at];
+    int64_t whole = 1;
+    for (int d = 0; d < f->rank; d++)
+        whole *= f->dims[d];
+    if (array->rank != 1 && array->rank != f->rank) {
+        diag_error(&l->report->diags, "E0642", array->span, "`%s` has %d dimensions, the file has %d", array->name, array->rank,
+                   f->rank);
+        return false;
+    }
+    for (int d = 0; d < array->rank; d++) {
+        int64_t extent = array->rank == 1 ? whole : f->dims[d], is;
+        if (ix_eval(array->dims[d], lookup, l, &is)) {
+            if (is == extent)
+                continue;
+            diag_error(&l->report->diags, "E0644", array->span, "dimension %d of `%s` is %lld, the file has %lld", d, array->name,
+                       (long long)is, (long long)extent);
+            return false;
+        }
+        if (array->dims[d]->op == IX_VAR)
+            set_integer(l, array->dims[d]->var->name, extent);
+    }
+    return true;
+}
+
+static bool same_bits(element_type x, element_type y) {
+    bool words = (x == ELEMENT_I32 || x == ELEMENT_U32) && (y == ELEMENT_I32 || y == ELEMENT_U32);
+    bool bytes =
+        (x == ELEMENT_I8 || x == ELEMENT_U8 || x == ELEMENT_BOOL) && (y == ELEMENT_I8 || y == ELEMENT_U8 || y == ELEMENT_BOOL);
+    return x == y || words || bytes;
+}
+
+static bool bind(launch *l, const char *text) {
+    report *r = l->report;
+    const char *name, *value;
+    if (!option_split(r->arena, "--arg", text, &name, &value, &r->diags))
+        return false;
+    char *end;
+    int at = array_at(l, name), f = float_at(l, name);
+    size_t n = strlen(value);
+    if (f >= 0) {
+        l->floats[f] = strtof(value, &end);
+        l->float_known[f] = end != value && !*end;
+        if (!l->float_known[f])
+            diag_error(&r->diags, "E0865", (source_span){0}, "--arg %s: `%s` is no number", name, value);
+        return l->float_known[f];
+    }
+    if (at >= 0 && n > 4 && !strcmp(value + n - 4, ".npy")) {
+        if (!npy_read(value, &l->files[at], &r->diags))
+            return false;
+        if (l->files[at].wide || !same_bits(l->files[at].type, l->arrays[at]->element)) {
+            diag_error(&r->diags, "E0647", l->arrays[at]->span, "`%s` holds %s, the file %s", name,
+                       element_table[l->arrays[at]->element].name,
+                       l->files[at].wide ? "numbers of 64 bits" : element_table[l->files[at].type].name);
+            return false;
+        }
+        return bind_shape(l, at);
+    }
+    char kind[32];
+    snprintf(kind, sizeof kind, "%.*s", (int)strcspn(value, ":"), value);
+    if (at >= 0 && recipe_by_name(kind) != RECIPE_COUNT) {
+        l->what[at] = value;
+        return true;
+    }
+    long long number = strtoll(value, &end, 10);
+    if (end != value && !*end && set_integer(l, name, number))
+        return true;
+    if (at >= 0 || (end != value && !*end)) /* a shape, or of shared memory: the contract's */
+        return true;
+    bool known = false;
+    for (int i = 0; i < l->integer_count; i++)
+        known = known || !strcmp(integer_at(l, i)->name, name);
+    if (!known)
+        diag_error(&r->diags, "E0640", l->kernel->span, "kernel %s has no argument `%s`", l->kernel->name, name);
+    return known;
+}
+
+static bool bind_all(launch *l, const command_line *line) {
+    for (int pass = 0; pass < 2; pass++) /* numbers before shapes are compared with them */
+        for (int i = 0; i < line->option_count; i++) {
+            const char *option = line->options[i].row->name, *text = line->options[i].value, *equals = strchr(text, '=');
+            bool file = strlen(text) > 4 && !strcmp(text + strlen(text) - 4, ".npy");
+            if (!strcmp(option, "--arg") && file == (pass == 1) && !bind(l, text))
+                return false;
+            int64_t n;
+            if (!pass && !strcmp(option, "--shape") && equals) {
+                const char *name = arena_strndup(l->report->arena, text, (size_t)(equals - text));
+                if (!option_integer("--shape", equals + 1, &n, &l->report->diags))
+                    return false;
+                if (!set_integer(l, name, n)) {
+                    diag_error(&l->report->diags, "E0640", l->kernel->span, "kernel %s has no launch value `%s`", l->kernel->name,
+                               name);
+                    return false;
+                }
+            }
+        }
+    /* a range of one value */
+    for (int i = 0; i < l->integer_count; i++) {
+        const index_var *v = integer_at(l, i);
+        int64_t lo, hi;
+        if (!l->known[i] && v->lo && v->hi && ix_is_const(v->lo, &lo) && ix_is_const(v->hi, &hi) && lo == hi) {
+            l->integers[i] = lo;
+            l->known[i] = true;
+        }
+    }
+    for (int i = 0; i < l->integer_count; i++)
+        if (!l->known[i]) {
+            diag *g =
+                diag_error(&l->report->diags, "E0643", l->kernel->span, "the launch does not say `%s`", integer_at(l, i)->name);
+            diag_note(&l->report->diags, g, "--arg %s=N, or --shape %s=N for extents and numbers of blocks",
+                      integer_at(l, i)->name, integer_at(l, i)->name);
+            return false;
+        }
+    for (int i = 0; i < l->float_count; i++)
+        if (!l->float_known[i]) {
+            diag_error(&l->report->diags, "E0643", l->kernel->span, "the launch does not say every float: --arg NAME=0.5");
+            return false;
+        }
+    return true;
+}
+
+static bool make_data(launch *l) {
+    report *r = l->report;
+    for (int i = 0; i < l->count; i++) {
+        const kernel_array *array = l->arrays[i];
+        int64_t bytes = sim_array_bytes(l->kernel, array, l->integers), cells = bytes / element_table[array->element].block_bytes;
+        l->data[i] = bytes >= 0 && bytes < INT64_C(1) << 33 ? aligned_alloc(64, ((size_t)bytes + 128) / 64 * 64) : NULL;
+        if (!l->data[i]) {
+            diag_error(&r->diags, "E0803", array->span, "no memory for `%s`, %lld bytes", array->name, (long long)bytes);
+            return false;
+        }
+        if (l->files[i].data) {
+            memcpy(l->data[i], l->files[i].data, (size_t)(l->files[i].bytes < bytes ? l->files[i].bytes : bytes));
+            continue;
+        }
+        const char *what = l->what[i] ? l->what[i] : array->use == USE_IN ? "random" : "zeros";
+        const char *colon = strchr(what, ':');
+        char kind[32];
+        snprintf(kind, sizeof kind, "%.*s", (int)strcspn(what, ":"), what);
+        recipe_fill(recipe_by_name(kind), colon ? strtoull(colon + 1, NULL, 10) : (uint64_t)i + 1, array->element, 0, cells,
+                    l->data[i]);
+    }
+    return true;
+}
+
+static bool run_simulated(launch *l, sim_report *seen) {
+    report *r = l->report;
+    sim_arguments args = {(void *const *)l->data, l->integers, l->floats};
+    sim_options options = {.seed = 1};
+    return sim_run(r->arena, l->kernel, &args, &options, seen, &r->diags);
+}
+
+static bool run_on_device(launch *l, const char *name, proof *verdicts) {
+    report *r = l->report;
+    int index;
+    const runtime *rt = runtime_find(name, &index, &r->diags);
+    const target *t = rt ? target_find(rt->target) : NULL;
+    if (!t)
+        return false;
+    kernel_ir *own = kernel_copy(r->arena, l->kernel); /* legalising changes it */
+    for (int i = 0; i < own->symbols.count; i++)       /* proved for these extents: what must hold of others is the contract's to say */
+        VEC_PUSH(r->arena, own->assumptions,
+                 cond_compare(r->arena, COND_EQ, ix_var(r->arena, own->symbols.at[i]), ix_const(r->arena, l->integers[i])));
+    const proved_plan *p = foreign_prove(r, foreign_plan(r->arena, own), t, verdicts);
+    device *d = p ? rt->open(index, &r->diags) : NULL;
+    device_kernel *k = d ? rt->load(d, p, &r->diags) : NULL;
+    bool held = k != NULL;
+    void **there = NEW_ARRAY(r->arena, void *, l->count + 1);
+    for (int i = 0; held && i < l->count; i++) {
+        int64_t bytes = sim_array_bytes(l->kernel, l->arrays[i], l->integers);
+        there[i] = rt->host_memory ? l->data[i] : rt->allocate(d, bytes ? bytes : 1, &r->diags);
+        held = there[i] && (rt->host_memory || rt->copy_in(d, there[i], l->data[i], bytes, &r->diags));
+    }
+    held = held && rt->launch(d, k, there, l->integers, l->floats, &r->diags);
+    for (int i = 0; i < l->count; i++) {
+        int64_t bytes = sim_array_bytes(l->kernel, l->arrays[i], l->integers);
+        if (held && !rt->host_memory)
+            held = rt->copy_out(d, l->data[i], there[i], bytes, &r->diags);
+        if (there[i] && !rt->host_memory)
+            rt->release(d, there[i]);
+    }
+    if (k)
+        rt->unload(d, k);
+    if (d)
+        rt->close(d);
+    return held;
+}
+
+static bool write_results(launch *l, const command_line *line) {
+    report *r = l->report;
+    for (int i = 0; i < line->option_count; i++) {
+        if (strcmp(line->options[i].row->name, "--out"))
+            continue;
+        const char *name, *path;
+        if (!option_split(r->arena, "--out", line->options[i].value, &name, &path, &r->diags))
+            return false;
+        int at = array_at(l, name);
+        if (at < 0) {
+            diag_error(&r->diags, "E0867", l->kernel->span, "kernel %s has no array `%s`", l->kernel->name, name);
+            return false;
+        }
+        const kernel_array *array = l->arrays[at];
+        npy_array out = {.type = array->element,
+                         .rank = array->rank,
+                         .data = l->data[at],
+                         .bytes = sim_array_bytes(l->kernel, array, l->integers)};
+        for (int d = 0; d < array->rank; d++)
+            ix_eval(array->dims[d], lookup, l, &out.dims[d]);
+        if (l->files[at].data && array->rank == 1) { /* in the shape that it came in */
+            out.rank = l->files[at].rank;
+            memcpy(out.dims, l->files[at].dims, sizeof out.dims);
+        }
+        if (l->files[at].data && l->files[at].type != out.type)
+            out.type = l->files[at].type;
+        if (!npy_write(path, &out, &r->diags))
+            return false;
+    }
+    return true;
+}
+
+static void show_results(const launch *l) {
+    for (int i = 0; i < l->count; i++) {
+        const kernel_array *array = l->arrays[i];
+        int64_t cells = sim_array_bytes(l->kernel, array, l->integers) / element_table[array->element].block_bytes;
+        if (array->use == USE_IN)
+            continue;
+        printf("  %-9s %s, %lld elements = ", array->name, element_table[array->element].name, (long long)cells);
+        for (int64_t j = 0; j < cells && j < SHOWN_ELEMENTS; j++)
+            printf("%s%.6g", j ? ", " : "", element_load(array->element, l->data[i], j));
+        printf("%s\n", cells > SHOWN_ELEMENTS ? ", .." : "");
+    }
+}
+
+bool foreign_run(report *r, const command_line *line, const char *path) {
+    foreign_list kernels = {0};
+    if (!foreign_read(r, line, path, &kernels))
+        return false;
+    if (kernels.count != 1) {
+        diag_error(&r->diags, "E0646", (source_span){.file = path}, "the file has %d kernels: --kernel NAME says which to run",
+                   kernels.count);
+        return false;
+    }
+    const char *device = option_value(line, "--device") ? option_value(line, "--device") : "cpu";
+    bool simulated = !strcmp(device, "sim");
+    launch l;
+    begin(&l, r, kernels.at[0].kernel);
+    sim_report seen = {0};
+    proof verdicts = {0};
+    bool held = bind_all(&l, line) && make_data(&l);
+    held = held && (simulated ? run_simulated(&l, &seen) : run_on_device(&l, device, &verdicts));
+    if (held && !r->json) {
+        printf("%s, on %s", l.kernel->name, device);
+        if (simulated)
+            printf(": nothing misbehaved; %lld tasks, %lld threads, %lld steps\n", (long long)seen.tasks, (long long)seen.threads,
+                   (long long)seen.steps);
+        else
+            printf("; %d properties proved in %.0f ms\n", verdicts.proved, verdicts.milliseconds);
+        show_results(&l);
+    }
+    held = held && write_results(&l, line);
+    if (r->json)
+        json_object_set_new(r->json, "run",
+                            json_pack("{s:s, s:s, s:b, s:i}", "name", l.kernel->name, "device", device, "held", held, "findings",
+                                      seen.findings.count));
+    for (int i = 0; i < l.count; i++) {
+        free(l.data[i]);
+        if (l.files[i].data)
+            npy_free(&l.files[i]);
+    }
+    report_flush(r);
+    return held;
+}
