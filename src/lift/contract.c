@@ -45,9 +45,9 @@ static bool whole(const char *text, int64_t *out) {
     return end != text && !*end;
 }
 
-/* NAME = 5, NAME = 0 .. N, NAME = [M, K], NAME = f32[M, K] */
+/* NAME = 5, NAME = 0 .. N, NAME = [M, K], NAME = f32[M, K], NAME = out f32[M, K] */
 static bool add_argument(arena *a, lift_contract *c, const char *value, source_span span, diag_list *diags) {
-    const char *equals = strchr(value, '='), *want = "NAME=5, NAME=0..100, NAME=[M, K] or NAME=f32[M, K]";
+    const char *equals = strchr(value, '='), *want = "NAME=5, NAME=0..100, NAME=[M, K], NAME=f32[M, K] or NAME=out f32[M, K]";
     if (!equals)
         return wrong(diags, span, "arg", value, want);
     contract_argument x = {.name = trimmed(a, value, (size_t)(equals - value)), .span = span};
@@ -60,6 +60,9 @@ static bool add_argument(arena *a, lift_contract *c, const char *value, source_s
         text_list extents = {0};
         if (what[n - 1] != ']')
             return wrong(diags, span, "arg", value, want);
+        x.promised = !strncmp(type, "out", 3) && (!type[3] || isspace((unsigned char)type[3]));
+        if (x.promised)
+            type = trimmed(a, type + 3, strlen(type + 3));
         if (*type) {
             x.type = element_by_name(type);
             x.has_type = x.type != ELEMENT_COUNT;

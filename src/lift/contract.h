@@ -11,6 +11,7 @@ typedef struct contract_argument {
     VEC(const char *) extents; /* a buffer's, in elements, outermost first */
     bool has_type;
     element_type type;
+    bool promised; /* `out`: the kernel must write every element, once */
     source_span span;
 } contract_argument;
 

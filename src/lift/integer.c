@@ -348,10 +348,19 @@ static lifted shift(lifter *l, lift_opcode op, lifted x, lifted y) {
     return lifted_index(x.bits, ix_floordiv(a, lift_exact(l, x, op == LIFT_ASHR), factor));
 }
 
+/* x and `mask`, modulo what the mask lies within: for masks whose bits stand side by side; others NULL. */
+static index_expr *masked(arena *a, index_expr *x, int64_t mask) {
+    int e;
+    int64_t unit = mask & -mask;
+    if (mask <= 0 || !is_power(mask / unit + 1, &e))
+        return NULL;
+    index_expr *bits = ix_mod(a, ix_floordiv(a, x, ix_const(a, unit)), ix_const(a, mask / unit + 1));
+    return ix_mul(a, bits, ix_const(a, unit));
+}
+
 static lifted bitwise(lifter *l, lift_opcode op, lifted x, lifted y) {
     arena *a = l->arena;
     int64_t n;
-    int e;
     if (x.bits == 1) {
         if (x.kind == LIFTED_CONDITION && y.kind == LIFTED_CONDITION) {
             if (op == LIFT_AND)
@@ -382,13 +391,18 @@ static lifted bitwise(lifter *l, lift_opcode op, lifted x, lifted y) {
                 n = (int64_t)((uint64_t)n & (((uint64_t)1 << x.bits) - 1));
             if (lift_is_number(&x, &other))
                 return lifted_number(l, x.bits, op == LIFT_AND ? other & n : op == LIFT_OR ? other | n : other ^ n);
-            if (op == LIFT_AND && n >= 0 && is_power(n + 1, &e)) /* modulo 2^bits first: it divides */
-                return lifted_index(x.bits, ix_mod(a, x.x, ix_const(a, n + 1)));
             int64_t inverted = x.bits < 64 ? (int64_t)(~(uint64_t)n & (((uint64_t)1 << x.bits) - 1)) : ~n;
-            if (op == LIFT_AND && inverted >= 0 && is_power(inverted + 1, &e))
-                return lifted_index(x.bits, ix_sub(a, x.x, ix_mod(a, x.x, ix_const(a, inverted + 1))));
+            index_expr *low = n >= 0 ? masked(a, x.x, n) : NULL, *high = inverted >= 0 ? masked(a, x.x, inverted) : NULL;
+            if (op == LIFT_AND && low)
+                return lifted_index(x.bits, low);
+            if (op == LIFT_AND && high)
+                return lifted_index(x.bits, ix_sub(a, x.x, high));
+            if (op == LIFT_OR && low) /* the bits that are not there yet */
+                return lifted_index(x.bits, ix_add(a, x.x, ix_sub(a, ix_const(a, n), low)));
             if (op == LIFT_XOR && inverted == 0) /* not x */
                 return lifted_index(x.bits, ix_sub(a, ix_const(a, -1), x.x));
+            if (op == LIFT_XOR && low)
+                return lifted_index(x.bits, ix_add(a, x.x, ix_sub(a, ix_const(a, n), ix_mul(a, ix_const(a, 2), low))));
             if (n == 0)
                 return op == LIFT_AND ? lifted_number(l, x.bits, 0) : x;
         }

@@ -2,6 +2,7 @@
 #include "kernel/reader.h"
 #include "lift/lifter.h"
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int64_t largest(const lifter *l) {
@@ -28,6 +29,21 @@ static const index_var *find_variable(const lifter *l, const char *name) {
     return NULL;
 }
 
+/* What the contract says of a launch value that the kernel itself does not have: numbers. */
+static void narrow(lifter *l, index_var *v) {
+    for (int i = 0; i < l->contract->arguments.count; i++) {
+        const contract_argument *x = &l->contract->arguments.at[i];
+        char *end, *stop;
+        if (strcmp(x->name, v->name) || !x->low)
+            continue;
+        long long lo = strtoll(x->low, &end, 10), hi = strtoll(x->high, &stop, 10);
+        if (*end || *stop || lo < 0 || hi < lo)
+            continue;
+        v->lo = ix_const(l->arena, lo);
+        v->hi = ix_const(l->arena, hi);
+    }
+}
+
 /* Names that the text has and the kernel does not are launch values of their own: extents, for the most part. */
 static void begin_text(lifter *l, reader *r, const char *text, source_span span) {
     for (const char *c = text; *c;) {
@@ -43,6 +59,7 @@ static void begin_text(lifter *l, reader *r, const char *text, source_span span)
             index_var *v = kernel_add_symbol(l->k, name);
             v->lo = ix_const(l->arena, 0);
             v->hi = ix_const(l->arena, largest(l));
+            narrow(l, v);
         }
         c += n;
     }

@@ -265,6 +265,26 @@ static void prepare(lifter *l) {
     lift_uses_dimensions(l->function, l->facts->uses);
 }
 
+/* Arguments that are only read are inputs; of those that are written nothing is promised, unless the contract does. */
+static void settle_use(lifter *l, lift_object *o) {
+    object_facts *f = o->facts;
+    bool promised = f->said && f->said->promised;
+    if (promised && (!f->written || f->reads)) {
+        diag_error(l->diags, "E1130", f->said->span, "`%s` is promised as an output, but the kernel %s", o->name,
+                   f->written ? "reads it too" : "never writes it");
+        l->failed = true;
+    }
+    o->array->use = promised ? USE_OUT : f->written ? USE_UPDATE : USE_IN;
+    o->array->rewritable = o->array->use == USE_UPDATE;
+    if (f->said && f->said->has_type && f->said->type != o->array->element &&
+        !(f->said->type == ELEMENT_I32 && o->array->element == ELEMENT_U32) &&
+        !(f->said->type == ELEMENT_U32 && o->array->element == ELEMENT_I32)) {
+        diag_error(l->diags, "E1130", f->said->span, "`%s` is said to hold %s, but the kernel accesses %s", o->name,
+                   element_table[f->said->type].name, element_table[o->array->element].name);
+        l->failed = true;
+    }
+}
+
 bool lift_kernel(arena *a, const lift_function *f, const char *path, const lift_contract *contract, lifted_kernel *out,
                  diag_list *diags) {
     lift_facts facts = {0};
@@ -292,8 +312,10 @@ bool lift_kernel(arena *a, const lift_function *f, const char *path, const lift_
     for (int i = 0; i < l.objects.count; i++) {
         lift_object *o = l.objects.at[i];
         if (o->array && o->space == SPACE_GLOBAL)
-            o->array->use = o->facts->written ? USE_UPDATE : USE_IN, o->array->rewritable = o->facts->written;
+            settle_use(&l, o);
     }
+    if (l.failed)
+        return false;
     kernel_settle_names(l.k);
     kernel_simplify(l.k);
     out->kernel = l.k;

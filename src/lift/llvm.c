@@ -404,6 +404,13 @@ static lift_value *value_of(reading *r, LLVMValueRef v, int nesting) {
     return x;
 }
 
+/* clang writes names relative to the folder that it runs in. */
+static bool is_file(const char *path, const char *name, size_t length) {
+    size_t n = strlen(path);
+    return length && n >= length && !memcmp(path + n - length, name, length) &&
+           (n == length || path[n - length - 1] == '/' || name[0] == '/');
+}
+
 /* Where it stands: the innermost place inside the source file. */
 static void read_place(reading *r, lift_value *x, LLVMValueRef v) {
     LLVMMetadataRef at = LLVMInstructionGetDebugLoc(v), inner = at;
@@ -411,7 +418,7 @@ static void read_place(reading *r, lift_value *x, LLVMValueRef v) {
         LLVMMetadataRef scope = LLVMDILocationGetScope(at), file = scope ? LLVMDIScopeGetFile(scope) : NULL;
         unsigned length = 0;
         const char *name = file ? LLVMDIFileGetFilename(file, &length) : "";
-        bool own = !r->how->source || (strlen(r->how->source) == length && !memcmp(name, r->how->source, length));
+        bool own = !r->how->source || is_file(r->how->source, name, length);
         LLVMMetadataRef outer = LLVMDILocationGetInlinedAt(at);
         if (own || at == inner || !outer) {
             x->line = (int)LLVMDILocationGetLine(at);

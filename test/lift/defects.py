@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Defects met in real kernels, written anew (test/lift/defects): each `broken` is refuted with a witness that the simulator confirms, each `mended` proved."""
+import glob, json, os, shutil, subprocess, sys
+
+tilec, build = os.environ["TILEC"], os.environ["BUILD"]
+here = os.path.dirname(os.path.abspath(__file__))
+# What is broken, and at which line of the file.
+WANTED = {
+    "loop_overwrites": ("race", {10, 11, 12, 14}), "mask_overwritten": ("race", {8, 10}), "norm_mean": ("race", {12, 14, 19}),
+    "overflow": ("bounds", {3, 4}), "rows_unwritten": ("coverage", {0, 3, 4, 5, 6}), "scan_in_place": ("race", {8, 9}),
+    "scratch_reused": ("race", {4, 6, 8, 12, 14}), "skipped_barrier": ("order", {7}), "slice_past_end": ("bounds", {5}),
+    "stale_cells": ("initialised", {10}),
+}
+TOO_LARGE = {"overflow"}  # at its witness an array has 2^31 elements
+
+def check(path):
+    out = subprocess.run([tilec, "check", path, "--witness", "--json"], capture_output=True, text=True)
+    return json.loads(out.stdout), out.stderr
+
+def main():
+    if not os.path.exists(os.path.join(build, "tilec-lift.so")) or not (os.environ.get("TILEC_CLANG") or shutil.which("clang-19")):
+        print("skip defects (no LLVM here)")
+        return 0
+    failed = False
+    for path in sorted(glob.glob(os.path.join(here, "defects", "*.cl"))):
+        name = os.path.basename(path)[:-3]
+        result, errors = check(path)
+        kernels = {k["kernel"]: k for k in result["kernels"]}
+        why = []
+        broken, mended = kernels.get("broken"), kernels.get("mended")
+        if not broken or not mended:
+            why.append("not both kernels were read: " + json.dumps(result.get("diagnostics", errors))[:400])
+        else:
+            refuted = [p for p in broken["properties"] if p["verdict"] == "refuted"]
+            prop, lines = WANTED[name]
+            if broken["held"] or not any(p["property"] == prop for p in refuted):
+                why.append("broken is not refuted for %s: %s" % (prop, [(p["property"], p["verdict"]) for p in broken["properties"]]))
+            if not any(d.get("line") in lines for d in broken["diagnostics"]):
+                why.append("no diagnostic stands at lines %s: %s" % (sorted(lines), [d.get("line") for d in broken["diagnostics"]]))
+            seen = [w["simulator"] for w in broken.get("witnesses", []) if w["property"] == prop]
+            if name not in TOO_LARGE and (not seen or any(s != "confirmed" for s in seen)):
+                why.append("the simulator does not confirm: %s" % seen)
+            if not mended["held"]:
+                why.append("mended is not proved: %s" % [p for p in mended["properties"] if p["verdict"] != "proved"])
+        print(("FAIL %s: %s" % (name, "; ".join(why))) if why else "ok %s refuted, mended proved" % name)
+        failed = failed or bool(why)
+    return failed
+
+sys.exit(main())
