@@ -77,25 +77,45 @@ static index_expr *offset_of(const aligner *l, const kernel_access *access) {
     return offset;
 }
 
-static void mark(void *context, kernel_access *access, bool is_write) {
-    aligner *l = context;
+/* Marks an access to `lanes` elements side by side along dimension `along`; rows that follow each other along `across` too (-1: there is one). */
+static void mark_row(aligner *l, kernel_access *access, int lanes, int along, int across) {
     kernel_array *array = access->array;
     int64_t stride = 0;
-    (void)is_write;
-    if (!(array->space == SPACE_GLOBAL ? l->global : array->space == SPACE_SHARED && l->shared) || array->view_of ||
-        access->lanes < 2 || (access->lanes & (access->lanes - 1)) || access->vector_dim != array->rank - 1 ||
-        element_table[array->element].block_elements > 1 || array->element == ELEMENT_BOOL || array->element == ELEMENT_INDEX)
+    if (!(array->space == SPACE_GLOBAL ? l->global : array->space == SPACE_SHARED && l->shared) || array->view_of || lanes < 2 ||
+        (lanes & (lanes - 1)) || along != array->rank - 1 || element_table[array->element].block_elements > 1 ||
+        array->element == ELEMENT_BOOL || array->element == ELEMENT_INDEX)
         return;
     if (array->layout.kind == LAYOUT_STRIDES && !(ix_is_const(array->layout.strides[array->rank - 1], &stride) && stride == 1))
         return;
-    if (access->active && multiple_of(l, ix_bind_constants(l->kernel->arena, access->active)) % access->lanes)
+    if (access->active && multiple_of(l, ix_bind_constants(l->kernel->arena, access->active)) % lanes)
         return;
     index_expr *offset = offset_of(l, access);
-    if (!offset || multiple_of(l, offset) % kernel_aligned_lanes(array, access->lanes))
+    if (!offset || multiple_of(l, offset) % kernel_aligned_lanes(array, lanes))
         return;
+    if (across >= 0) {
+        kernel_access next = *access;
+        next.indices = NEW_ARRAY(l->kernel->arena, index_expr *, array->rank);
+        for (int d = 0; d < array->rank; d++)
+            next.indices[d] = ix_const(l->kernel->arena, d == across);
+        if (multiple_of(l, offset_of(l, &next)) % kernel_aligned_lanes(array, lanes))
+            return;
+    }
     access->aligned = true;
     array->alignment = array->alignment > PLAN_ALIGNMENT ? array->alignment : PLAN_ALIGNMENT;
     l->marked += array->space == SPACE_GLOBAL;
+}
+
+static void mark(void *context, kernel_access *access, bool is_write) {
+    (void)is_write;
+    mark_row(context, access, access->lanes, access->vector_dim, -1);
+}
+
+/* Where each row of memory begins that a fragment lies in. */
+static void mark_fragment(aligner *l, kernel_stmt *s) {
+    int along = s->access.array->rank - 1, across = along == s->column_dim ? s->row_dim : s->column_dim;
+    int lanes = kernel_fragment_lanes(s);
+    if (lanes > 1 && !s->by_reference)
+        mark_row(l, &s->access, lanes, along, across);
 }
 
 static void mark_block(aligner *l, const kernel_block *b) {
@@ -106,6 +126,8 @@ static void mark_block(aligner *l, const kernel_block *b) {
         bool plain = s->kind == KSTMT_LET || s->kind == KSTMT_STORE || s->kind == KSTMT_IF_VALUE;
         if (plain) /* what other statements access is no vector in a register */
             kernel_visit_stmt(s, &visitor);
+        if (s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_FRAGMENT_STORE)
+            mark_fragment(l, s);
         if (s->kind == KSTMT_FOR)
             learn(l, s->var, common_divisor(multiple_of(l, s->lo), multiple_of(l, s->step)));
         mark_block(l, &s->body);

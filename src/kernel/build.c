@@ -240,6 +240,18 @@ kernel_access kernel_at(kernel_ir *k, kernel_array *array, index_expr **indices)
     return access;
 }
 
+int kernel_fragment_lanes(const kernel_stmt *s) {
+    const kernel_fragment *f = s->fragments[0].fragment;
+    int last = s->access.array->rank - 1, bytes = element_table[s->access.array->element].block_bytes;
+    if (s->row_dim == s->column_dim || (s->row_dim != last && s->column_dim != last))
+        return 1;
+    int side_by_side = s->column_dim == last ? f->columns : f->rows,
+        most = f->role == FRAGMENT_A || f->role == FRAGMENT_B ? 16 / bytes : 2;
+    while (most > 1 && side_by_side % most)
+        most /= 2;
+    return most;
+}
+
 int kernel_aligned_lanes(const kernel_array *array, int lanes) {
     enum { LARGEST_BYTES = 16 };
     int bytes = element_table[array->element].block_bytes, most = LARGEST_BYTES / bytes;

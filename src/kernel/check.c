@@ -313,7 +313,8 @@ static void check_array(checker *c, kernel_array *a, int position) {
 }
 
 static void check_fragment(checker *c, const kernel_fragment *f) {
-    bool float_or_int = f->element == ELEMENT_F32 || f->element == ELEMENT_F16 || f->element == ELEMENT_I32;
+    bool float_or_int =
+        f->element == ELEMENT_F32 || f->element == ELEMENT_F16 || f->element == ELEMENT_BF16 || f->element == ELEMENT_I32;
     if (f->rows < 1 || f->columns < 1 || f->count < 1)
         check_fail(c, "E0957", f->span, "fragment `%s` is %d x %d, %d times", f->name, f->rows, f->columns, f->count);
     if (f->holder != LEVEL_SUBGROUP && f->holder != LEVEL_WARPGROUP)
@@ -324,7 +325,7 @@ static void check_fragment(checker *c, const kernel_fragment *f) {
     if (element_table[f->element].block_elements > 1 || f->element == ELEMENT_BOOL || f->element == ELEMENT_INDEX)
         check_fail(c, "E0957", f->span, "fragment `%s` cannot hold %s", f->name, element_table[f->element].name);
     if (f->role == FRAGMENT_ACCUMULATOR && !float_or_int)
-        check_fail(c, "E0957", f->span, "accumulator `%s` is %s; accumulators are f32, f16 or i32", f->name,
+        check_fail(c, "E0957", f->span, "accumulator `%s` is %s; accumulators are f32, f16, bf16 or i32", f->name,
                    element_table[f->element].name);
     if ((f->role == FRAGMENT_ROW_VECTOR && f->columns != 1) || (f->role == FRAGMENT_COLUMN_VECTOR && f->rows != 1))
         check_fail(c, "E0957", f->span, "%s `%s` is %d x %d", role_names[f->role], f->name, f->rows, f->columns);

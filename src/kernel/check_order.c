@@ -192,7 +192,10 @@ static void check_mma(checker *c, const kernel_fragment *d, const kernel_fragmen
 
 static void check_transfer(checker *c, const kernel_stmt *s, const kernel_fragment *f) {
     bool load = s->kind == KSTMT_FRAGMENT_LOAD;
-    if (!check_cell(c, &s->access, load ? ACCESS_READ : ACCESS_WRITE))
+    c->transfer = s->by_reference ? NULL : s;
+    bool cell = check_cell(c, &s->access, load ? ACCESS_READ : ACCESS_WRITE);
+    c->transfer = NULL;
+    if (!cell)
         return;
     const kernel_array *a = s->access.array;
     bool thin = f->rows == 1 || f->columns == 1; /* one direction has a single element, so its dimension says nothing */

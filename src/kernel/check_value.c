@@ -28,12 +28,11 @@ static void check_use(checker *c, const kernel_array *a, access_use use) {
 }
 
 /* An aligned vector: lanes side by side in memory whose base is known to be aligned. Its offset is the prover's. */
-static void check_aligned(checker *c, const kernel_access *a) {
+static void check_aligned(checker *c, const kernel_access *a, int lanes, int along) {
     const kernel_array *array = a->array, *root = array;
     const kernel_layout *l = &array->layout;
     int64_t stride = 0, offset = array->view_of ? array->view_offset : 0;
-    if (a->lanes < 2 || (a->lanes & (a->lanes - 1)) || a->vector_dim != array->rank - 1 ||
-        element_table[array->element].block_elements > 1) {
+    if (lanes < 2 || (lanes & (lanes - 1)) || along != array->rank - 1 || element_table[array->element].block_elements > 1) {
         check_fail(c, "E0939", here, "an aligned access to `%s` must be a vector of 2, 4, 8, .. lanes along its last dimension",
                    array->name);
         return;
@@ -45,7 +44,7 @@ static void check_aligned(checker *c, const kernel_access *a) {
         check_fail(c, "E0939", here, "an aligned access to `%s`, whose layout may part the lanes", array->name);
     while (root->view_of)
         root = root->view_of;
-    int bytes = kernel_aligned_lanes(array, a->lanes) * element_table[array->element].block_bytes;
+    int bytes = kernel_aligned_lanes(array, lanes) * element_table[array->element].block_bytes;
     int known = root->alignment ? root->alignment : element_table[root->element].block_bytes;
     if (known % bytes || offset % bytes)
         check_fail(c, "E0939", here,
@@ -81,11 +80,13 @@ bool check_access(checker *c, const kernel_access *a, access_use use) {
     } else if (a->lanes > 1 && array->space == SPACE_REGISTER) {
         check_fail(c, "E0939", here, "`%s` lies in registers as scalars and is accessed as a vector", array->name);
     }
-    if (a->aligned)
-        check_aligned(c, a);
+    if (a->aligned && !c->transfer)
+        check_aligned(c, a, a->lanes, a->vector_dim);
+    if (a->aligned && c->transfer) /* of a fragment's rows */
+        check_aligned(c, a, kernel_fragment_lanes(c->transfer), array->rank - 1);
     if (a->active) {
         check_index(c, a->active, INDEX_ANYWHERE, LEVEL_TASK, "a mask");
-        if (a->lanes == 1)
+        if (a->lanes == 1 && !(c->map && use == ACCESS_READ)) /* in a map no condition can stand around it */
             check_fail(c, "E0939", here, "a mask on a scalar access to `%s`", array->name);
     }
     return true;

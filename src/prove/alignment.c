@@ -89,11 +89,14 @@ static int64_t divisor_in(model *m, const index_expr *x, int64_t n, int nesting)
 static bool placed_by_terms(model *m, const place *p, int64_t lanes) {
     const kernel_array *a = p->array;
     const index_expr *factors[16];
+    int64_t one;
     m->steps = 0;
     if (a->rank > 16 || lanes > MOST_MULTIPLE || (p->active && divisor_in(m, p->active, p->lanes, 0) != p->lanes))
         return false;
     for (int d = 0; d < a->rank; d++) {
-        int64_t rest = lanes / divisor_in(m, p->indices[d], lanes, 0);
+        /* of a fragment, all rows: then the distance between them is a multiple by itself */
+        bool rows = p->extents && d < a->rank - 1 && !(ix_is_const(p->extents[d], &one) && one == 1);
+        int64_t rest = rows ? lanes : lanes / divisor_in(m, p->indices[d], lanes, 0);
         int count = stride_factors(m, a, d, factors);
         for (int i = 0; i < count; i++)
             rest /= divisor_in(m, factors[i], rest, 0);
@@ -164,6 +167,13 @@ static int_set *misplaced(model *m, const place *p, int64_t lanes) {
             if (stride)
                 offset = affine_add(m, offset, affine_scale(m, affine_of(m, dims, p->indices[d]), stride));
         }
+        for (int d = 0; d < a->rank && p->extents; d++) { /* a fragment's other rows */
+            int64_t stride = 1, rows;
+            for (int i = first[d]; i < first[d] + factor_count[d]; i++)
+                stride = stride * at[i] % lanes;
+            if (d < a->rank - 1 && stride && !(ix_is_const(p->extents[d], &rows) && rows == 1))
+                bad = sets_union(z, bad, here);
+        }
         bad = sets_union(z, bad, sets_intersect(z, here, with_residue(m, dims, offset, lanes, 0, true)));
     }
     return bad;
@@ -171,7 +181,9 @@ static int_set *misplaced(model *m, const place *p, int64_t lanes) {
 
 static bool judge_place(prover *p, place *at) {
     model *m = p->m;
-    int lanes = kernel_aligned_lanes(at->array, at->lanes), bytes = lanes * element_table[at->array->element].block_bytes;
+    bool fragment = at->stmt->kind == KSTMT_FRAGMENT_LOAD || at->stmt->kind == KSTMT_FRAGMENT_STORE;
+    int lanes = kernel_aligned_lanes(at->array, fragment ? kernel_fragment_lanes(at->stmt) : at->lanes),
+        bytes = lanes * element_table[at->array->element].block_bytes;
     if (placed_by_terms(m, at, lanes))
         return true;
     m->why = NULL;
@@ -189,7 +201,8 @@ static bool judge_place(prover *p, place *at) {
         prover_refuted(
             p, at->array->name, at->span, w.text,
             model_text(m,
-                       at->active
+                       fragment ? "a row of this fragment of `%s` does not begin at a multiple of %d bytes"
+                       : at->active
                            ? "this vector of `%s` does not begin at a multiple of %d bytes, or its mask takes some lanes only"
                            : "this vector of `%s` does not begin at a multiple of %d bytes",
                        at->array->name, bytes),

@@ -5,6 +5,8 @@
 #include <string.h>
 
 enum { LARGEST_TILE = 1 << 20, MOST_UNROLLED = 1200, MOST_OF_HALF = 2000 };
+/* Registers of a thread that accumulators of matrix instructions may take: half of what there are, and a fragment for what is stored. */
+enum { MOST_ACCUMULATED = 128 + 8 };
 
 /* What a range does in the kernel: decides the size of its tiles. */
 typedef struct range_role {
@@ -23,6 +25,8 @@ typedef struct survey {
     const tile_kernel *k;
     range_role *roles;
     unsigned char *seen;
+    const matrix_table *matrices;
+    bool matrix_types; /* some product's operands are of a matrix instruction's type */
 } survey;
 
 static bool only_in(const tile_value *x, const tile_value *y, const tile_range *r) {
@@ -70,6 +74,7 @@ static void survey_value(survey *s, const tile_value *v) {
     if (v->op == TILE_DOT) {
         const tile_value *x = v->operands[0], *y = v->operands[1];
         bool two_sided = product_is_two_sided(v);
+        s->matrix_types = s->matrix_types || (two_sided && matrix_find(s->matrices, x->type, accumulator_type(v)));
         for (int i = 0; i < v->axis_count; i++) {
             range_role *role = &s->roles[v->axes[i]->id];
             role->product_rows = role->product_rows || (two_sided && only_in(x, y, v->axes[i]));
@@ -183,7 +188,7 @@ static int64_t dealt_tile(const survey *s, const tile_stmt *loop, const machine_
 }
 
 /* The same for a block of threads: tiles hold a few elements for each of them. */
-static int64_t proposed_for_threads(const survey *s, const tile_range *r, const machine_model *machine) {
+static int64_t proposed_for_threads(const survey *s, const tile_range *r, const machine_model *machine, bool matrices) {
     const range_role *role = &s->roles[r->id];
     int64_t threads = (int64_t)machine->subgroup_lanes * machine->subgroups;
     const tile_stmt *dealt = role->joined ? dealt_loop(s->k) : NULL;
@@ -198,7 +203,7 @@ static int64_t proposed_for_threads(const survey *s, const tile_range *r, const 
     if (role->contracted) /* two loads of 16 bytes of f16 are under way in each thread (more leave more of a row to the guarded end), and several of blocks */
         return (role->bytes > 4 ? 32 : 16) * machine->subgroup_lanes * (few ? machine->subgroups : 1);
     if (role->product_rows || role->product_columns)
-        return 64;
+        return matrices ? 128 : 64;
     if (role->vector_rows)
         return !r->is_task ? 16 : few ? 1 : machine->subgroups;
     if (role->reduced || !r->is_task)
@@ -285,8 +290,10 @@ typedef struct choice {
 
 /* What a kernel takes with some sizes. */
 typedef struct need {
-    int64_t bytes;      /* of private memory, or of shared memory for a block of threads */
-    int64_t statements; /* with unrolled loops written out */
+    int64_t bytes;       /* of private memory, or of shared memory for a block of threads */
+    int64_t statements;  /* with unrolled loops written out */
+    int64_t accumulated; /* registers of a thread, where matrix instructions are used */
+    int matrix_products;
 } need;
 
 /* Operations of a value: what lanes hand to each other takes a step for each halving of the subgroup. */
@@ -313,6 +320,21 @@ static int64_t unrolled_statements(const kernel_block *b) {
     return sum;
 }
 
+static int64_t accumulated(const kernel_ir *k, int lanes) {
+    int64_t sum = 0;
+    for (int i = 0; i < k->fragments.count; i++) {
+        const kernel_fragment *f = k->fragments.at[i];
+        if (f->role == FRAGMENT_ACCUMULATOR)
+            sum += (int64_t)f->rows * f->columns * f->count / lanes;
+    }
+    for (int i = 0; sum && i < k->arrays.count; i++) {
+        const kernel_array *a = k->arrays.at[i];
+        int64_t cells = a->space == SPACE_REGISTER ? kernel_array_cells(a) : 0;
+        sum += cells > 0 ? cells * a->lanes : 0;
+    }
+    return sum;
+}
+
 /* False when it can't be lowered (then `diags` says why). */
 static bool needs(const tile_kernel *k, const machine_model *machine, const choice *choices, int count, need *out,
                   diag_list *diags) {
@@ -328,7 +350,8 @@ static bool needs(const tile_kernel *k, const machine_model *machine, const choi
     if (lowered) {
         const kernel_ir *ir = low.plan->variants.at[0].kernel;
         *out =
-            (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir), unrolled_statements(&ir->body)};
+            (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir), unrolled_statements(&ir->body),
+                   ir->fragments.count ? accumulated(ir, machine->subgroup_lanes) : 0, low.matrix_products};
     }
     for (int i = 0; !lowered && i < quiet.items.count && diags; i++) {
         const diag *g = quiet.items.at[i];
@@ -385,15 +408,15 @@ static bool fit(const tile_kernel *k, const machine_model *machine, choice *choi
         if (!needs(k, machine, choices, count, &now, diags))
             return false;
         int64_t bytes = now.bytes;
-        if (bytes <= bytes_there(machine)) {
-            if (machine->subgroup_lanes)
-                shorten(k, machine, choices, count, now.statements);
-            return true;
-        }
         int largest = -1;
         for (int i = 0; i < count; i++)
             if (choices[i].chosen_here && choices[i].value > 1 && (largest < 0 || choices[i].value > choices[largest].value))
                 largest = i;
+        if (bytes <= bytes_there(machine) && (now.accumulated <= MOST_ACCUMULATED || largest < 0)) {
+            if (machine->subgroup_lanes)
+                shorten(k, machine, choices, count, now.statements);
+            return true;
+        }
         if (largest >= 0) {
             choices[largest].value = (choices[largest].value + 1) / 2;
             continue;
@@ -451,6 +474,24 @@ static void set_tile(choice *choices, int count, const index_var *symbol, const 
 
 typedef VEC(schedule_setting) setting_list;
 
+/* The compiler's size for each of the kernel's tile sizes. */
+static int propose(const survey *s, const machine_model *machine, bool matrices, bool several_wide, choice *choices) {
+    int count = 0;
+    for (int i = 0; i < s->k->symbols.count; i++) {
+        index_var *symbol = s->k->symbols.at[i];
+        if (symbol->kind != INDEX_TILE)
+            continue;
+        int users;
+        const tile_range *r = range_of(s->k, symbol, &users);
+        choices[count++] = (choice){symbol,
+                                    !r                        ? 1
+                                    : machine->subgroup_lanes ? proposed_for_threads(s, r, machine, matrices)
+                                                              : proposed(s, r, several_wide),
+                                    true};
+    }
+    return count;
+}
+
 bool schedule_choose_settings(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
                               const schedule_setting *settings, int setting_count, schedule_choice *out, diag_list *diags) {
     int errors = diags->errors, count = 0;
@@ -480,30 +521,29 @@ bool schedule_choose_settings(arena *a, const tile_module *m, const tile_kernel 
             unknown_key(k, s->key, place.span, row, diags);
     }
     const machine_model wanted = schedule_machine(row, &out->options), own = block_machine(a, k, &wanted), *machine = &own;
-    survey s = {a, k, NEW_ARRAY(a, range_role, k->ranges.count), NEW_ARRAY(a, unsigned char, k->value_count)};
+    survey s = {
+        a, k, NEW_ARRAY(a, range_role, k->ranges.count), NEW_ARRAY(a, unsigned char, k->value_count), &machine->matrices, false};
     survey_block(&s, &k->body, NULL);
     int wide = 0;
     for (int i = 0; i < k->task.count; i++)
         wide += !is_one(k->task.at[i]) && !k->task.at[i]->whole;
     choice *choices = NEW_ARRAY(a, choice, k->symbols.count);
-    for (int i = 0; i < k->symbols.count; i++) {
-        index_var *symbol = k->symbols.at[i];
-        if (symbol->kind != INDEX_TILE)
-            continue;
-        int users;
-        const tile_range *r = range_of(k, symbol, &users);
-        choices[count++] = (choice){symbol,
-                                    !r                        ? 1
-                                    : machine->subgroup_lanes ? proposed_for_threads(&s, r, machine)
-                                                              : proposed(&s, r, wide > 1),
-                                    true};
+    /* With tiles for matrix instructions first, if they may be used; where nothing came of it, as if there were none. */
+    bool matrices = machine->matrices.count && s.matrix_types, settled = false;
+    while (!settled) {
+        need with = {0};
+        count = propose(&s, machine, matrices, wide > 1, choices);
+        for (int i = 0; i < all.count; i++) {
+            const index_var *symbol = find_tile(k, all.at[i].key);
+            if (symbol)
+                set_tile(choices, count, symbol, &all.at[i], all.at[i].span.line ? all.at[i].span : k->span, diags);
+        }
+        if (diags->errors > errors)
+            return false;
+        settled = !matrices || (needs(k, machine, choices, count, &with, NULL) && with.matrix_products);
+        matrices = false;
     }
-    for (int i = 0; i < all.count; i++) {
-        const index_var *symbol = find_tile(k, all.at[i].key);
-        if (symbol)
-            set_tile(choices, count, symbol, &all.at[i], all.at[i].span.line ? all.at[i].span : k->span, diags);
-    }
-    if (diags->errors > errors || !fit(k, machine, choices, count, span, diags))
+    if (!fit(k, machine, choices, count, span, diags))
         return false;
     text_buffer text = {0};
     for (int i = 0; i < count; i++) {

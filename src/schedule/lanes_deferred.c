@@ -51,6 +51,8 @@ static bool is_exchanged(const lower *l, const tile_value *heavy) {
 static bool may_wait(const lower *l, const tile_stmt *update, const tile_stmt *loop) {
     const tile_variable *x = update->variable;
     const tile_value *heavy = update->value;
+    if (l->fragment_products[x->id])
+        return false; /* its accumulators are the running sum */
     if (x->field_count != 1 || !combines_by(heavy, update->update) || !is_exchanged(l, heavy))
         return false;
     if (heavy->type != x->types[0] || accumulator_type(heavy) != x->types[0] ||

@@ -21,12 +21,15 @@ struct reduction {
     int reduced_count;
     bool
         held; /* the parts of all results are kept at once: until subgroups have met, for a later trip of a loop, or because they are few */
-    bool gathered;  /* each result's vector of parts becomes one number at once, and those numbers of all results meet together */
-    bool staged;    /* operands are read from shared memory */
-    bool extreme;   /* argmax, argmin: parts are the best value and where it stands */
-    bool scattered; /* lanes are reduced, and the results are dealt out to them */
-    bool unguarded; /* lanes that have no result compute along */
-    int lanes;      /* of the accumulators */
+    bool gathered; /* each result's vector of parts becomes one number at once, and those numbers of all results meet together */
+    bool staged;   /* operands are read from shared memory */
+    bool matrix;   /* and multiplied by matrix instructions: the parts are accumulators, not registers of single threads */
+    fragment_tile sum;
+    kernel_array *met;   /* where threads find the sums then */
+    bool extreme;        /* argmax, argmin: parts are the best value and where it stands */
+    bool scattered;      /* lanes are reduced, and the results are dealt out to them */
+    bool unguarded;      /* lanes that have no result compute along */
+    int lanes;           /* of the accumulators */
     bool reduced_vector; /* lanes of an accumulator are partial results */
     part parts[2];
     int part_count;
@@ -414,10 +417,24 @@ static bool exchange_subgroups(reduction *c) {
 
 /* ---- the end ---- */
 
+/* What the accumulators left in shared memory. */
+static kernel_access met_cell(point *p, reduction *c) {
+    index_expr *at[2] = {p->position[c->sum.rows->id], p->position[c->sum.columns->id]};
+    kernel_access access = kernel_at(c->l->ir, c->met, at);
+    if (p->vector == c->sum.columns || p->vector == c->sum.rows) {
+        access.lanes = p->lanes;
+        access.vector_dim = p->vector == c->sum.columns;
+        access.active = p->active;
+    }
+    return access;
+}
+
 static void finish(point *p, reduction *c) {
     lower *l = c->l;
     kernel_value *v;
-    if (c->extreme)
+    if (c->matrix)
+        v = get(c, met_cell(p, c));
+    else if (c->extreme)
         v = kernel_op2(l->ir, KERNEL_MAX, ELEMENT_INDEX, get(c, result_cell(p, c, c->parts[1].array)),
                        kernel_index(l->ir, ix_const(l->arena, 0)));
     else
@@ -464,13 +481,24 @@ reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile
             c->reduced_vector = true;
         }
     }
-    reduction_tree tree = {heavy->id, chunk, threads, deferred};
-    VEC_PUSH(l->arena, l->out->trees, tree);
     c->scattered = l->apart && l->spreads == l->along && lanes_apart(l, axes, axis_count);
     c->unguarded = !s->array && !c->extreme && lanes_from_registers(l, value, heavy);
     for (int i = 0; i < heavy->operand_count; i++)
         c->unguarded = c->unguarded && lanes_from_registers(l, heavy->operands[i], NULL);
     c->staged = lanes_staged(l, heavy);
+    if (c->staged && l->matrices[heavy->id]) {
+        c->matrix = c->held = true;
+        c->sum = lanes_fragment_tile(l, heavy, &l->sums[heavy->id], "sum");
+        reduction_tree by_unit = lanes_fragment_tree(l, heavy);
+        by_unit.deferred = deferred;
+        VEC_PUSH(l->arena, l->out->trees, by_unit);
+        VEC_PUSH(l->arena, l->out->routes,
+                 arena_printf(l->arena, "line %d: dot by %s%s, its results go on in single threads through shared memory",
+                              heavy->span.line, c->sum.with->name, deferred ? " over all tiles" : ""));
+        return c;
+    }
+    reduction_tree tree = {.value_id = heavy->id, .chunk = chunk, .parallel = threads, .deferred = deferred};
+    VEC_PUSH(l->arena, l->out->trees, tree);
     c->held = deferred || c->staged || crossing(c) || result_registers(c, c->lanes) <= MOST_HELD;
     c->gathered = !c->held && c->reduced_vector && result_registers(c, 1) <= MOST_HELD;
     element_type type = accumulator_type(c->extreme ? heavy->operands[0] : heavy);
@@ -523,6 +551,10 @@ static void finish_all(reduction *c) {
 void lanes_reduction_start(reduction *c) {
     start_padding(c);
     point p = point_new(c->l);
+    if (c->matrix) {
+        lanes_fragment_fill(c->l, &c->sum, reduction_identity(c->l, c->heavy, c->sum.with->accumulator), c->span);
+        return;
+    }
     over_ranges(&p, c, c->axes, c->axis_count, false, start_parts);
 }
 
@@ -533,6 +565,10 @@ static void make_ghost(reduction *c) {
 
 void lanes_reduction_share(reduction *c) {
     make_ghost(c);
+    if (c->matrix) {
+        lanes_fragment_add(c->l, c->heavy, &c->sum, &c->ghost, c->span);
+        return;
+    }
     if (c->staged) {
         staged_share(c);
         return;
@@ -543,6 +579,13 @@ void lanes_reduction_share(reduction *c) {
 
 void lanes_reduction_end(reduction *c) {
     point p = point_new(c->l);
+    if (c->matrix) {
+        c->met = lanes_fragment_meet(c->l, c->heavy, &c->sum, c->span);
+        over_ranges(&p, c, c->axes, c->axis_count, true, finish);
+        if (c->l->loops.count) /* the next trip writes the same cells */
+            lanes_barrier(c->l, 1u << SPACE_SHARED, c->span);
+        return;
+    }
     over_ranges(&p, c, c->axes, c->axis_count, false, c->scattered ? fold_vector : exchange_lanes);
     if (exchange_subgroups(c))
         finish_all(c);

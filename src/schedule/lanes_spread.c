@@ -378,6 +378,8 @@ void choose_spreads(lower *l) {
     survey_block(&s, &l->k->body);
     int lanes = l->machine->subgroup_lanes, subgroups = l->machine->subgroups;
     index_expr *extent[2];
+    l->product_rows = s.rows;
+    l->product_columns = s.columns;
     if (s.columns) { /* a product: threads stand as rows and columns on both levels */
         static const char *const subgroup_names[] = {"subgroup_row", "subgroup_column"}, *const lane_names[] = {"lane_row",
                                                                                                                 "lane_column"};

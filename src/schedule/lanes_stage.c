@@ -53,12 +53,13 @@ static const char *bound_to_threads(lower *l, const tile_value *v) {
 }
 
 static element_type staged_type(const lower *l, const tile_value *product) {
+    if (l->matrices[product->id]) /* matrix instructions take operands as they are */
+        return l->matrices[product->id]->operand;
     return l->machine->options.operand_typed ? l->machine->options.operand_type : accumulator_type(product);
 }
 
-/* Why operands can't be staged; NULL, and the bytes that all staged tiles then take. */
-static const char *refusal(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
-                           const tile_stmt *const *loops, int loop_count, int64_t *taken) {
+const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
+                                const tile_stmt *const *loops, int loop_count, int64_t *taken) {
     arena *a = l->arena;
     const tile_value *x = product->operands[0], *y = product->operands[1];
     if (!rows || !columns || !tile_has_axis(product, rows) || !tile_has_axis(product, columns) ||
@@ -116,7 +117,34 @@ void lanes_stage_decide(lower *l, const tile_value *product, const tile_range *r
                         const tile_stmt *const *loops, int loop_count) {
     const operand_choice choice = l->machine->options.operands;
     int64_t taken = 0;
-    const char *why = refusal(l, product, rows, columns, loops, loop_count, &taken);
+    const char *unfit = NULL, *why;
+    bool wanted = choice == OPERANDS_CHOSEN || choice == OPERANDS_FRAGMENTS;
+    const matrix_instruction *with = wanted ? lanes_fragment_row(l, product, rows, columns, &unfit) : NULL;
+    if (with) {
+        l->matrices[product->id] = with;
+        unfit = lanes_stage_refusal(l, product, rows, columns, loops, loop_count, &taken);
+        if (!unfit) {
+            l->stages[product->id] = 1;
+            l->staged_bytes = taken;
+            l->out->matrix_products++;
+            return;
+        }
+        l->matrices[product->id] = NULL;
+    }
+    if (unfit && choice == OPERANDS_FRAGMENTS) {
+        const source_span at = l->machine->options.operands_at;
+        diag *g = diag_error(l->diags, "E0506", at.line ? at : product->span, "the product in line %d can't be made of fragments",
+                             product->span.line);
+        diag_caret(l->diags, g, "leave it out, or say staged or direct");
+        diag_note(l->diags, g, "%s", unfit);
+        l->failed = true;
+        return;
+    }
+    if (unfit && l->machine->matrices.count)
+        VEC_PUSH(l->arena, l->out->routes,
+                 arena_printf(l->arena, "line %d: dot by multiply-adds of single elements, refused: fragments: %s",
+                              product->span.line, unfit));
+    why = lanes_stage_refusal(l, product, rows, columns, loops, loop_count, &taken);
     bool two_sided = rows && columns && tile_has_axis(product, rows) && tile_has_axis(product, columns);
     if (!why && (choice == OPERANDS_STAGED ||
                  (choice == OPERANDS_CHOSEN && (l->machine->staging_pays || better_copied(l, product, columns))))) {
@@ -162,6 +190,7 @@ typedef struct staged_tile {
     kernel_array *array;
     tile_axis axes[MOST_RANK]; /* those that are open where the product is, in the order of the array's dimensions */
     int count;
+    const matrix_instruction *matrix; /* that reads it; NULL: single threads do */
     source_span span;
 } staged_tile;
 
@@ -200,7 +229,9 @@ static int copy_width(lower *l, tile_value *x, const tile_range *r) {
 }
 
 /* Elements along r that some thread of the block reads, existing or not. */
-static int64_t cells_read(const lower *l, const tile_range *r) {
+static int64_t cells_read(const lower *l, const tile_value *product, const tile_range *r) {
+    if (l->matrices[product->id])
+        return lanes_fragment_cells(l, product, r);
     const spread *s = &l->spreads[r->id];
     return spread_slots(l, r) * s->subgroups * s->lanes * s->vector;
 }
@@ -210,9 +241,24 @@ static bool on_threads(const lower *l, const tile_range *r) {
     return s->subgroups > 1 || s->lanes > 1 || s->vector > 1 || s->run > 1;
 }
 
+/* Fragments are read from rows of either operand's range, so the tile lies as memory does; bytes can't be exchanged in pairs. */
+static const tile_range *last_of_matrix(lower *l, const tile_value *product, tile_value *x) {
+    const tile_range *contracted = NULL, *other = NULL;
+    for (int i = 0; i < x->axis_count; i++) {
+        bool in = false;
+        for (int c = 0; c < product->contract_count; c++)
+            in = in || product->contract[c] == x->axes[i];
+        if (range_capacity(x->axes[i]) != 1)
+            *(in ? &contracted : &other) = x->axes[i];
+    }
+    bool halves = element_table[l->matrices[product->id]->operand].block_bytes == 2;
+    return halves && other && copy_width(l, x, other) > copy_width(l, x, contracted) ? other : contracted;
+}
+
 static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
     arena *a = l->arena;
-    staged_tile t = {.l = l, .x = product->operands[operand], .span = product->span};
+    staged_tile t = {.l = l, .x = product->operands[operand], .matrix = l->matrices[product->id], .span = product->span};
+    const tile_range *last = t.matrix ? last_of_matrix(l, product, t.x) : NULL;
     /* the range that threads are spread over last, what is contracted before it */
     for (int round = 0; round < 3; round++)
         for (int i = 0; i < t.x->axis_count; i++) {
@@ -220,9 +266,12 @@ static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
             bool contracted = false;
             for (int c = 0; c < product->contract_count; c++)
                 contracted = contracted || product->contract[c] == r;
-            if (range_capacity(r) == 1 || round != (contracted ? 1 : on_threads(l, r) ? 2 : 0))
+            int turn = contracted ? 1 : on_threads(l, r) ? 2 : 0;
+            if (t.matrix)
+                turn = r == last ? 2 : 1;
+            if (range_capacity(r) == 1 || round != turn)
                 continue;
-            t.axes[t.count] = (tile_axis){r, cells_read(l, r), t.count, 1, contracted};
+            t.axes[t.count] = (tile_axis){r, cells_read(l, product, r), t.count, 1, contracted};
             t.count++;
         }
     /* One range is copied in vectors: the one that memory is contiguous along. */
@@ -238,7 +287,7 @@ static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
     }
     if (widest)
         widest->cells = (widest->cells + widest->width - 1) / widest->width * widest->width;
-    kernel_array **made = &l->staged[t.x->id];
+    kernel_array **made = t.matrix ? &l->fragment_tiles[2 * product->id + operand] : &l->staged[t.x->id];
     if (!*made) {
         index_expr *dims[MOST_RANK];
         for (int d = 0; d < t.count; d++)
@@ -247,7 +296,8 @@ static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
         *made = kernel_add_array(l->ir, lower_name(l, arena_printf(a, "%s_tile", name)), SPACE_SHARED, USE_LOCAL,
                                  staged_type(l, product), t.count, dims);
         (*made)->span = product->span;
-        if (widest && widest->dim != t.count - 1) { /* lanes of one vector go to rows apart: they start in other banks */
+        if ((widest && widest->dim != t.count - 1) ||
+            t.matrix) { /* lanes of one vector go to rows apart: they start in other banks */
             (*made)->layout.kind = LAYOUT_PAD;
             (*made)->layout.amount = ACCESS_BYTES / element_table[(*made)->element].block_bytes;
         }
@@ -388,6 +438,13 @@ static bool zero_where_missing(const tile_value *v) {
     return (v->op == TILE_LOAD && !v->has_outside) || (v->op == TILE_CONVERT && zero_where_missing(v->operands[0]));
 }
 
+/* Types that are only stored have no constants. */
+static kernel_value *zero_of(lower *l, element_type t) {
+    element_type computed = t == ELEMENT_F16 ? t : arithmetic_type(t);
+    kernel_value *zero = kernel_const(l->ir, computed, 1, 0);
+    return computed == t ? zero : kernel_op1(l->ir, KERNEL_CONVERT, t, zero);
+}
+
 static void copy_tile(staged_tile *t) {
     lower *l = t->l;
     kernel_ir *ir = l->ir;
@@ -421,11 +478,12 @@ static void copy_tile(staged_tile *t) {
         within(&p, one, t->span);
     cond *reached = NULL, *exists = NULL; /* what is not reached by the sum is not read; results that don't exist read zeros */
     for (int i = 0; i < n; i++)
-        bound_axis(&p, order[i], order[i]->contracted ? &reached : &exists);
+        bound_axis(&p, order[i],
+                   order[i]->contracted && !t->matrix ? &reached : &exists); /* a matrix unit takes whole steps of the sum */
     if (reached)
         within(&p, reached, t->span);
     kernel_stmt *test = exists ? within(&p, exists, t->span) : NULL;
-    kernel_value *v = emit_value(&p, t->x), *zero = kernel_const(ir, t->array->element, 1, 0);
+    kernel_value *v = emit_value(&p, t->x), *zero = zero_of(l, t->array->element);
     if (p.active && v->lanes > 1 && !zero_where_missing(t->x)) {
         if (v->type != t->array->element)
             v = kernel_op1(ir, KERNEL_CONVERT, t->array->element, v);
@@ -468,4 +526,18 @@ void lanes_stage_read(point *p, const tile_value *product) {
         staged_tile t = tile_of(p->l, product, o);
         p->known[x->id] = emit_named(p, t.x->op == TILE_LOAD ? t.x->array->name : "x", kernel_load(p->l->ir, tile_access(p, &t)));
     }
+}
+
+/* ---- for matrix instructions ---- */
+
+kernel_array *lanes_stage_array(const lower *l, const tile_value *product, int operand) {
+    return l->fragment_tiles[2 * product->id + operand];
+}
+
+int lanes_stage_dimension(lower *l, const tile_value *product, int operand, const tile_range *r) {
+    staged_tile t = tile_of(l, product, operand);
+    for (int d = 0; d < t.count; d++)
+        if (t.axes[d].r == r)
+            return d;
+    return -1;
 }

@@ -289,6 +289,7 @@ static void lower_for_threads(lower *l) {
     choose_spreads(l);
     if (l->failed)
         return;
+    lanes_epilogue_choose(l);
     spread_route(l);
     cond *whole = NULL;
     int count = l->k->task.count;
@@ -361,6 +362,13 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     l.across = NEW_ARRAY(a, kernel_array *, 2 * values);
     l.stages = NEW_ARRAY(a, unsigned char, values);
     l.staged = NEW_ARRAY(a, kernel_array *, values);
+    l.matrices = NEW_ARRAY(a, const matrix_instruction *, values);
+    l.fragment_tiles = NEW_ARRAY(a, kernel_array *, 2 * values);
+    l.fragments = NEW_ARRAY(a, kernel_fragment *, 2 * values);
+    l.sums = NEW_ARRAY(a, kernel_fragment *, values);
+    l.met = NEW_ARRAY(a, kernel_array *, values);
+    l.fragment_products = NEW_ARRAY(a, const tile_value *, variables);
+    l.fragment_variables = NEW_ARRAY(a, kernel_fragment *, variables);
     *out = (lowering){.plan = NEW(a, launch_plan)};
     out->plan->name = k->name;
     lower_arguments(&l);

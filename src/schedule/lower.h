@@ -118,13 +118,23 @@ typedef struct lower {
     spread *spreads;             /* by range id, of the root that is lowered; NULL when a task is one thread: one of */
     spread *along;               /* those of values that vary along a range of the lanes, */
     spread *apart; /* and of the others, where these are dealt out to the lanes; NULL: each lane holds copies. lanes_apart.c */
-    tile_range *apart_ranges[2];   /* that have the dimensions of the lanes there; NULL: none has */
-    unsigned char *stages;         /* by value id, of products: 1: operands go through shared memory; 2: and that was told */
-    kernel_array **staged;         /* by value id, of their operands: the tile there */
-    int64_t staged_bytes;          /* of all of them, about */
-    VEC(deferred_update) deferred; /* in the loops entered */
-    const tile_stmt *dealt;        /* the loop whose tiles go to the subgroups in turn; NULL: each tile is the whole block's */
-    tile_value ***partners;        /* by variable id, then field: of a state, what another subgroup's stands for */
+    tile_range *apart_ranges[2]; /* that have the dimensions of the lanes there; NULL: none has */
+    unsigned char *stages;       /* by value id, of products: 1: operands go through shared memory; 2: and that was told */
+    kernel_array **staged;       /* by value id, of their operands: the tile there */
+    int64_t staged_bytes;        /* of all of them, about */
+    const matrix_instruction *
+        *matrices; /* by value id, of products: what multiplies fragments of theirs; NULL: single elements are multiplied */
+    kernel_array **fragment_tiles; /* by twice the value id: of such products, their operands' tiles in shared memory */
+    kernel_fragment **fragments;   /* by twice the value id: of products, their operands' fragments */
+    kernel_fragment **sums;        /* by value id, of products: the accumulators */
+    kernel_array **met; /* by value id, of products: the shared array through which lanes get what the accumulators hold */
+    tile_range *product_rows, *product_columns; /* along which the threads stand; NULL: as no product has it */
+    const tile_value **
+        fragment_products; /* by variable id: it is kept in accumulators, this is one of its products; NULL: in registers of single threads */
+    kernel_fragment **fragment_variables; /* by variable id: those accumulators, once they are made */
+    VEC(deferred_update) deferred;        /* in the loops entered */
+    const tile_stmt *dealt; /* the loop whose tiles go to the subgroups in turn; NULL: each tile is the whole block's */
+    tile_value ***partners; /* by variable id, then field: of a state, what another subgroup's stands for */
     bool failed;
 } lower;
 
@@ -136,7 +146,10 @@ typedef struct point {
     index_expr **slot;     /* by range id: which of the thread's own elements that is; NULL without spreads */
     tile_range *vector;    /* the range that runs along lanes; NULL for none */
     int lanes;
-    index_expr *active;      /* prefix mask; NULL: all lanes */
+    index_expr *active; /* prefix mask; NULL: all lanes */
+    index_expr *
+        element; /* in a map over fragments: which of the fragments; what is computed is one expression, of no statements; NULL: no map */
+    index_expr **bounds;     /* and, by range id: elements at positions below it exist, others are not read; NULL: all */
     bool inside;             /* accesses with an outside value are in bounds along the vector range */
     kernel_value **known;    /* by value id: already computed here; REFs, leaves or register reads */
     index_var **known_index; /* by value id: the name under which index expressions use it */
@@ -257,6 +270,41 @@ index_expr *name_index(lower *l, kernel_block *b, const char *name, index_expr *
 bool is_multiple(const index_expr *x, const index_expr *of);
 /* Joins these values, by field, to the state. lower_statement.c. */
 void lower_join_values(lower *l, tile_variable *x, tile_value **values, source_span span);
+/* ---- lanes_fragment.c: products by matrix instructions; lanes_epilogue.c: what is made of their results in the accumulators ---- */
+/* Accumulators of one product or variable, [across rows][across columns] for each subgroup. */
+typedef struct fragment_tile {
+    const matrix_instruction *with;
+    tile_range *rows, *columns;
+    int across_rows, across_columns; /* fragments of one subgroup */
+    kernel_fragment *f;
+} fragment_tile;
+/* The instruction that may multiply the product's tiles; NULL with *why. Before ranges are spread. */
+const matrix_instruction *lanes_fragment_row(lower *l, const tile_value *product, const tile_range *rows,
+                                             const tile_range *columns, const char **why);
+/* Elements along r that the fragments of the product cover. */
+int64_t lanes_fragment_cells(const lower *l, const tile_value *product, const tile_range *r);
+fragment_tile lanes_fragment_tile(lower *l, const tile_value *product, kernel_fragment **made, const char *name);
+/* Local index of a fragment's first element along its rows or columns, for the subgroup that it belongs to. */
+index_expr *lanes_fragment_place(lower *l, const fragment_tile *t, bool rows, index_expr *which);
+/* Opens loops over the fragments of one subgroup, to be written out: `which` says which of t's it is, given those along rows and columns. */
+kernel_block *lanes_fragment_each(lower *l, const fragment_tile *t, index_expr **row, index_expr **column, index_expr **which,
+                                  source_span span);
+kernel_stmt *lanes_fragment_stmt(lower *l, kernel_block *b, kernel_stmt_kind kind, kernel_fragment *f, index_expr *which,
+                                 source_span span);
+void lanes_fragment_fill(lower *l, const fragment_tile *t, kernel_value *v, source_span span);
+/* Copies both operands' tiles, adds their product to the accumulators, and waits for all threads. */
+void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile *sum, const ghost_record *g, source_span span);
+/* Lets the lanes have what the accumulators hold: a shared array over the product's tile, behind a barrier. */
+kernel_array *lanes_fragment_meet(lower *l, const tile_value *product, const fragment_tile *t, source_span span);
+reduction_tree lanes_fragment_tree(const lower *l, const tile_value *product);
+/* Which variables of the kernel stay in accumulators: products are added to them, and all that is made of them is elementwise and stored. */
+void lanes_epilogue_choose(lower *l);
+/* The statement is one of such a variable's: done. False: it is none. */
+bool lanes_epilogue_declare(lower *l, tile_variable *x);
+bool lanes_epilogue_update(lower *l, const tile_stmt *s);
+bool lanes_epilogue_store(lower *l, const tile_stmt *s);
+bool lanes_epilogue_let(lower *l, const tile_value *v);
+kernel_value *lanes_epilogue_element(point *p, const tile_variable *x); /* in a map */
 /* ---- lanes*.c: the same for a block of threads (doc/lanes.md) ---- */
 /* The machine as this kernel's blocks see it: how many subgroups they have. */
 machine_model block_machine(arena *a, const tile_kernel *k, const machine_model *machine);
@@ -321,6 +369,12 @@ void lanes_stage_copy(lower *l, const tile_value *product);
 /* Reads those operands whose ranges are open, so that emit_value finds them. */
 void lanes_stage_read(point *p, const tile_value *product);
 void lanes_barrier(lower *l, unsigned spaces, source_span span); /* of the block, in the current block of statements */
+/* Why the product's operands can't be staged; NULL, and the bytes that all staged tiles then take. */
+const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
+                                const tile_stmt *const *loops, int loop_count, int64_t *taken);
+kernel_array *lanes_stage_array(const lower *l, const tile_value *product, int operand); /* once it was copied */
+/* The dimension of that array along which r runs. */
+int lanes_stage_dimension(lower *l, const tile_value *product, int operand, const tile_range *r);
 /* Computes v and stores it, by one of the threads that hold copies. */
 void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, tile_value *v);
 /* Around a loop: the updates in it that can wait for its end do. `first`: what lanes_defer returned. */

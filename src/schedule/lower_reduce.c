@@ -396,7 +396,7 @@ void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *va
     c.unroll[0] = c.unroll[1] = 1;
     c.vectors = c.shape.vector_reduced ? c.shape.vectors : 1;
     ghost_make(l, &c.ghost, c.axes, c.axis_count, c.reduced, c.reduced_count, heavy);
-    reduction_tree tree = {heavy->id, tile_product(c.reduced, c.reduced_count), 1, false};
+    reduction_tree tree = {.value_id = heavy->id, .chunk = tile_product(c.reduced, c.reduced_count), .parallel = 1};
     if (c.shape.vector_reduced)
         tree.parallel = (int64_t)l->machine->vector_lanes * c.shape.vectors;
     VEC_PUSH(l->arena, l->out->trees, tree);

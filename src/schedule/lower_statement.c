@@ -82,6 +82,8 @@ static tile_value *first_change(const tile_block *b, const tile_variable *x, int
 
 static void declare_variable(lower *l, tile_variable *x) {
     arena *a = l->arena;
+    if (lanes_epilogue_declare(l, x))
+        return;
     l->fields[x->id] = NEW_ARRAY(a, kernel_array *, x->field_count);
     l->field_axes[x->id] = NEW_ARRAY(a, tile_range **, x->field_count);
     for (int f = 0; f < x->field_count; f++) {
@@ -125,7 +127,7 @@ static int expense(const tile_value *v, unsigned char *seen) {
 
 /* A LET is computed where it is used when that costs little or happens once; otherwise it is kept. */
 static void lower_let(lower *l, tile_value *v) {
-    if (l->uses[v->id] == 0)
+    if (l->uses[v->id] == 0 || lanes_epilogue_let(l, v))
         return;
     value_list heavy = {0};
     find_heavy(l, v, &heavy);
@@ -265,7 +267,7 @@ tile_value *updated_value(const lower *l, const tile_stmt *update) {
 }
 
 static void lower_update(lower *l, const tile_stmt *s) {
-    if (lanes_update_deferred(l, s))
+    if (lanes_epilogue_update(l, s) || lanes_update_deferred(l, s))
         return;
     sink to = variable_sink(l, s->variable, 0);
     lower_root(l, to.axes, to.axis_count, updated_value(l, s), &to, s->span);
@@ -309,6 +311,8 @@ static bool reads_updated(const lower *l) {
 static void lower_store(lower *l, const tile_stmt *s) {
     tile_range **axes = NEW_ARRAY(l->arena, tile_range *, l->k->ranges.count);
     int count = 0;
+    if (lanes_epilogue_store(l, s))
+        return;
     for (int d = 0; d < s->array->rank; d++)
         collect_ranges(s->indices[d], axes, &count);
     sink to = {.array = s->array, .indices = s->indices, .type = s->array->type};

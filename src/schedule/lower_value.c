@@ -39,7 +39,7 @@ static bool is_leaf(const kernel_value *v) {
 }
 
 kernel_value *emit_named(point *p, const char *name, kernel_value *v) {
-    if (is_leaf(v))
+    if (is_leaf(v) || p->element)
         return v;
     kernel_stmt *s = kernel_let(p->l->ir, p->block, lower_name(p->l, name), v, v->span);
     return kernel_ref(p->l->ir, s);
@@ -117,6 +117,13 @@ kernel_access emit_global_access(point *p, tile_array *a, index_expr **indices) 
         at[d] = emit_index(p, indices[d]);
     kernel_access access = kernel_at(p->l->ir, p->l->arrays[a->id], at);
     set_vector(p, &access, vector_dimension(p, indices, a->rank));
+    for (int i = 0; p->bounds && i < p->l->k->ranges.count; i++) /* in a map no condition stands around it */
+        for (int d = 0; p->bounds[i] && d < a->rank; d++)
+            if (ix_mentions(indices[d], p->l->k->ranges.at[i]->var)) {
+                index_expr *left = ix_sub(p->l->arena, p->bounds[i], p->position[i]);
+                access.active = access.active ? ix_min(p->l->arena, access.active, left) : left;
+                break;
+            }
     return access;
 }
 
@@ -280,6 +287,8 @@ static kernel_value *compute(point *p, tile_value *v) {
     case TILE_FIELD: {
         int f = v->op == TILE_GET ? 0 : v->field;
         tile_variable *x = v->variable;
+        if (p->element)
+            return lanes_epilogue_element(p, x);
         kernel_array *array = l->fields[x->id][f];
         return emit_private_load(p, array, l->field_axes[x->id][f], x->axis_counts[f]);
     }

@@ -154,18 +154,25 @@ static bool is_rounded(const tile_value *v, void *context) {
 static bool set_operands(const option_place *p, const schedule_setting *s, schedule_options *out) {
     static const char staged[] = "staged";
     size_t n = sizeof staged - 1, length = strlen(s->value);
-    bool direct = !strcmp(s->value, "direct"), typed = false;
+    bool direct = !strcmp(s->value, "direct"), fragments = !strcmp(s->value, "fragments"), typed = false;
     element_type type = ELEMENT_COUNT;
-    if (!direct && !strncmp(s->value, staged, n) && s->value[n] == '(' && s->value[length - 1] == ')') {
+    if (!direct && !fragments && !strncmp(s->value, staged, n) && s->value[n] == '(' && s->value[length - 1] == ')') {
         char name[16] = "";
         if (length - n - 2 < sizeof name)
             memcpy(name, s->value + n + 1, length - n - 2);
         type = element_by_name(name);
         typed = type != ELEMENT_COUNT && element_table[type].block_elements == 1;
     }
-    if (!direct && !typed && strcmp(s->value, staged) != 0) {
+    if (fragments && !p->machine->matrices.count) {
+        diag *g = diag_error(p->diags, "E0504", p->span, "operands = fragments: target %s has no matrix instructions",
+                             p->machine->target);
+        diag_caret(p->diags, g, "the nearest legal value is staged");
+        return false;
+    }
+    if (!direct && !fragments && !typed && strcmp(s->value, staged) != 0) {
         diag *g = diag_error(p->diags, "E0504", p->span, "operands = %s is not a way to read operands", s->value);
-        diag_caret(p->diags, g, "direct, staged, or staged(f32): copies of that element type");
+        diag_caret(p->diags, g, "%sdirect, staged, or staged(f32): copies of that element type",
+                   p->machine->matrices.count ? "fragments, " : "");
         return false;
     }
     if (!has_products(p->k)) {
@@ -185,7 +192,7 @@ static bool set_operands(const option_place *p, const schedule_setting *s, sched
         diag_note(p->diags, g, "the operand is in line %d; a schedule changes no operand's value", e.rounded->span.line);
         return false;
     }
-    out->operands = direct ? OPERANDS_DIRECT : OPERANDS_STAGED;
+    out->operands = direct ? OPERANDS_DIRECT : fragments ? OPERANDS_FRAGMENTS : OPERANDS_STAGED;
     out->operand_typed = typed;
     out->operand_type = typed ? type : ELEMENT_F32;
     out->operands_at = s->span;
@@ -261,6 +268,8 @@ void options_print(text_buffer *out, const schedule_options *o) {
         text_add(out, "%ssubgroups = %d", out->length ? ", " : "", o->subgroups);
     if (o->operands == OPERANDS_DIRECT)
         text_add(out, "%soperands = direct", out->length ? ", " : "");
+    else if (o->operands == OPERANDS_FRAGMENTS)
+        text_add(out, "%soperands = fragments", out->length ? ", " : "");
     else if (o->operands == OPERANDS_STAGED && o->operand_typed)
         text_add(out, "%soperands = staged(%s)", out->length ? ", " : "", element_table[o->operand_type].name);
     else if (o->operands == OPERANDS_STAGED)

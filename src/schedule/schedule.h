@@ -2,12 +2,13 @@
 #ifndef TILEC_SCHEDULE_SCHEDULE_H
 #define TILEC_SCHEDULE_SCHEDULE_H
 #include "kernel/kernel.h"
+#include "kernel/matrix.h"
 #include "tile/oracle.h"
 #include "tile/tile.h"
 
 /* How the operands of a kernel's products are read: each from where it is, or from copies made first (in private memory by a task that is one thread,
- * in shared memory by a block). */
-typedef enum operand_choice { OPERANDS_CHOSEN, OPERANDS_DIRECT, OPERANDS_STAGED } operand_choice;
+ * in shared memory by a block), or by matrix instructions, from copies too. */
+typedef enum operand_choice { OPERANDS_CHOSEN, OPERANDS_DIRECT, OPERANDS_STAGED, OPERANDS_FRAGMENTS } operand_choice;
 
 /* Whether the tasks of a kernel whose results are rows with a subgroup each are enough to fill a device. Few: a row takes the whole block, whose
  * subgroups then share the loop over it. */
@@ -45,6 +46,7 @@ typedef struct machine_model {
     int most_subgroups;       /* that a schedule may ask for */
     bool stages_operands;     /* the lowering honours schedule_options.operands */
     bool staging_pays;        /* shared memory is surely nearer than global memory's caches: copying pays by itself */
+    matrix_table matrices;    /* what products of tiles may be made of; empty: multiply-adds of single elements */
     schedule_options options; /* what the schedule wants of the lowering; nothing in a target's row */
 } machine_model;
 
@@ -99,6 +101,7 @@ typedef struct lowering {
     launch_plan *plan;
     VEC(reduction_tree) trees;
     const oracle_chunks *dealt; /* how the tiles of a loop were dealt; NULL: none were */
+    int matrix_products;        /* products that go by matrix instructions */
     VEC(const char *) routes;   /* for --explain: the route taken and the ones refused, a line each */
 } lowering;
 /* Lowers a kernel whose STATIC and TILE names are all bound: for a task that is one thread, or (machine->subgroup_lanes) a block of threads.

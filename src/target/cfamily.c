@@ -117,8 +117,10 @@ static void mark_block(cfamily *p, const kernel_block *b) {
             continue;
         if (s->value)
             mark_value(p, s->value);
-        if (s->kind == KSTMT_STORE)
+        if (s->kind == KSTMT_STORE || s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_FRAGMENT_STORE)
             mark_access(p, &s->access);
+        for (int e = 0; e < 2 && s->extents && s->kind != KSTMT_COPY; e++)
+            mark_index(p, s->extents[e]);
         if (s->condition)
             mark_cond(p, s->condition);
         if (s->kind == KSTMT_FOR) {
@@ -149,6 +151,8 @@ static bool access_needs(const kernel_access *a, const index_var *v) {
 }
 
 static bool value_needs(const kernel_value *x, const index_var *v) {
+    if (x->fragment_index && ix_mentions(x->fragment_index, v))
+        return true;
     if (x->op == KERNEL_LOAD && access_needs(&x->access, v))
         return true;
     for (int i = 0; i < x->operand_count; i++)
@@ -157,13 +161,20 @@ static bool value_needs(const kernel_value *x, const index_var *v) {
     return false;
 }
 
-/* Whether register cells are told apart by the loop's variable, in the block or by loops within. */
+static bool fragments_need(const kernel_stmt *s, const index_var *v) {
+    for (int i = 0; i < 4; i++)
+        if (s->fragments[i].index && ix_mentions(s->fragments[i].index, v))
+            return true;
+    return false;
+}
+
+/* Whether register cells or fragments are told apart by the loop's variable, in the block or by loops within. */
 static bool block_needs(const kernel_block *b, const index_var *v) {
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
         if ((s->value && value_needs(s->value, v)) || (s->kind == KSTMT_STORE && access_needs(&s->access, v)) ||
             (s->kind == KSTMT_FOR && (ix_mentions(s->lo, v) || ix_mentions(s->hi, v) || ix_mentions(s->step, v))) ||
-            block_needs(&s->body, v) || block_needs(&s->otherwise, v))
+            fragments_need(s, v) || block_needs(&s->body, v) || block_needs(&s->otherwise, v))
             return true;
     }
     return false;
@@ -200,8 +211,8 @@ static void survey_block(cfamily *p, const kernel_block *b) {
         const kernel_stmt *s = b->items.at[i];
         if (s->value)
             survey_value(p, s->value);
-        if (s->kind == KSTMT_STORE)
-            survey_access(p, &s->access, false);
+        if (s->kind == KSTMT_STORE || s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_FRAGMENT_STORE)
+            survey_access(p, &s->access, s->kind == KSTMT_FRAGMENT_LOAD);
         bool unrolled = s->kind == KSTMT_FOR && expands(p, s);
         if (unrolled)
             cfamily_bind(p, s->var, NULL)->is_constant = true;

@@ -141,6 +141,8 @@ struct cfamily {
     const char *suffix;      /* of names made inside unrolled loops: "_2_0" */
     const char *break_label; /* where BREAK goes: past an unrolled loop; NULL: a plain break */
     bool label_used;
+    const char ***fragments;      /* by fragment id and index: the variables' names */
+    const char *element;          /* in a map over a fragment: the variable that says which of the lane's elements */
     const kernel_array *accessed; /* while a block format is read: of which array */
 };
 

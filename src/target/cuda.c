@@ -140,6 +140,8 @@ static text_expr value(cfamily *p, const kernel_value *v) {
         return select_of_both(p, v);
     if (v->op >= KERNEL_SUBGROUP_SUM && v->op <= KERNEL_SHUFFLE_DOWN)
         return warp_operation(p, v);
+    if (v->op == KERNEL_FRAGMENT_ELEMENT && p->element)
+        return primary(cuda_fragment_element(p, v));
     if (v->op == KERNEL_PREFIX_SELECT && v->lanes > 1 && cfamily_multiple(p, cfamily_fold(p, v->index)) % v->lanes == 0)
         return (text_expr){arena_printf(p->arena, "%s > 0 ? %s : %s", cfamily_wrap(p, cfamily_index(p, v->index), PRECEDENCE_ADD),
                                         cfamily_wrap(p, cfamily_value(p, v->operands[0]), PRECEDENCE_OR),
@@ -153,6 +155,8 @@ static text_expr value(cfamily *p, const kernel_value *v) {
 /* ---- barriers ---- */
 
 static bool statement(cfamily *p, const kernel_stmt *s) {
+    if (s->kind >= KSTMT_FRAGMENT_FILL && s->kind <= KSTMT_FRAGMENT_SET)
+        return lanes_of_subgroup(p->kernel) == WARP && cuda_fragment_statement(p, s);
     if (s->kind != KSTMT_BARRIER || s->participants || (s->scope != LEVEL_BLOCK && s->scope != LEVEL_SUBGROUP))
         return false;
     if (s->scope == LEVEL_SUBGROUP && lanes_of_subgroup(p->kernel) != WARP)
@@ -209,6 +213,8 @@ const gpu_dialect cuda_gpu = {
     .integer_type = "const long long ",
     .float_type = "const float ",
     .bool_type = "const int ",
+    .begin_fragments = cuda_fragments_begin,
+    .declare_fragments = cuda_fragments_declare,
 };
 
 bool cuda_program(arena *a, const proved_plan *proved, gpu_program *out, diag_list *diags) {

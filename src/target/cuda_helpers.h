@@ -17,4 +17,10 @@ void cuda_operator(cfamily *p, const char *op, element_type t, int lanes, bool x
 void cuda_prefix_operator(cfamily *p, const char *op, element_type t, int lanes);
 /* Among the lanes of a warp, all of them present: (x) for reductions, (x, lane) for shuffles. */
 const char *cuda_warp_helper(cfamily *p, kernel_op op, element_type t, int lanes);
+/* ---- cuda_fragment.c ---- */
+/* Names the kernel's fragments; false with E0551 where one is of no matrix instruction. */
+bool cuda_fragments_begin(cfamily *p, const kernel_ir *k);
+void cuda_fragments_declare(cfamily *p, const kernel_ir *k, text_buffer *out);
+bool cuda_fragment_statement(cfamily *p, const kernel_stmt *s);       /* false: it has no form */
+const char *cuda_fragment_element(cfamily *p, const kernel_value *v); /* in a map; NULL elsewhere */
 #endif

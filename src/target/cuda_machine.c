@@ -13,6 +13,16 @@ enum {
     DEALING_THREADS = 256
 };
 
+/* What a warp multiplies at once. The numbers of the float rows hold for every device of the row, also one that nobody has probed: the oldest units with
+ * such operands add four products and keep no bit below the largest term's; Hopper's add sixteen and keep two. */
+static const matrix_instruction matrices[] = {
+    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 4, 23, NULL},
+    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 4, 23, NULL},
+    {"mma.sync.m16n8k32", 16, 8, 32, ELEMENT_I8, ELEMENT_I32, LEVEL_SUBGROUP, LANES, "sm_80", 0, 0, NULL},
+    {"mma.sync.m16n8k8 (tf32)", 16, 8, 8, ELEMENT_F32, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 4, 23,
+     "keeps 10 of the 23 bits of its operands, which no type of the language says"},
+};
+
 /* Tiles leave room for what warps exchange. */
 const machine_model *cuda_machine(void) {
     static const machine_model machine = {.target = "cuda",
@@ -29,6 +39,7 @@ const machine_model *cuda_machine(void) {
                                           .most_subgroups = MOST_THREADS / LANES,
                                           .stages_operands = true,
                                           .staging_pays = true,
+                                          .matrices = {matrices, sizeof matrices / sizeof *matrices},
                                           .shared_bytes = SHARED_BYTES - ACROSS_BYTES};
     return &machine;
 }

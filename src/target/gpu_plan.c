@@ -258,15 +258,17 @@ static void comment(arena *a, text_buffer *out, const launch_plan *plan, int var
 }
 
 /* What this form of kernel leaves out. */
-static bool printable(cfamily *p, const launch_plan *plan, int variant, int64_t *threads) {
+static bool printable(cfamily *p, const gpu_dialect *dialect, const launch_plan *plan, int variant, int64_t *threads) {
     const kernel_ir *k = plan->variants.at[variant].kernel;
     *threads = 1;
     if (plan->variants.at[variant].before.count || plan->workspaces.count)
         return cfamily_refuse(p, k->span, "pre-passes and workspaces");
     if (k->grid)
         return cfamily_refuse(p, k->span, "a persistent kernel (`grid`)");
-    if (k->mbarriers.count || k->fragments.count)
-        return cfamily_refuse(p, k->span, "fragments and mbarriers");
+    if (k->mbarriers.count)
+        return cfamily_refuse(p, k->span, "mbarriers");
+    if (k->fragments.count && !dialect->begin_fragments)
+        return cfamily_refuse(p, k->span, "fragments");
     for (int i = 0; i < k->levels.count; i++) {
         const kernel_level *level = &k->levels.at[i];
         if (level->kind == LEVEL_TASK)
@@ -300,12 +302,14 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
     arena *a = p->arena;
     cfamily_begin(p, k);
     p->cell_names = (cfamily_names){0};
-    if (p->failed || !printable(p, plan, variant, &entry->threads))
+    if (p->failed || !printable(p, dialect, plan, variant, &entry->threads))
         return "";
     printed t = {p, dialect, k, entry};
     names_add(p, &p->names, "task");
     names_add(p, &p->names, dialect->thread_name ? dialect->thread_name : "thread");
     bind_outside(p, k);
+    if (k->fragments.count && !dialect->begin_fragments(p, k))
+        return "";
     if (aligned)
         divide(&t, v);
     text_buffer body = {0}, lines = {0}, kept = {0}, all = {0};
@@ -314,6 +318,8 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
     cfamily_block(p, &k->body);
     ids(&t, &lines);
     declarations(&t, &kept);
+    if (k->fragments.count)
+        dialect->declare_fragments(p, k, &kept);
     parameters(&t);
     entry->shared_bytes = kernel_shared_bytes(k);
     comment(a, &all, plan, variant, entry, aligned);

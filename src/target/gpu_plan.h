@@ -51,6 +51,9 @@ typedef struct gpu_dialect {
     /* The kernel's head up to its opening brace. */
     void (*head)(arena *a, text_buffer *out, const gpu_entry *e);
     const char *integer_type, *float_type, *bool_type; /* of parameters */
+    /* Of a target with matrix instructions: names and declares fragments. NULL: fragments are refused. */
+    bool (*begin_fragments)(cfamily *p, const kernel_ir *k);
+    void (*declare_fragments)(cfamily *p, const kernel_ir *k, text_buffer *out);
 } gpu_dialect;
 
 /* Prints every variant. False with diagnostics. */

@@ -23,6 +23,8 @@ typedef struct reduction_tree {
     int64_t chunk;    /* elements summed before the partial sum joins the running one: the loop's tile size */
     int64_t parallel; /* independent accumulators: lanes x unroll */
     bool deferred;    /* the accumulators run on from chunk to chunk, and join the running sum once */
+    /* A matrix unit adds `added` products to a sum at once and cuts terms off at 2^-fraction of the largest (doc/tile-ir.md). 0: none does. */
+    int added, fraction;
 } reduction_tree;
 
 /* A loop that did not run through from its first tile to its last. Its range was parted into chunks (split.h), or its tiles were dealt to groups, or both:

@@ -81,6 +81,24 @@ void pending_merge(pending *into, const pending *from) {
 }
 
 /* The longest chain of roundings that a term goes through. */
+/* What one step of a matrix unit may lose, in roundings of 2^-24 of the terms' magnitudes: each of added + 1 terms less than 2^-fraction of the largest,
+ * and the result less than 2^-23 of itself. */
+static double unit_roundings(const reduction_tree *t) {
+    return (t->added + 1) * exp2(24 - t->fraction) + 2;
+}
+
+/* Sums of multiples of a quantum are exact below 2^this of it. */
+static int exact_bits(const oracle *o, const pending *p) {
+    int bits = 24;
+    for (int i = 0; i < p->node_count; i++)
+        for (int j = 0; j < o->options->tree_count; j++) {
+            const reduction_tree *t = &o->options->trees[j];
+            if (t->value_id == p->nodes[i] && t->added && t->fraction < bits)
+                bits = t->fraction;
+        }
+    return bits;
+}
+
 double sum_depth(const oracle *o, const pending *p) {
     double deepest = p->trips;
     bool sequential = p->sequential;
@@ -98,6 +116,8 @@ double sum_depth(const oracle *o, const pending *p) {
         if (p->trips > joins) /* ragged tiles of nested loops join more often */
             joins = fmin(p->trips, p->n);
         double steps = ceil(fmin(p->n, chunk) / parallel);
+        if (tree->added)
+            steps = ceil(fmin(p->n, chunk) / tree->added) * unit_roundings(tree);
         double depth = (tree->deferred ? joins * steps + 1 : joins + steps) + ceil(log2(parallel));
         deepest = fmax(deepest, depth);
     }
@@ -122,7 +142,7 @@ tensor *tensor_settled(oracle *o, tensor *t) {
     double smallest = half ? 0x1p-24 : o->model->smallest;
     double depth = sum_depth(o, &t->sum) * unit * SLACK;
     double gamma = depth < 0.5 ? depth / (1 - depth) : INFINITY;
-    double exact_below = t->sum.quantum * (half ? 0x1p11 : 0x1p24);
+    double exact_below = t->sum.quantum * (half ? 0x1p11 : exp2(exact_bits(o, &t->sum)));
     double own = t->sum.n * 0x1p-52; /* rounding of the f64 sums themselves */
     double rest = t->sum.n * smallest, scale = 1;
     if (t->tag.count) { /* absolute errors are the device's, not relative to the reference */

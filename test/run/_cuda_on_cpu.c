@@ -39,6 +39,7 @@ static void note(const char *format, ...) {
 
 API struct { unsigned x; } fake_thread, fake_block;
 API uint64_t fake_slots[THREADS];
+API uint32_t fake_registers[THREADS][8];
 static ucontext_t scheduler, contexts[THREADS];
 static char *stacks;
 enum { RUNNABLE, IN_BLOCK, IN_WARP, FINISHED };
@@ -141,19 +142,30 @@ API int nvrtcDestroyProgram(program **p) {
     return 0;
 }
 
+/* What asm statements mean here, by how they begin; the functions around them name what they work on. */
+static const struct {
+    const char *from, *to;
+} assembly[] = {
+    {"asm(\"cvt.f32.f16 ", "FAKE_HALF_TO_FLOAT(f, x)"},
+    {"asm(\"cvt.rn.f16.f32 ", "FAKE_FLOAT_TO_HALF(h, x)"},
+    {"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 ", "fake_ldmatrix(r.v, 4, false, row)"},
+    {"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 ", "fake_ldmatrix(r.v, 4, true, row)"},
+    {"asm volatile(\"ldmatrix.sync.aligned.m8n8.x2.shared.b16 ", "fake_ldmatrix(r.v, 2, false, row)"},
+    {"asm volatile(\"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 ", "fake_ldmatrix(r.v, 2, true, row)"},
+    {"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 ", "fake_mma_halves<false>(d.v, a.v, b.v, c.v)"},
+    {"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 ", "fake_mma_halves<true>(d.v, a.v, b.v, c.v)"},
+    {"asm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 ", "fake_mma_bytes(d.v, a.v, b.v, c.v)"},
+};
+
 static void put_replaced(FILE *f, const char *text) {
-    static const char *const from[] = {"asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(f) : \"h\"(x));",
-                                       "asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(x));"},
-                             *const to[] = {"FAKE_HALF_TO_FLOAT(f, x);", "FAKE_FLOAT_TO_HALF(h, x);"};
     while (*text) {
-        int found = -1;
-        for (int i = 0; i < 2; i++)
-            if (!strncmp(text, from[i], strlen(from[i])))
-                found = i;
-        if (found >= 0) {
-            fputs(to[found], f);
-            text += strlen(from[found]);
-        } else
+        const char *end = NULL;
+        for (size_t i = 0; i < sizeof assembly / sizeof *assembly && !end; i++)
+            if (!strncmp(text, assembly[i].from, strlen(assembly[i].from)) && (end = strstr(text, ");")))
+                fputs(assembly[i].to, f);
+        if (end)
+            text = end + 1;
+        else
             fputc(*text++, f);
     }
 }

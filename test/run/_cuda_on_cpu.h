@@ -20,6 +20,7 @@ struct fake_number {
 extern "C" {
 extern fake_number fake_thread, fake_block;
 extern uint64_t fake_slots[1024];
+extern uint32_t fake_registers[1024][8];
 void fake_meet(int warp); /* waits for the block's threads, or for the warp's */
 }
 #define threadIdx fake_thread
@@ -70,3 +71,121 @@ template <class T> static T __shfl_down_sync(unsigned mask, T x, int by) {
 }
 #define FAKE_HALF_TO_FLOAT(f, h) f = _cvtsh_ss(h)
 #define FAKE_FLOAT_TO_HALF(h, f) h = _cvtss_sh(f, 0)
+
+/* ---- matrices: what the PTX manual says each lane holds, for groups of four lanes ---- */
+
+#define __cvta_generic_to_shared(p) ((size_t)(p))
+
+/* Matrix j's rows begin where lanes 8j to 8j + 7 say; lane l then holds elements 2 (l % 4) and the next of row l / 4, or (turned round) of column l / 4. */
+static inline void fake_ldmatrix(unsigned *to, int count, bool turned, const void *row) {
+    const unsigned lane = fake_thread.x % 32, first = fake_thread.x - lane;
+    if (lane < 8u * (unsigned)count && (size_t)row % 16)
+        abort(); /* a device stops here */
+    fake_slots[fake_thread.x] = (uint64_t)(size_t)row;
+    fake_meet(1);
+    for (int j = 0; j < count; j++) {
+        uint16_t both[2];
+        for (unsigned n = 0; n < 2; n++) {
+            const unsigned r = turned ? lane % 4 * 2 + n : lane / 4, c = turned ? lane / 4 : lane % 4 * 2 + n;
+            memcpy(&both[n], (const char *)(size_t)fake_slots[first + 8u * (unsigned)j + r] + 2 * c, 2);
+        }
+        to[j] = both[0] | (unsigned)both[1] << 16;
+    }
+    fake_meet(1);
+}
+
+/* The operands' registers of the warp. */
+static inline void fake_hand_over(const unsigned *a, const unsigned *b) {
+    memcpy(fake_registers[fake_thread.x], a, 16);
+    memcpy(fake_registers[fake_thread.x] + 4, b, 8);
+    fake_meet(1);
+}
+
+static inline double fake_half(uint16_t bits, bool wide) {
+    return wide ? fake_bits<float>((uint32_t)bits << 16) : _cvtsh_ss(bits);
+}
+/* Of a product's factor: subnormals count as the smallest normal. */
+static inline int fake_exponent(double x, int smallest) {
+    const int e = ilogb(x);
+    return e < smallest ? smallest : e;
+}
+
+/* C and 16 exact products: each cut off at 2^-25 of the largest, their exact sum cut off at 24 bits: what was found on an H200. */
+template <bool wide> static inline float fake_add_products(const double (*factors)[2], float c) {
+    const int smallest = wide ? -126 : -14;
+    int largest = c != 0 ? fake_exponent(c, -126) : INT32_MIN;
+    double sum = c;
+    for (int k = 0; k < 16; k++) {
+        const double x = factors[k][0], y = factors[k][1];
+        sum += x * y;
+        if (x != 0 && y != 0 && isfinite(x * y)) {
+            const int e = fake_exponent(x, smallest) + fake_exponent(y, smallest);
+            largest = e > largest ? e : largest;
+        }
+    }
+    if (!isfinite(sum))
+        return isnan(sum) ? fake_bits<float>(0x7fffffff) : (float)sum;
+    if (largest == INT32_MIN)
+        return 0;
+    largest = wide && largest < -133 ? -133 : largest;
+    double whole = trunc(ldexp(c, 25 - largest));
+    for (int k = 0; k < 16; k++)
+        whole += trunc(ldexp(factors[k][0] * factors[k][1], 25 - largest));
+    if (whole == 0)
+        return 0;
+    double exact = ldexp(whole, largest - 25);
+    int unit = ilogb(exact) - 23;
+    unit = unit < -149 ? -149 : unit;
+    exact = ldexp(trunc(ldexp(exact, -unit)), unit);
+    return exact >= 0x1p128 ? INFINITY : exact <= -0x1p128 ? -INFINITY : (float)exact;
+}
+
+template <bool wide> static inline void fake_mma_halves(float *d, const unsigned *a, const unsigned *b, const float *c) {
+    const unsigned lane = fake_thread.x % 32, first = fake_thread.x - lane;
+    static double left[16][16], right[16][8];
+    fake_hand_over(a, b);
+    for (unsigned l = 0; l < 32; l++) {
+        const unsigned group = l / 4, member = l % 4;
+        for (unsigned i = 0; i < 8; i++) {
+            const unsigned row = i < 2 || (i >= 4 && i < 6) ? group : group + 8, column = member * 2 + (i & 1) + (i >= 4 ? 8 : 0);
+            left[row][column] = fake_half((uint16_t)(fake_registers[first + l][i / 2] >> 16 * (i & 1)), wide);
+        }
+        for (unsigned i = 0; i < 4; i++)
+            right[member * 2 + (i & 1) + (i >= 2 ? 8 : 0)][group] =
+                fake_half((uint16_t)(fake_registers[first + l][4 + i / 2] >> 16 * (i & 1)), wide);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        const unsigned row = i < 2 ? lane / 4 : lane / 4 + 8, column = lane % 4 * 2 + (i & 1);
+        double factors[16][2];
+        for (int k = 0; k < 16; k++) {
+            factors[k][0] = left[row][k];
+            factors[k][1] = right[k][column];
+        }
+        d[i] = fake_add_products<wide>(factors, c[i]);
+    }
+    fake_meet(1);
+}
+
+static inline void fake_mma_bytes(int *d, const unsigned *a, const unsigned *b, const int *c) {
+    const unsigned lane = fake_thread.x % 32, first = fake_thread.x - lane;
+    static int left[16][32], right[32][8];
+    fake_hand_over(a, b);
+    for (unsigned l = 0; l < 32; l++) {
+        const unsigned group = l / 4, member = l % 4;
+        for (unsigned i = 0; i < 16; i++) {
+            const unsigned row = i < 4 || (i >= 8 && i < 12) ? group : group + 8,
+                           column = member * 4 + (i & 3) + (i >= 8 ? 16 : 0);
+            left[row][column] = (int8_t)(fake_registers[first + l][i / 4] >> 8 * (i & 3));
+        }
+        for (unsigned i = 0; i < 8; i++)
+            right[member * 4 + (i & 3) + (i >= 4 ? 16 : 0)][group] = (int8_t)(fake_registers[first + l][4 + i / 4] >> 8 * (i & 3));
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        const unsigned row = i < 2 ? lane / 4 : lane / 4 + 8, column = lane % 4 * 2 + (i & 1);
+        unsigned sum = (unsigned)c[i];
+        for (int k = 0; k < 32; k++)
+            sum += (unsigned)(left[row][k] * right[k][column]);
+        d[i] = (int)sum;
+    }
+    fake_meet(1);
+}

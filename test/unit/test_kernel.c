@@ -233,7 +233,7 @@ static const refusal refusals[] = {
     {"E0957", "task (t < 1) fragment f: a f16 8 x 8 held by subgroup", ""},
     {"E0957", "task (t < 1) subgroup (g < 1) lane (l < 32) fragment f: a f16 8 x 8 held by lane", ""},
     {"E0957", "task (t < 1) subgroup (g < 1) lane (l < 32) fragment f: accumulator f16 8 x 8 held by warpgroup", ""},
-    {"E0957", "task (t < 1) subgroup (g < 1) lane (l < 32) fragment f: accumulator bf16 8 x 8 held by subgroup", ""},
+    {"E0957", "task (t < 1) subgroup (g < 1) lane (l < 32) fragment f: accumulator i8 8 x 8 held by subgroup", ""},
     {"E0957", "task (t < 1) subgroup (g < 1) lane (l < 32) fragment f: row_vector f32 8 x 8 held by subgroup", ""},
     /* accesses */
     {"E0939", NULL, "let a: f32 = x[t, 0] active 3"},

@@ -15,6 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Matrix instructions of eight lanes, of shapes of different sides. */
+static const matrix_instruction matrices[] = {
+    {"m8n4k8", 8, 4, 8, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23, NULL},
+    {"m8n8k8", 8, 8, 8, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23, NULL},
+    {"m8n4k16", 8, 4, 16, ELEMENT_I8, ELEMENT_I32, LEVEL_SUBGROUP, 8, "always", 0, 0, NULL},
+};
+
 static const machine_model small_block = {.target = "threads",
                                           .vector_lanes = 4,
                                           .vector_registers = 32,
@@ -27,7 +34,10 @@ static const machine_model small_block = {.target = "threads",
                                           .stages_operands = true,
                                           .staging_pays = true,
                                           .subgroups_alone = true,
+                                          .matrices = {matrices, sizeof matrices / sizeof *matrices},
                                           .shared_bytes = 48 * 1024};
+
+static bool favour_fragments; /* sizes that have fragments, and those asked for */
 
 static void fail_with(diag_list *diags, const char *what, const char *shape) {
     diag_print_all(diags, stderr, false);
@@ -168,10 +178,11 @@ static bool draw(binding *b, const tile_kernel *k, const plan_variant *aligned, 
 /* Chooses with a way to read operands and rows and columns of subgroups, as far as this kernel can have them: refused, it goes without. */
 static bool choose(arena *a, const tile_module *m, const tile_kernel *k, const tile_binding *sizes, int count, uint64_t *state,
                    schedule_choice *choice, diag_list *diags) {
-    static const char *const ways[] = {NULL, "direct", "staged", "staged(f32)"}, *const stands[] = {NULL, NULL, "4x2", "1x4"};
+    static const char *const ways[] = {NULL, "direct", "staged", "staged(f32)", "fragments", NULL}, *const stands[] = {
+                                                                                                        NULL, NULL, "4x2", "1x4"};
     schedule_setting *s = NEW_ARRAY(a, schedule_setting, count + 2);
     memcpy(s, schedule_settings_of(a, sizes, count), sizeof *s * (size_t)count);
-    const char *way = ways[recipe_next(state) % 4], *stand = stands[recipe_next(state) % 4];
+    const char *way = favour_fragments ? "fragments" : ways[recipe_next(state) % 6], *stand = stands[recipe_next(state) % 4];
     for (int attempt = 0; attempt < 3; attempt++) {
         int n = count;
         diag_list refused;
@@ -192,7 +203,8 @@ static bool choose(arena *a, const tile_module *m, const tile_kernel *k, const t
     return false;
 }
 
-static int aligned_runs; /* aligned forms that were simulated */
+static int aligned_runs;  /* aligned forms that were simulated */
+static int fragment_runs; /* kernels with fragments */
 
 static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t seed, diag_list *diags) {
     arena *a = arena_new();
@@ -211,8 +223,10 @@ static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t
     int count = 0;
     for (int i = 0; i < k->symbols.count; i++)
         if (k->symbols.at[i]->kind == INDEX_TILE && count < 16)
-            sizes[count++] = (tile_binding){k->symbols.at[i]->name, (int64_t[]){1, 3, 8, 16, 32, 48}[recipe_next(&state) % 6]};
-    bool chosen = seed % 2 == 0;
+            sizes[count++] = (tile_binding){k->symbols.at[i]->name,
+                                            favour_fragments ? (int64_t[]){5, 8, 16, 17, 24, 32}[recipe_next(&state) % 6]
+                                                             : (int64_t[]){1, 3, 8, 16, 32, 48}[recipe_next(&state) % 6]};
+    bool chosen = seed % (favour_fragments ? 8 : 2) == 0;
     count = chosen ? 0 : count;
     const int vector = (int[]){0, 0, 1, 2, 4}[recipe_next(&state) % 5],
               subgroups = (int[]){0, 0, 1, 2, 8}[recipe_next(&state) % 5];
@@ -236,7 +250,7 @@ static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t
         binding b;
         binding_init(&b, a, signature_of_kernel(k));
         if (draw(&b, k, NULL, &state, diags))
-            run_at(a, k, &low, ir, &b, recipe_next(&state), diags);
+            run_at(a, k, &low, ir, &b, recipe_next(&state), diags), fragment_runs += ir->fragments.count > 0;
     }
     kernel_align_variant(a, v, true);
     if (v->aligned) {
@@ -306,7 +320,21 @@ static void accepted_programs(void **state) {
     assert_true(try_folder("test/accept", 200) >= 30);
 }
 
+static void products_by_fragments(void **state) {
+    (void)state;
+    favour_fragments = true;
+    fragment_runs = 0;
+    for (int round = 0; round < (getenv("TILEC_QUICK") ? 1 : 4); round++) {
+        try_file("test/accept/fragments.tile", 300 + 4 * (uint64_t)round);
+        try_file("kernels/matmul.tile", 400 + 4 * (uint64_t)round);
+    }
+    favour_fragments = false;
+    fprintf(stderr, "%d runs of kernels with fragments\n", fragment_runs);
+    assert_true(getenv("TILEC_QUICK") || getenv("TILEC_LANES_KERNEL") || fragment_runs >= 200);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shipped_kernels), cmocka_unit_test(accepted_programs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shipped_kernels), cmocka_unit_test(accepted_programs),
+                                       cmocka_unit_test(products_by_fragments)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,7 +92,9 @@ static void expect(const char *text, const char *target, const char *operands, i
 
 static void forms(void **state) {
     (void)state;
-    expect(half, "cuda", NULL, 2, 0, "operands a, b staged in shared memory: ");
+    expect(half, "cuda", NULL, 0, 2, "dot by mma.sync.m16n8k16 over all tiles");
+    expect(half, "cuda", "fragments", 0, 2, "`acc` stays in accumulators of 16 x 8");
+    expect(half, "cuda", "staged", 2, 0, "operands a, b staged in shared memory: ");
     expect(half, "cuda", "staged(f16)", 0, 2, "operands a, b staged in shared memory: ");
     expect(half, "cuda", "direct", 0, 0, "read directly: the schedule says so");
     expect(half, "opencl", NULL, 2, 0, "staged in shared memory");            /* converted once */

@@ -1,0 +1,37 @@
+#include "kernel/matrix.h"
+#include <string.h>
+
+const matrix_instruction *matrix_find(const matrix_table *t, element_type operand, element_type accumulator) {
+    for (int i = 0; i < t->count; i++)
+        if (t->at[i].operand == operand && t->at[i].accumulator == accumulator && !t->at[i].rounds)
+            return &t->at[i];
+    return NULL;
+}
+
+const matrix_instruction *matrix_of_mma(const matrix_table *t, const kernel_stmt *mma) {
+    const kernel_fragment *d = mma->fragments[0].fragment, *a = mma->fragments[1].fragment, *b = mma->fragments[2].fragment;
+    for (int i = 0; i < t->count; i++) {
+        const matrix_instruction *r = &t->at[i];
+        if (r->operand == a->element && r->operand == b->element && r->accumulator == d->element && r->m == d->rows &&
+            r->n == d->columns && r->k == a->columns && r->holder == d->holder && !r->rounds)
+            return r;
+    }
+    return NULL;
+}
+
+const char *matrix_operands(arena *a, const matrix_table *t) {
+    text_buffer text = {0};
+    for (int i = 0; i < t->count; i++)
+        if (!t->at[i].rounds)
+            text_add(&text, "%s%s", text.length ? ", " : "", element_table[t->at[i].operand].name);
+    const char *all = text.length ? arena_strdup(a, text_get(&text)) : "none";
+    text_free(&text);
+    return all;
+}
+
+const char *matrix_nearest(arena *a, const matrix_table *t, element_type operand) {
+    for (int i = 0; i < t->count; i++)
+        if (t->at[i].rounds && t->at[i].operand == operand)
+            return arena_printf(a, "the nearest, %s, %s", t->at[i].name, t->at[i].rounds);
+    return NULL;
+}

@@ -1,0 +1,33 @@
+/* Matrix instructions: what a target multiplies fragments by, a row each. The schedule chooses among a target's rows, its printer prints them; nothing
+ * else decides whether a product is native. */
+#ifndef TILEC_KERNEL_MATRIX_H
+#define TILEC_KERNEL_MATRIX_H
+#include "kernel/kernel.h"
+
+/* d = a b + c: a is m x k, b k x n, c and d are m x n accumulators. Products are exact. */
+typedef struct matrix_instruction {
+    const char *name; /* "mma.sync.m16n8k16" */
+    int m, n, k;
+    element_type operand, accumulator;
+    level_kind holder; /* SUBGROUP or WARPGROUP */
+    int lanes;         /* of the holder */
+    const char *since; /* the oldest device that has it: "sm_80" */
+    /* What a float row's unit does at worst (doc/tile-ir.md, Matrix units): it adds `added` products to the sum at a time, each term cut off at
+     * 2^-fraction of the largest, the result cut off at 24 bits. 0 for integers, which are exact. */
+    int added, fraction;
+    const char *rounds; /* what it loses of its operands: only a kernel that says so may use it; NULL: nothing */
+} matrix_instruction;
+typedef struct matrix_table {
+    const matrix_instruction *at;
+    int count;
+} matrix_table;
+
+/* The first row for operands of this type that loses nothing; NULL: none. */
+const matrix_instruction *matrix_find(const matrix_table *t, element_type operand, element_type accumulator);
+/* The row whose fragments these are; NULL: none. */
+const matrix_instruction *matrix_of_mma(const matrix_table *t, const kernel_stmt *mma);
+/* The rows' operand types, for messages: "f16, bf16, i8"; "none". Arena text. */
+const char *matrix_operands(arena *a, const matrix_table *t);
+/* The row with the greatest loss, for messages: "the nearest is tf32, which keeps 10 bits"; NULL: there is none. */
+const char *matrix_nearest(arena *a, const matrix_table *t, element_type operand);
+#endif

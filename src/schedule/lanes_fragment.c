@@ -1,0 +1,287 @@
+/* Lowering to the threads of a block: products by matrix instructions. Subgroups stand as rows and columns over the product's tile, each with an array of
+ * accumulators; operands are staged in shared memory in their own type (lanes_stage.c), what does not exist as zero, so that whole fragments are loaded. */
+#include "schedule/lower.h"
+
+/* ---- whether ---- */
+
+static bool has_range(const tile_value *v, const tile_range *r) {
+    return r && tile_has_axis(v, r);
+}
+
+static const char *shape_refusal(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
+                                 const matrix_instruction *row) {
+    arena *a = l->arena;
+    int summed = 0;
+    if (!has_range(product, rows) || !has_range(product, columns))
+        return "threads don't stand as rows and columns of this product";
+    for (int i = 0; i < product->axis_count; i++)
+        if (product->axes[i] != rows && product->axes[i] != columns && range_capacity(product->axes[i]) != 1)
+            return arena_printf(a, "its results go over `%s` besides rows and columns", product->axes[i]->name);
+    for (int i = 0; i < product->contract_count; i++)
+        summed += range_capacity(product->contract[i]) != 1;
+    if (summed != 1)
+        return summed ? "it sums over several ranges" : "it sums single elements";
+    if (range_capacity(rows) < row->m / 2 || range_capacity(columns) < row->n / 2)
+        return arena_printf(a, "its tile of %lld x %lld is less than half a fragment of %d x %d", (long long)range_capacity(rows),
+                            (long long)range_capacity(columns), row->m, row->n);
+    return NULL;
+}
+
+const matrix_instruction *lanes_fragment_row(lower *l, const tile_value *product, const tile_range *rows,
+                                             const tile_range *columns, const char **why) {
+    const matrix_table *t = &l->machine->matrices;
+    element_type x = product->operands[0]->type, y = product->operands[1]->type;
+    *why = NULL;
+    if (!t->count) {
+        *why = arena_printf(l->arena, "target %s has no matrix instructions", l->machine->target);
+        return NULL;
+    }
+    if (product->accumulator == ELEMENT_F16) {
+        *why = "its sums are f16 at every step";
+        return NULL;
+    }
+    const matrix_instruction *row = x == y ? matrix_find(t, x, accumulator_type(product)) : NULL;
+    if (!row) {
+        const char *nearest = x == y ? matrix_nearest(l->arena, t, x) : NULL;
+        *why =
+            arena_printf(l->arena, "no matrix instruction takes operands of %s and %s, only two of %s%s%s", element_table[x].name,
+                         element_table[y].name, matrix_operands(l->arena, t), nearest ? "; " : "", nearest ? nearest : "");
+        return NULL;
+    }
+    if (row->holder != LEVEL_SUBGROUP || row->lanes != l->machine->subgroup_lanes) {
+        *why = arena_printf(l->arena, "%s wants %d lanes", row->name, row->lanes);
+        return NULL;
+    }
+    *why = shape_refusal(l, product, rows, columns, row);
+    return *why ? NULL : row;
+}
+
+/* ---- the shapes ---- */
+
+static const spread *spread_of(const lower *l, const tile_range *r) {
+    return &(l->along ? l->along : l->spreads)[r->id];
+}
+
+static int64_t up_to(int64_t n, int64_t step) {
+    return (n + step - 1) / step * step;
+}
+
+static tile_range *summed_range(const tile_value *product) {
+    for (int i = 0; i < product->contract_count; i++)
+        if (range_capacity(product->contract[i]) != 1)
+            return product->contract[i];
+    return product->contract[0];
+}
+
+int64_t lanes_fragment_cells(const lower *l, const tile_value *product, const tile_range *r) {
+    const matrix_instruction *with = l->matrices[product->id];
+    if (r == l->product_rows)
+        return up_to(range_capacity(r), (int64_t)with->m * spread_of(l, r)->subgroups);
+    if (r == l->product_columns)
+        return up_to(range_capacity(r), (int64_t)with->n * spread_of(l, r)->subgroups);
+    return r == summed_range(product) ? up_to(range_capacity(r), with->k) : range_capacity(r);
+}
+
+fragment_tile lanes_fragment_tile(lower *l, const tile_value *product, kernel_fragment **made, const char *name) {
+    fragment_tile t = {.with = l->matrices[product->id], .rows = l->product_rows, .columns = l->product_columns};
+    t.across_rows = (int)(lanes_fragment_cells(l, product, t.rows) / spread_of(l, t.rows)->subgroups / t.with->m);
+    t.across_columns = (int)(lanes_fragment_cells(l, product, t.columns) / spread_of(l, t.columns)->subgroups / t.with->n);
+    if (!*made) {
+        *made = kernel_add_fragment(l->ir, lower_name(l, name), FRAGMENT_ACCUMULATOR, t.with->accumulator, t.with->m, t.with->n,
+                                    t.across_rows * t.across_columns, LEVEL_SUBGROUP);
+        (*made)->span = product->span;
+    }
+    t.f = *made;
+    return t;
+}
+
+index_expr *lanes_fragment_place(lower *l, const fragment_tile *t, bool rows, index_expr *which) {
+    arena *a = l->arena;
+    const spread *x = spread_of(l, (rows ? t->rows : t->columns));
+    int size = rows ? t->with->m : t->with->n, across = rows ? t->across_rows : t->across_columns;
+    index_expr *own = x->subgroup ? ix_mul(a, ix_var(a, x->subgroup), ix_const(a, (int64_t)across * size)) : ix_const(a, 0);
+    return ix_add(a, own, ix_mul(a, which, ix_const(a, size)));
+}
+
+static index_expr *written_out(lower *l, kernel_block **b, const char *name, int trips, source_span span) {
+    if (trips == 1)
+        return ix_const(l->arena, 0);
+    kernel_stmt *s = kernel_for(l->ir, *b, lower_name(l, name), ix_const(l->arena, 0), ix_const(l->arena, trips), 1, span);
+    s->unroll = true;
+    *b = &s->body;
+    return ix_var(l->arena, s->var);
+}
+
+kernel_block *lanes_fragment_each(lower *l, const fragment_tile *t, index_expr **row, index_expr **column, index_expr **which,
+                                  source_span span) {
+    kernel_block *b = l->block;
+    *row = written_out(l, &b, arena_printf(l->arena, "%s_fragment", t->rows->name), t->across_rows, span);
+    *column = written_out(l, &b, arena_printf(l->arena, "%s_fragment", t->columns->name), t->across_columns, span);
+    *which = ix_add(l->arena, ix_mul(l->arena, *row, ix_const(l->arena, t->across_columns)), *column);
+    return b;
+}
+
+kernel_stmt *lanes_fragment_stmt(lower *l, kernel_block *b, kernel_stmt_kind kind, kernel_fragment *f, index_expr *which,
+                                 source_span span) {
+    kernel_stmt *s = kernel_append(l->ir, b, kind, span);
+    s->fragments[0] = (fragment_ref){f, f->count > 1 ? which : NULL};
+    return s;
+}
+
+void lanes_fragment_fill(lower *l, const fragment_tile *t, kernel_value *v, source_span span) {
+    kernel_block *b = l->block;
+    index_expr *which = written_out(l, &b, "fragment", t->f->count, span);
+    lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_FILL, t->f, which, span)->value = v;
+}
+
+/* ---- the product ---- */
+
+/* Which of the indices of the sum a fragment's product consumed, dealt to the lanes. */
+typedef struct consumption {
+    const fragment_tile *t;
+    const ghost_record *g;
+    tile_range *summed;
+    index_expr *first, *end; /* of the summed range, local */
+    source_span span;
+} consumption;
+
+static bool bound(lower *l, cond **guard, index_expr *position, index_expr *count, int64_t cells) {
+    int64_t constant;
+    if (ix_is_const(count, &constant) && constant >= cells)
+        return false;
+    *guard = cond_and(l->arena, *guard, cond_compare(l->arena, COND_LT, position, count));
+    return true;
+}
+
+static kernel_block *where(lower *l, kernel_block *b, cond *c, source_span span) {
+    if (!c)
+        return b;
+    kernel_stmt *s = kernel_append(l->ir, b, KSTMT_IF, span);
+    s->condition = c;
+    return &s->body;
+}
+
+static void consume(lower *l, const consumption *c, kernel_block *b, index_expr *row, index_expr *column, index_expr *step) {
+    if (!c->g->array)
+        return;
+    arena *a = l->arena;
+    const fragment_tile *t = c->t;
+    tile_range *ranges[2] = {t->rows, t->columns};
+    const int sizes[2] = {t->with->m, t->with->n};
+    cond *exists = NULL;
+    point p = point_new(l);
+    for (int i = 0; i < 2; i++) {
+        const spread *x = spread_of(l, ranges[i]);
+        int trips = (sizes[i] + x->lanes - 1) / x->lanes;
+        index_expr *of = written_out(l, &b, arena_printf(a, "%s_part", ranges[i]->name), trips, c->span);
+        index_expr *at = ix_add(a, ix_mul(a, of, ix_const(a, x->lanes)), x->lane ? x->lane : ix_const(a, 0));
+        if (sizes[i] % x->lanes)
+            exists = cond_and(a, exists, cond_compare(a, COND_LT, at, ix_const(a, sizes[i])));
+        p.position[ranges[i]->id] = ix_add(a, lanes_fragment_place(l, t, i == 0, i ? column : row), at);
+        bound(l, &exists, p.position[ranges[i]->id], l->place[ranges[i]->id].count,
+              (int64_t)sizes[i] * (i ? t->across_columns : t->across_rows) * x->subgroups);
+    }
+    p.block = where(l, b, exists, c->span);
+    int64_t constant;
+    if (ix_is_const(c->first, &constant) && constant <= 0) { /* a prefix of the step */
+        p.position[c->summed->id] = step;
+        p.vector = c->summed;
+        p.lanes = t->with->k;
+        p.active = ix_sub(a, c->end, step);
+        if (ix_is_const(c->end, &constant) && constant % t->with->k == 0)
+            p.active = NULL;
+        ghost_consume(&p, c->g, c->span);
+        return;
+    }
+    kernel_stmt *one = kernel_for(l->ir, p.block, lower_name(l, arena_printf(a, "%s_part", c->summed->name)), ix_const(a, 0),
+                                  ix_const(a, t->with->k), 1, c->span);
+    index_expr *at = ix_add(a, step, ix_var(a, one->var));
+    p.position[c->summed->id] = at;
+    p.block =
+        where(l, &one->body, cond_and(a, cond_compare(a, COND_LE, c->first, at), cond_compare(a, COND_LT, at, c->end)), c->span);
+    ghost_consume(&p, c->g, c->span);
+}
+
+/* Loads one operand's fragments of the subgroup's rows or columns, at a step of the sum. */
+static kernel_fragment *load_operand(lower *l, kernel_block *b, const tile_value *product, const fragment_tile *t, bool rows,
+                                     tile_range *summed, index_expr *step) {
+    tile_range *r = rows ? t->rows : t->columns;
+    int operand = tile_has_axis(product->operands[0], r) ? 0 : 1, across = rows ? t->across_rows : t->across_columns;
+    const matrix_instruction *with = t->with;
+    kernel_fragment **made = &l->fragments[2 * product->id + operand];
+    kernel_array *tile = lanes_stage_array(l, product, operand);
+    if (!*made) {
+        *made =
+            kernel_add_fragment(l->ir, lower_name(l, arena_printf(l->arena, "%s_part", r->name)), rows ? FRAGMENT_A : FRAGMENT_B,
+                                with->operand, rows ? with->m : with->k, rows ? with->k : with->n, across, LEVEL_SUBGROUP);
+        (*made)->span = product->span;
+    }
+    int along = lanes_stage_dimension(l, product, operand, r), sum = lanes_stage_dimension(l, product, operand, summed);
+    index_expr *which = written_out(l, &b, arena_printf(l->arena, "%s_fragment", r->name), across, product->span), *at[2];
+    at[along] = lanes_fragment_place(l, t, rows, which);
+    at[sum] = step;
+    kernel_stmt *s = lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_LOAD, *made, which, product->span);
+    s->access = kernel_at(l->ir, tile, at);
+    s->row_dim = rows ? along : sum;
+    s->column_dim = rows ? sum : along;
+    return *made;
+}
+
+void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile *sum, const ghost_record *g, source_span span) {
+    arena *a = l->arena;
+    tile_range *summed = summed_range(product);
+    int64_t cells = lanes_fragment_cells(l, product, summed), k = sum->with->k;
+    lanes_stage_copy(l, product);
+    consumption c = {.t = sum, .g = g, .summed = summed, .span = span};
+    point p = point_new(l);
+    cond *guard;
+    loop_bounds(&p, summed, false, &c.first, &c.end, &guard);
+    kernel_block *outside = l->block;
+    index_expr *step = ix_const(a, 0);
+    if (cells > k) {
+        kernel_stmt *s =
+            kernel_for(l->ir, l->block, lower_name(l, summed->name), ix_const(a, 0), l->place[summed->id].count, k, span);
+        l->block = &s->body;
+        step = ix_var(a, s->var);
+    }
+    kernel_fragment *x = load_operand(l, l->block, product, sum, true, summed, step),
+                    *y = load_operand(l, l->block, product, sum, false, summed, step);
+    index_expr *row, *column, *which;
+    kernel_block *b = lanes_fragment_each(l, sum, &row, &column, &which, span);
+    kernel_stmt *s = lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_MMA, sum->f, which, span);
+    s->fragments[1] = (fragment_ref){x, x->count > 1 ? row : NULL};
+    s->fragments[2] = (fragment_ref){y, y->count > 1 ? column : NULL};
+    s->fragments[3] = s->fragments[0];
+    consume(l, &c, b, row, column, step);
+    l->block = outside;
+    lanes_barrier(l, 1u << SPACE_SHARED, span); /* the next trip writes the tiles again */
+}
+
+kernel_array *lanes_fragment_meet(lower *l, const tile_value *product, const fragment_tile *t, source_span span) {
+    kernel_array **made = &l->met[product->id];
+    index_expr *dims[2] = {ix_const(l->arena, lanes_fragment_cells(l, product, t->rows)),
+                           ix_const(l->arena, lanes_fragment_cells(l, product, t->columns))};
+    if (!*made) { /* the same product for the tiles at the edge uses it again */
+        *made = kernel_add_array(l->ir, lower_name(l, "sums"), SPACE_SHARED, USE_LOCAL, t->with->accumulator, 2, dims);
+        (*made)->span = span;
+        (*made)->layout.kind = LAYOUT_PAD; /* rows begin in different banks */
+        (*made)->layout.amount = 4;
+    }
+    index_expr *row, *column, *which;
+    kernel_block *b = lanes_fragment_each(l, t, &row, &column, &which, span);
+    index_expr *at[2] = {lanes_fragment_place(l, t, true, row), lanes_fragment_place(l, t, false, column)};
+    kernel_stmt *s = lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_STORE, t->f, which, span);
+    s->access = kernel_at(l->ir, *made, at);
+    s->column_dim = 1;
+    lanes_barrier(l, 1u << SPACE_SHARED, span);
+    return *made;
+}
+
+reduction_tree lanes_fragment_tree(const lower *l, const tile_value *product) {
+    const matrix_instruction *with = l->matrices[product->id];
+    return (reduction_tree){.value_id = product->id,
+                            .chunk = range_capacity(summed_range(product)),
+                            .parallel = 1,
+                            .added = with->added,
+                            .fraction = with->fraction};
+}

@@ -1,0 +1,366 @@
+/* CUDA C++: fragments as the registers that mma.sync takes, lane by lane as the PTX manual lays them out. g = lane / 4, t = lane % 4:
+ *   a, m16n8k16    register r: row g + 8 (r & 1), columns 2t + 8 (r >> 1) + {0, 1}; 8-bit, k32: columns 4t + 16 (r >> 1) + {0, 1, 2, 3}
+ *   b              register r: column g, rows 2t + 8 r + {0, 1}; 8-bit: rows 4t + 16 r + {0, 1, 2, 3}
+ *   accumulator    element e: row g + 8 (e >> 1), column 2t + (e & 1)
+ * The text of each asm statement stands in one function of the prelude; test/run/_cuda_on_cpu.h says what it means. */
+#include "target/cuda_helpers.h"
+#include "target/gpu_plan.h"
+#include <string.h>
+
+#define HEAD "static __device__ inline "
+enum { WARP = 32 };
+
+static bool is_new(cfamily *p, const char *name) {
+    if (names_have(&p->helpers, name))
+        return false;
+    names_add(p, &p->helpers, name);
+    return true;
+}
+
+/* ---- registers ---- */
+
+static bool is_operand(const kernel_fragment *f) {
+    return f->role == FRAGMENT_A || f->role == FRAGMENT_B;
+}
+
+/* Elements of a lane's share, or for operands registers of several. */
+static int share(const kernel_fragment *f) {
+    int elements = f->rows * f->columns / WARP;
+    return is_operand(f) ? elements * element_table[f->element].block_bytes / 4 : elements;
+}
+
+static const char *register_type(cfamily *p, const kernel_fragment *f) {
+    return cuda_register_type(p, is_operand(f) ? ELEMENT_U32 : f->element, share(f));
+}
+
+static bool has_form(const matrix_table *t, const kernel_fragment *f) {
+    for (int i = 0; i < t->count; i++) {
+        const matrix_instruction *r = &t->at[i];
+        bool fits = f->role == FRAGMENT_A   ? f->rows == r->m && f->columns == r->k && f->element == r->operand
+                    : f->role == FRAGMENT_B ? f->rows == r->k && f->columns == r->n && f->element == r->operand
+                                            : f->role == FRAGMENT_ACCUMULATOR && f->rows == r->m && f->columns == r->n;
+        if (fits && f->holder == r->holder && !r->rounds)
+            return true;
+    }
+    return false;
+}
+
+bool cuda_fragments_begin(cfamily *p, const kernel_ir *k) {
+    p->fragments = NEW_ARRAY(p->arena, const char **, k->fragments.count);
+    for (int i = 0; i < k->fragments.count; i++) {
+        const kernel_fragment *f = k->fragments.at[i];
+        if (!has_form(&cuda_machine()->matrices, f))
+            return cfamily_refuse(
+                p, f->span,
+                "fragments of %d x %d %s, role %s (it has %s: a 16 x 16, b 16 x 8; of i8: 16 x 32, 32 x 8; accumulators 16 x 8)",
+                f->rows, f->columns, element_table[f->element].name, role_names[f->role],
+                matrix_operands(p->arena, &cuda_machine()->matrices));
+        p->fragments[i] = NEW_ARRAY(p->arena, const char *, f->count);
+        for (int n = 0; n < f->count; n++)
+            p->fragments[i][n] = cfamily_unique(p, f->count > 1 ? arena_printf(p->arena, "%s_%d", f->name, n) : f->name);
+    }
+    return true;
+}
+
+void cuda_fragments_declare(cfamily *p, const kernel_ir *k, text_buffer *out) {
+    for (int i = 0; i < k->fragments.count; i++) {
+        const kernel_fragment *f = k->fragments.at[i];
+        for (int n = 0; n < f->count; n++)
+            text_add(out,
+                     n % 8 ? ", %s"
+                     : n   ? ";\n    %s %s"
+                           : "    %s %s",
+                     n % 8 ? p->fragments[i][n] : register_type(p, f), p->fragments[i][n]);
+        text_add(out, ";\n");
+    }
+}
+
+static const char *name_of(cfamily *p, const kernel_fragment *f, index_expr *index) {
+    int64_t n = 0;
+    if (index && (!ix_is_const(cfamily_fold(p, index), &n) || n < 0 || n >= f->count)) {
+        cfamily_refuse(p, f->span, "a fragment's index that is no constant");
+        return "0";
+    }
+    return p->fragments[f->id][n];
+}
+
+static const char *name_of_ref(cfamily *p, const fragment_ref *r) {
+    return name_of(p, r->fragment, r->index);
+}
+
+/* ---- what prelude functions share ---- */
+
+static void lane_functions(cfamily *p) {
+    if (!is_new(p, "fragment_row"))
+        return;
+    text_add(&p->prelude,
+             "/* where element e of a lane's share of a 16 x 8 accumulator stands */\n" HEAD "int fragment_row(int e)\n{\n"
+             "    return (threadIdx.x >> 2) %% 8 + (e >> 1) * 8;\n}\n" HEAD "int fragment_column(int e)\n{\n"
+             "    return threadIdx.x %% 4 * 2 + (e & 1);\n}\n");
+}
+
+/* ---- memory ---- */
+
+/* Elements apart along dimension d. */
+static const char *distance(cfamily *p, const kernel_access *access, int d) {
+    kernel_access along = *access;
+    along.lanes = 2;
+    along.vector_dim = d;
+    return cfamily_stride(p, &along);
+}
+
+static bool side_by_side(cfamily *p, const kernel_access *access, int d) {
+    kernel_access along = *access;
+    along.lanes = 2;
+    along.vector_dim = d;
+    return cfamily_contiguous(p, &along);
+}
+
+/* (row 0 of the tile, elements between rows): 8 x 8 matrices of 16-byte rows, each lane giving the address of one row. Rows are those of the
+ * operand, or with `across` its columns. */
+static const char *matrix_load(cfamily *p, const kernel_fragment *f, bool across) {
+    int registers = share(f), bytes = element_table[f->element].block_bytes;
+    bool a = f->role == FRAGMENT_A;
+    const char *element = cuda_storage_type(f->element), *type = register_type(p, f);
+    const char *name = arena_printf(p->arena, "load_%s_%dx%d_of_%d_bytes%s", role_names[f->role], f->rows, f->columns, bytes,
+                                    across ? "_across" : "");
+    if (!is_new(p, name))
+        return name;
+    /* Which of the matrices a lane's row belongs to: l / 8. a: rows 0 to 7 and 8 to 15, then the columns behind them; b: rows 0 to 7, then 8 to 15. */
+    const char *row, *column;
+    if (a && !across)
+        row = "lane % 16", column = "lane / 16 * (16 / (int)sizeof(*tile))";
+    else if (a)
+        row = "lane % 8 + lane / 16 * 8", column = "lane / 8 % 2 * 8";
+    else if (across) /* rows of memory are rows of b */
+        row = "lane % 16", column = "0";
+    else
+        row = "lane % 8", column = "lane / 8 % 2 * (16 / (int)sizeof(*tile))";
+    bool transposed = a ? across : across;
+    text_add(&p->prelude, HEAD "%s %s(const %s *tile, int pitch)\n{\n", type, name, element);
+    text_add(&p->prelude, "    const int lane = threadIdx.x %% 32;\n    const %s *row = tile + (%s) * pitch + %s;\n    %s r;\n",
+             element, row, column, type);
+    text_add(&p->prelude, "    const unsigned address = (unsigned)__cvta_generic_to_shared(row);\n");
+    text_add(&p->prelude, "    asm volatile(\"ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 {", registers,
+             transposed ? ".trans" : "");
+    for (int i = 0; i < registers; i++)
+        text_add(&p->prelude, "%s%%%d", i ? ", " : "", i);
+    text_add(&p->prelude, "}, [%%%d];\"\n                 : ", registers);
+    for (int i = 0; i < registers; i++)
+        text_add(&p->prelude, "%s\"=r\"(r.v[%d])", i ? ", " : "", i);
+    text_add(&p->prelude, " : \"r\"(address) : \"memory\");\n    return r;\n}\n");
+    return name;
+}
+
+/* (first element, elements between rows, between columns, rows and columns that exist): element by element. */
+static const char *plain_load(cfamily *p, const kernel_fragment *f) {
+    int registers = share(f), bytes = element_table[f->element].block_bytes, each = 4 / bytes;
+    bool a = f->role == FRAGMENT_A;
+    const char *element = cuda_storage_type(f->element), *type = register_type(p, f);
+    const char *bits = bytes == 2 ? "unsigned short" : "unsigned char";
+    const char *name =
+        arena_printf(p->arena, "load_%s_%dx%d_%s", role_names[f->role], f->rows, f->columns, element_table[f->element].name);
+    if (!is_new(p, name))
+        return name;
+    text_add(&p->prelude,
+             HEAD "%s %s(const %s *tile, long long row, long long column, long long rows, long long columns)\n{\n    %s f;\n",
+             type, name, element, type);
+    text_add(&p->prelude,
+             "    const int g = (threadIdx.x >> 2) %% 8, t = threadIdx.x %% 4;\n"
+             "#pragma unroll\n    for (int n = 0; n < %d; n++) {\n        f.v[n] = 0;\n"
+             "#pragma unroll\n        for (int i = 0; i < %d; i++) {\n",
+             registers, each);
+    if (a)
+        text_add(&p->prelude, "            const int r = g + n %% 2 * 8, c = t * %d + n / 2 * %d + i;\n", each, 4 * each);
+    else
+        text_add(&p->prelude, "            const int r = t * %d + n * %d + i, c = g;\n", each, 4 * each);
+    text_add(&p->prelude,
+             "            if (r < rows && c < columns)\n                f.v[n] |= (unsigned)(%s)tile[r * row + c * column] << i "
+             "* %d;\n"
+             "        }\n    }\n    return f;\n}\n",
+             bits, 8 * bytes);
+    return name;
+}
+
+static const char *accumulator_access(cfamily *p, const kernel_fragment *f, bool store, bool masked, bool pairs) {
+    const char *element = cuda_storage_type(f->element), *type = register_type(p, f);
+    const char *name = arena_printf(p->arena, "%s_accumulator_%s%s%s", store ? "store" : "load", element_table[f->element].name,
+                                    masked ? "_within" : "", pairs ? "_pairs" : "");
+    if (!is_new(p, name))
+        return name;
+    lane_functions(p);
+    const char *pair = pairs ? cuda_register_type(p, f->element, 2) : NULL;
+    const char *limits = masked ? ", long long rows, long long columns" : "";
+    if (store)
+        text_add(&p->prelude, HEAD "void %s(%s *tile, const %s &f, long long row, long long column%s)\n{\n", name, element, type,
+                 limits);
+    else
+        text_add(&p->prelude, HEAD "%s %s(const %s *tile, long long row, long long column%s)\n{\n    %s f;\n", type, name,
+                 element, limits, type);
+    text_add(&p->prelude, "#pragma unroll\n    for (int e = 0; e < %d; e += %d) {\n", share(f), pairs ? 2 : 1);
+    text_add(&p->prelude, "        const int r = fragment_row(e), c = fragment_column(e);\n");
+    if (pairs) {
+        text_add(&p->prelude, "        const %s both = {{f.v[e], f.v[e + 1]}};\n", pair);
+        if (masked) /* the row may end between the two */
+            text_add(&p->prelude,
+                     "        if (r < rows && c == columns - 1)\n            tile[r * row + c] = f.v[e];\n"
+                     "        else if (r < rows && c < columns)\n            *(%s *)&tile[r * row + c] = both;\n",
+                     pair);
+        else
+            text_add(&p->prelude, "        *(%s *)&tile[r * row + c] = both;\n", pair);
+    } else if (store)
+        text_add(&p->prelude, "        %stile[r * row + c * column] = f.v[e];\n",
+                 masked ? "if (r < rows && c < columns)\n            " : "");
+    else
+        text_add(&p->prelude, masked ? "        f.v[e] = r < rows && c < columns ? tile[r * row + c * column] : 0;\n"
+                                     : "        f.v[e] = tile[r * row + c * column];\n");
+    text_add(&p->prelude, store ? "    }\n}\n" : "    }\n    return f;\n}\n");
+    return name;
+}
+
+static const char *within(cfamily *p, const kernel_stmt *s) {
+    if (!s->extents)
+        return "";
+    return arena_printf(p->arena, ", %s, %s", cfamily_index_text(p, s->extents[0]), cfamily_index_text(p, s->extents[1]));
+}
+
+static bool load_or_store(cfamily *p, const kernel_stmt *s) {
+    arena *a = p->arena;
+    const kernel_fragment *f = s->fragments[0].fragment;
+    const kernel_access *access = &s->access;
+    if (s->by_reference)
+        return false;
+    p->arrays[access->array->id].used = true;
+    const char *place = arena_printf(a, "&%s[%s]", p->arrays[access->array->id].name, cfamily_offset(p, access, 0));
+    const char *row = distance(p, access, s->row_dim), *column = distance(p, access, s->column_dim),
+               *fragment = name_of_ref(p, &s->fragments[0]);
+    if (!row || !column)
+        return cfamily_refuse(p, s->span, "fragments in a layout whose rows lie at no equal distances");
+    bool rows_along = side_by_side(p, access, s->row_dim), columns_along = side_by_side(p, access, s->column_dim);
+    if (is_operand(f) && s->kind == KSTMT_FRAGMENT_STORE)
+        return cfamily_refuse(p, s->span, "storing operands of a product");
+    if (is_operand(f)) {
+        /* Rows of memory run along the sum, as ldmatrix has them, or across it, which it can turn round in pairs of bytes. */
+        bool along_sum = f->role == FRAGMENT_A ? columns_along : rows_along,
+             across = f->role == FRAGMENT_A ? rows_along : columns_along;
+        if (access->aligned && access->array->space == SPACE_SHARED && !s->extents &&
+            (along_sum || (across && element_table[f->element].block_bytes == 2))) {
+            const char *pitch = columns_along ? row : column;
+            cfamily_line(p, "%s = %s(%s, %s);", fragment, matrix_load(p, f, !along_sum), place, pitch);
+        } else {
+            const char *all = arena_printf(a, ", %d, %d", f->rows, f->columns);
+            cfamily_line(p, "%s = %s(%s, %s, %s%s);", fragment, plain_load(p, f), place, row, column,
+                         s->extents ? within(p, s) : all);
+        }
+        return true;
+    }
+    bool store = s->kind == KSTMT_FRAGMENT_STORE;
+    bool pairs = store && access->aligned && columns_along;
+    const char *name = accumulator_access(p, f, store, s->extents != NULL, pairs);
+    if (store)
+        cfamily_line(p, "%s(%s, %s, %s, %s%s);", name, place, fragment, row, column, within(p, s));
+    else
+        cfamily_line(p, "%s = %s(%s, %s, %s%s);", fragment, name, place, row, column, within(p, s));
+    return true;
+}
+
+/* ---- arithmetic ---- */
+
+static const char *multiply(cfamily *p, const kernel_stmt *s) {
+    const matrix_instruction *with = matrix_of_mma(&cuda_machine()->matrices, s);
+    if (!with) {
+        cfamily_refuse(p, s->span, "a product of such fragments");
+        return "";
+    }
+    const char *operand = element_table[with->operand].name;
+    const char *name = arena_printf(p->arena, "mma_m%dn%dk%d_%s", with->m, with->n, with->k, operand);
+    if (!is_new(p, name))
+        return name;
+    const char *d = register_type(p, s->fragments[0].fragment), *a = register_type(p, s->fragments[1].fragment),
+               *b = register_type(p, s->fragments[2].fragment);
+    bool floats = element_table[with->accumulator].is_float;
+    const char *ptx = with->operand == ELEMENT_I8 ? "s8" : operand, *sum = floats ? "f32" : "s32", *r = floats ? "f" : "r";
+    text_add(&p->prelude, "/* a b + c */\n" HEAD "%s %s(const %s &a, const %s &b, const %s &c)\n{\n    %s d;\n", d, name, a, b, d,
+             d);
+    text_add(&p->prelude, "    asm(\"mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s \"\n", with->m, with->n, with->k, sum, ptx,
+             ptx, sum);
+    text_add(&p->prelude, "        \"{%%0, %%1, %%2, %%3}, {%%4, %%5, %%6, %%7}, {%%8, %%9}, {%%10, %%11, %%12, %%13};\"\n");
+    text_add(&p->prelude, "        : \"=%s\"(d.v[0]), \"=%s\"(d.v[1]), \"=%s\"(d.v[2]), \"=%s\"(d.v[3])\n", r, r, r, r);
+    text_add(&p->prelude,
+             "        : \"r\"(a.v[0]), \"r\"(a.v[1]), \"r\"(a.v[2]), \"r\"(a.v[3]), \"r\"(b.v[0]), \"r\"(b.v[1]),\n");
+    text_add(&p->prelude, "          \"%s\"(c.v[0]), \"%s\"(c.v[1]), \"%s\"(c.v[2]), \"%s\"(c.v[3]));\n    return d;\n}\n", r, r,
+             r, r);
+    return name;
+}
+
+static void fill(cfamily *p, const kernel_stmt *s) {
+    const kernel_fragment *f = s->fragments[0].fragment;
+    const char *value = cfamily_statement_value(p, s->value).text, *fragment = name_of_ref(p, &s->fragments[0]);
+    text_buffer all = {0};
+    for (int i = 0; i < share(f); i++)
+        text_add(&all, "%s%s", i ? ", " : "", value);
+    cfamily_line(p, "%s = {{%s}};", fragment, text_get(&all));
+    text_free(&all);
+}
+
+/* The lane's elements one after the other, in a loop that is certainly written out. */
+static void map(cfamily *p, const kernel_stmt *s) {
+    const kernel_fragment *f = s->fragments[0].fragment;
+    const char *fragment = name_of_ref(p, &s->fragments[0]), *outer = p->element;
+    text_buffer body = {0}, *out = p->out;
+    int taken = p->names.count;
+    lane_functions(p);
+    const char *element = cfamily_unique(p, "e"), *row = cfamily_unique(p, s->row->name),
+               *column = cfamily_unique(p, s->column->name);
+    cfamily_bind(p, s->row, row);
+    cfamily_bind(p, s->column, column);
+    p->element = element;
+    p->out = &body;
+    p->indent++;
+    cfamily_line(p, "%s.v[%s] = %s;", fragment, element, cfamily_statement_value(p, s->value).text);
+    p->out = out;
+    text_add(out, "#pragma unroll\n");
+    p->indent--;
+    cfamily_line(p, "for (int %s = 0; %s < %d; %s++) {", element, element, share(f), element);
+    p->indent++;
+    if (cfamily_find(p, s->row)->used)
+        cfamily_line(p, "const %s %s = fragment_row(%s);", p->dialect->index_type, row, element);
+    if (cfamily_find(p, s->column)->used)
+        cfamily_line(p, "const %s %s = fragment_column(%s);", p->dialect->index_type, column, element);
+    text_add(out, "%s", text_get(&body));
+    p->indent--;
+    cfamily_line(p, "}");
+    text_free(&body);
+    p->element = outer;
+    cfamily_bind(p, s->row, NULL);
+    cfamily_bind(p, s->column, NULL);
+    p->names.count = taken;
+}
+
+const char *cuda_fragment_element(cfamily *p, const kernel_value *v) {
+    return p->element ? arena_printf(p->arena, "%s.v[%s]", name_of(p, v->fragment, v->fragment_index), p->element) : NULL;
+}
+
+bool cuda_fragment_statement(cfamily *p, const kernel_stmt *s) {
+    switch (s->kind) {
+    case KSTMT_FRAGMENT_FILL:
+        if (is_operand(s->fragments[0].fragment))
+            return false;
+        fill(p, s);
+        return true;
+    case KSTMT_FRAGMENT_LOAD:
+    case KSTMT_FRAGMENT_STORE: return load_or_store(p, s);
+    case KSTMT_FRAGMENT_MMA:
+        if (s->asynchronous)
+            return false;
+        cfamily_line(p, "%s = %s(%s, %s, %s);", name_of_ref(p, &s->fragments[0]), multiply(p, s),
+                     name_of_ref(p, &s->fragments[1]), name_of_ref(p, &s->fragments[2]), name_of_ref(p, &s->fragments[3]));
+        return true;
+    case KSTMT_FRAGMENT_MAP:
+        if (is_operand(s->fragments[0].fragment))
+            return false;
+        map(p, s);
+        return true;
+    default: return false;
+    }
+}
