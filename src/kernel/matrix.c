@@ -1,7 +1,7 @@
 #include "kernel/matrix.h"
 #include <string.h>
 
-const matrix_instruction *matrix_find(const matrix_table *t, element_type operand, element_type accumulator) {
+const matrix_instruction *matrix_row_of(const matrix_table *t, element_type operand, element_type accumulator) {
     for (int i = 0; i < t->count; i++)
         if (t->at[i].operand == operand && t->at[i].accumulator == accumulator && !t->at[i].rounds)
             return &t->at[i];

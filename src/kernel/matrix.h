@@ -23,7 +23,7 @@ typedef struct matrix_table {
 } matrix_table;
 
 /* The first row for operands of this type that loses nothing; NULL: none. */
-const matrix_instruction *matrix_find(const matrix_table *t, element_type operand, element_type accumulator);
+const matrix_instruction *matrix_row_of(const matrix_table *t, element_type operand, element_type accumulator);
 /* The row whose fragments these are; NULL: none. */
 const matrix_instruction *matrix_of_mma(const matrix_table *t, const kernel_stmt *mma);
 /* The rows' operand types, for messages: "f16, bf16, i8"; "none". Arena text. */

@@ -74,7 +74,7 @@ static void survey_value(survey *s, const tile_value *v) {
     if (v->op == TILE_DOT) {
         const tile_value *x = v->operands[0], *y = v->operands[1];
         bool two_sided = product_is_two_sided(v);
-        s->matrix_types = s->matrix_types || (two_sided && matrix_find(s->matrices, x->type, accumulator_type(v)));
+        s->matrix_types = s->matrix_types || (two_sided && matrix_row_of(s->matrices, x->type, accumulator_type(v)));
         for (int i = 0; i < v->axis_count; i++) {
             range_role *role = &s->roles[v->axes[i]->id];
             role->product_rows = role->product_rows || (two_sided && only_in(x, y, v->axes[i]));

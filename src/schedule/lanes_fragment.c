@@ -40,7 +40,7 @@ const matrix_instruction *lanes_fragment_row(lower *l, const tile_value *product
         *why = "its sums are f16 at every step";
         return NULL;
     }
-    const matrix_instruction *row = x == y ? matrix_find(t, x, accumulator_type(product)) : NULL;
+    const matrix_instruction *row = x == y ? matrix_row_of(t, x, accumulator_type(product)) : NULL;
     if (!row) {
         const char *nearest = x == y ? matrix_nearest(l->arena, t, x) : NULL;
         *why =
