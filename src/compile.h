@@ -9,6 +9,7 @@
 
 typedef struct compile_options {
     const target *target;
+    const char *target_route; /* why it, a line of --explain; NULL: it was the caller's wish. Outlives what is compiled */
     const tile_binding *statics;
     int static_count; /* --shape for statics, or inferred from arguments by the caller */
     const tile_binding *tiles;

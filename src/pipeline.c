@@ -59,7 +59,10 @@ static bool run_specialise(pipeline_state *s) {
 /* l: Tile IR to a launch plan of Kernel IR. */
 static bool run_lower(pipeline_state *s) {
     const machine_model machine = schedule_machine(s->options->target->machine(), &s->out->schedule.options);
-    return lower_kernel(s->arena, s->out->tiles, &machine, &s->out->lowered, s->diags);
+    bool good = lower_kernel(s->arena, s->out->tiles, &machine, &s->out->lowered, s->diags);
+    if (s->options->target_route)
+        VEC_PUSH(s->arena, s->out->lowered.routes, s->options->target_route);
+    return good;
 }
 
 /* z: dead lets, one-trip loops and constant index arithmetic go, so that what is proved is also what a person reads. */

@@ -176,7 +176,7 @@ bool manifest_write(const launch_plan *plan, const char *target, const char *fol
         if (s->var)
             json_array_append_new(counted, json_string(s->name));
     }
-    bool in_blocks = !strcmp(target, "opencl") || !strcmp(target, "cuda");
+    bool in_blocks = !strcmp(target, "opencl") || !strcmp(target, "opencl_cpu") || !strcmp(target, "cuda");
     json_t *launches = in_blocks ? manifest_launches(plan, target, diags) : NULL;
     json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "form", "tilec kernel 1", "kernel", plan->name, "target", target,
                           "schedule", k->schedule ? k->schedule : "", "source",

@@ -145,7 +145,7 @@ json_t *manifest_launches(const launch_plan *plan, const char *target, diag_list
     arena *a = arena_new();
     gpu_program program;
     json_t *list = NULL;
-    if (gpu_plan_print(a, plan, !strcmp(target, "cuda") ? &cuda_gpu : &opencl_gpu, &program, diags)) {
+    if (gpu_plan_print(a, plan, !strcmp(target, "cuda") ? &cuda_gpu : opencl_dialect_of(plan), &program, diags)) {
         list = json_array();
         for (int i = 0; i < plan->variants.count; i++) {
             const gpu_entry *aligned = i < program.aligned.count ? &program.aligned.at[i] : NULL;

@@ -17,7 +17,7 @@ int command_devices(const command_line *line) {
             snprintf(name, sizeof name, d ? "%s:%d" : "%s", t->name, d);
             if (r.json)
                 json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:s}", "name", name, "found", count > 0, "target",
-                                                      t->target, "description", text));
+                                                      runtime_target(t, d, NULL), "description", text));
             else
                 printf("%-8s %s%s\n", name, count ? "" : "missing: ", text);
         }

@@ -87,6 +87,7 @@ bool session_compile_step(run_call *c, call_step *step, diag_list *diags) {
             return true;
         }
     compile_options o = {.target = s->target,
+                         .target_route = s->target_route,
                          .statics = statics.at,
                          .static_count = statics.count,
                          .settings = settings.at,

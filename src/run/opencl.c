@@ -47,6 +47,31 @@ bool opencl_describe(int index, char *out, size_t size) {
     return there;
 }
 
+/* $TILEC_OPENCL_FORM may say which of the two is wanted, "blocks" or "vectors"; -1: the device decides; 0, 1: blocks, vectors; 2: neither of these words. */
+static int wished_form(void) {
+    const char *wish = getenv("TILEC_OPENCL_FORM");
+    return !wish || !*wish ? -1 : !strcmp(wish, "blocks") ? 0 : !strcmp(wish, "vectors") ? 1 : 2;
+}
+
+const char *opencl_target_for(int index, const char **why) {
+    const opencl_system *s = opencl_open_system();
+    const opencl_found *d = index >= 0 && index < s->count ? &s->devices[index] : NULL;
+    static const char blocks[] = "opencl", vectors[] = "opencl_cpu";
+    int wish = wished_form();
+    if (wish == 0 || wish == 1) {
+        *why = wish ? "a work-item a task, with vectors: TILEC_OPENCL_FORM" : "blocks of work-items: TILEC_OPENCL_FORM";
+        return wish ? vectors : blocks;
+    }
+    if (!d || !d->is_processor)
+        return blocks;
+    if (d->local_bytes < (uint64_t)opencl_cpu_limits()->private_bytes) {
+        *why = "blocks of work-items (refused: a work-item a task, with vectors, as on a processor: the device has too little local memory)";
+        return blocks;
+    }
+    *why = "a work-item a task, with vectors: the device is a processor (refused: blocks of work-items, which it would run as loops)";
+    return vectors;
+}
+
 static bool fail(diag_list *diags, const char *code, const char *what, cl_status status) {
     diag_error(diags, code, (source_span){0}, "OpenCL: %s: %s", what, opencl_status_name(status));
     return false;
@@ -85,6 +110,12 @@ device *opencl_open(int index, diag_list *diags) {
     device *d = calloc(1, sizeof *d);
     if (!d || index < 0 || index >= s->count) {
         diag_error(diags, "E0802", (source_span){0}, "there is no OpenCL device %d", index);
+        free(d);
+        return NULL;
+    }
+    if (wished_form() == 2) {
+        diag_error(diags, "E0850", (source_span){0}, "TILEC_OPENCL_FORM is `%s`, and there are `blocks` and `vectors`",
+                   getenv("TILEC_OPENCL_FORM"));
         free(d);
         return NULL;
     }
@@ -303,7 +334,7 @@ device_kernel *opencl_load_plan(device *d, const launch_plan *plan, diag_list *d
     }
     k->arena = arena_new();
     k->plan = plan;
-    bool ok = gpu_plan_print(k->arena, plan, &opencl_gpu, &k->program, diags) && fits(d, k, diags);
+    bool ok = gpu_plan_print(k->arena, plan, opencl_dialect_of(plan), &k->program, diags) && fits(d, k, diags);
     if (ok) {
         k->built = build_plan(d, plan, k->program.text, diags);
         ok = k->built;

@@ -11,12 +11,15 @@ typedef int32_t cl_status;
 
 enum {
     CL_DEVICE_NOT_FOUND = -1,
+    CL_GLOBAL = 2, /* a local memory type: it lies in ordinary memory */
     CL_PLATFORM_NAME = 0x0902,
     CL_PLATFORM_VERSION = 0x0901,
+    CL_DEVICE_TYPE = 0x1000,
     CL_DEVICE_MAX_COMPUTE_UNITS = 0x1002,
     CL_DEVICE_MAX_WORK_GROUP_SIZE = 0x1004,
     CL_DEVICE_SINGLE_FP_CONFIG = 0x101B,
     CL_DEVICE_LOCAL_MEM_SIZE = 0x1023,
+    CL_DEVICE_LOCAL_MEM_TYPE = 0x1022,
     CL_DEVICE_ENDIAN_LITTLE = 0x1026,
     CL_DEVICE_AVAILABLE = 0x1027,
     CL_DEVICE_COMPILER_AVAILABLE = 0x1028,
@@ -31,6 +34,8 @@ enum {
     CL_PROFILING_COMMAND_END = 0x1283
 };
 #define CL_DEVICE_TYPE_ALL ((uint64_t)0xFFFFFFFF)
+#define CL_DEVICE_TYPE_CPU ((uint64_t)2)
+#define CL_DEVICE_TYPE_GPU ((uint64_t)4)
 #define CL_QUEUE_PROFILING_ENABLE ((uint64_t)2)
 #define CL_MEM_READ_WRITE ((uint64_t)1)
 #define CL_FP_DENORM ((uint64_t)1)
@@ -79,6 +84,8 @@ typedef struct opencl_api {
 typedef struct opencl_found {
     cl_handle platform, device;
     uint32_t units;
+    bool is_processor;    /* a CPU, and nothing else, whose local memory is ordinary memory */
+    uint64_t local_bytes; /* of a work-group */
     char text[256]; /* name, platform, compute units: one line */
 } opencl_found;
 

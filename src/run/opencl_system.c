@@ -36,6 +36,12 @@ static void describe(opencl_found *d) {
     found.api.GetDeviceInfo(d->device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
     found.api.GetPlatformInfo(d->platform, CL_PLATFORM_NAME, sizeof platform - 1, platform, NULL);
     found.api.GetDeviceInfo(d->device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof d->units, &d->units, NULL);
+    uint64_t type = 0;
+    uint32_t local_type = 0;
+    found.api.GetDeviceInfo(d->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    found.api.GetDeviceInfo(d->device, CL_DEVICE_LOCAL_MEM_TYPE, sizeof local_type, &local_type, NULL);
+    found.api.GetDeviceInfo(d->device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof d->local_bytes, &d->local_bytes, NULL);
+    d->is_processor = (type & CL_DEVICE_TYPE_CPU) && !(type & CL_DEVICE_TYPE_GPU) && local_type == CL_GLOBAL;
     snprintf(d->text, sizeof d->text, "%s (%s), %u compute unit%s", name, platform, d->units, d->units == 1 ? "" : "s");
 }
 

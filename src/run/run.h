@@ -65,6 +65,8 @@ typedef struct runtime_text {
 typedef struct runtime {
     const char *name;   /* "cpu" */
     const char *target; /* the target whose plans and text it takes: "c" */
+    /* Where its devices differ: the target for this one, and why, a line of --explain. NULL: `target` for every one. */
+    const char *(*target_for)(int index, const char **why);
     bool host_memory;   /* a launch takes arrays in host memory as they are; copies and device memory are not needed */
     bool simulated;     /* a judge rather than a machine: used where it is asked for by name, at small shapes */
     int (*count)(void); /* devices found */
@@ -88,6 +90,8 @@ typedef struct runtime {
 } runtime;
 extern const runtime runtime_table[];
 extern const int runtime_count;
+/* The target whose plans a device takes; *why (which may be NULL): why it, where there was a choice, else NULL. Static text. */
+const char *runtime_target(const runtime *r, int index, const char **why);
 /* "cpu", "cpu:0"; NULL with a diagnostic naming what exists. */
 const runtime *runtime_find(const char *device_name, int *index, diag_list *diags);
 

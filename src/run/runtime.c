@@ -5,9 +5,10 @@
 #include <string.h>
 
 const runtime runtime_table[] = {
-#define RUNTIME(name, target, host_memory, simulated, streams, text, prefix)                                                     \
+#define RUNTIME(name, target, target_for, host_memory, simulated, streams, text, prefix)                                                     \
     {name,                                                                                                                       \
      target,                                                                                                                     \
+     target_for,                                                                                                                 \
      host_memory,                                                                                                                \
      simulated,                                                                                                                  \
      prefix##_count,                                                                                                             \
@@ -28,6 +29,12 @@ const runtime runtime_table[] = {
 #undef RUNTIME
 };
 const int runtime_count = (int)(sizeof runtime_table / sizeof *runtime_table);
+
+const char *runtime_target(const runtime *r, int index, const char **why) {
+    const char *ignored, **said = why ? why : &ignored;
+    *said = NULL;
+    return r->target_for ? r->target_for(index, said) : r->target;
+}
 
 const runtime *runtime_find(const char *device_name, int *index, diag_list *diags) {
     const char *colon = strchr(device_name, ':');

@@ -3,7 +3,7 @@
 #define TILEC_RUN_RUNTIME_H
 #include "run/run.h"
 
-#define RUNTIME(name, target, host_memory, simulated, streams, text, prefix)                                                     \
+#define RUNTIME(name, target, target_for, host_memory, simulated, streams, text, prefix)                                                     \
     int prefix##_count(void);                                                                                                    \
     bool prefix##_describe(int index, char *out, size_t size);                                                                   \
     device *prefix##_open(int index, diag_list *diags);                                                                          \
@@ -20,6 +20,7 @@
 #include "run/runtimes.def"
 #undef RUNTIME
 
+const char *opencl_target_for(int index, const char **why);
 extern const runtime_streams cuda_streams;
 extern const runtime_text opencl_text, cuda_text;
 #endif

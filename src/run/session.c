@@ -9,7 +9,8 @@ session *session_open(const char *device_name, diag_list *diags) {
     const runtime *r = runtime_find(device_name ? device_name : "cpu", &index, diags);
     if (!r)
         return NULL;
-    const target *t = target_find(r->target);
+    const char *why;
+    const target *t = target_find(runtime_target(r, index, &why));
     device *d = t ? r->open(index, diags) : NULL;
     if (!t)
         diag_error(diags, "E0651", (source_span){0}, "device %s takes code for %s, a target that is not built in", r->name,
@@ -21,6 +22,7 @@ session *session_open(const char *device_name, diag_list *diags) {
     s->arena = a;
     s->runtime = r;
     s->target = t;
+    s->target_route = why;
     s->device = d;
     s->shares_memory = r->host_memory;
     snprintf(s->name, sizeof s->name, index ? "%s:%d" : "%s", r->name, index);

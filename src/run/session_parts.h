@@ -17,6 +17,7 @@ struct session {
     arena *arena;
     const runtime *runtime;
     const target *target;
+    const char *target_route; /* why that one, where the device could take several; NULL */
     device *device;
     char name[64];
     bool shares_memory; /* host pointers go to the device as they are */

@@ -42,6 +42,13 @@ void c_lane_function(maker *m, const char *parameters, const builtin *b, int cou
 
 /* Each c_make_ function writes one helper, under the maker's name. */
 /* ---- c_memory.c ---- */
+/* The masked instruction for vectors of this width in memory: macro, name stem, the vector type it takes. NULL where there is none. */
+typedef struct c_masked {
+    int bytes, lanes;
+    const char *macro, *load, *store, *vector, *element;
+    int element_bytes;
+} c_masked;
+const c_masked *c_masked_access(int bytes, int lanes);
 void c_make_load(maker *m);
 void c_make_store(maker *m);
 void c_make_load_first(maker *m);

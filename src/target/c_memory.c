@@ -29,13 +29,7 @@ static int memory_bytes(maker *m) {
     return m->t == ELEMENT_BOOL ? 1 : m->t == ELEMENT_INDEX ? 4 : c_lane_bytes(m->t);
 }
 
-/* The masked instruction for vectors of this width in memory: macro, name stem, the vector type it takes. */
-typedef struct masked {
-    int bytes, lanes;
-    const char *macro, *load, *store, *vector, *element;
-    int element_bytes;
-} masked;
-static const masked masked_table[] = {
+static const c_masked masked_table[] = {
     {4, 16, "__AVX512F__", "__builtin_ia32_loadups512_mask", "__builtin_ia32_storeups512_mask", "f32", "float", 4},
     {4, 8, "__AVX512VL__", "__builtin_ia32_loadups256_mask", "__builtin_ia32_storeups256_mask", "f32", "float", 4},
     {4, 4, "__AVX512VL__", "__builtin_ia32_loadups128_mask", "__builtin_ia32_storeups128_mask", "f32", "float", 4},
@@ -47,9 +41,9 @@ static const masked masked_table[] = {
      "c8", "char", 1},
 };
 
-static const masked *find_masked(maker *m) {
+const c_masked *c_masked_access(int bytes, int lanes) {
     for (int i = 0; i < COUNT(masked_table); i++)
-        if (masked_table[i].bytes == memory_bytes(m) && masked_table[i].lanes == m->lanes)
+        if (masked_table[i].bytes == bytes && masked_table[i].lanes == lanes)
             return &masked_table[i];
     return NULL;
 }
@@ -67,7 +61,7 @@ void c_make_store(maker *m) {
 }
 
 void c_make_load_first(maker *m) {
-    const masked *k = find_masked(m);
+    const c_masked *k = c_masked_access(memory_bytes(m), m->lanes);
     const char *v = memory_vector(m), *result = from_memory(m, "v"),
                *mv = k ? c_vector(m->p, k->vector, k->element, k->element_bytes, m->lanes) : NULL;
     if (k)
@@ -94,7 +88,7 @@ void c_make_load_first(maker *m) {
 }
 
 void c_make_store_first(maker *m) {
-    const masked *k = find_masked(m);
+    const c_masked *k = c_masked_access(memory_bytes(m), m->lanes);
     const char *v = memory_vector(m), *x = to_memory(m, "x"),
                *mv = k ? c_vector(m->p, k->vector, k->element, k->element_bytes, m->lanes) : NULL;
     if (k)

@@ -186,6 +186,7 @@ static void ids(printed *t, text_buffer *out) {
 static void declarations(printed *t, text_buffer *out) {
     cfamily *p = t->p;
     const kernel_ir *k = t->kernel;
+    bool private_is_shared = p->dialect->private_is_shared;
     for (int i = 0; i < k->arrays.count; i++) {
         const kernel_array *array = k->arrays.at[i];
         const cfamily_array *known = &p->arrays[i];
@@ -201,15 +202,16 @@ static void declarations(printed *t, text_buffer *out) {
             root_of(array, &offset);
             const char *qualifier = root->space == SPACE_GLOBAL
                                         ? (root->use == USE_IN ? t->dialect->read_only : t->dialect->written)
-                                    : root->space == SPACE_SHARED ? t->dialect->shared
-                                                                  : "";
+                                    : root->space == SPACE_SHARED || (root->space == SPACE_PRIVATE && private_is_shared)
+                                        ? t->dialect->shared
+                                        : "";
             text_add(out, "    %s%s *const %s = (%s%s *)((%schar *)%s + %lld);\n", qualifier, storage, known->name, qualifier,
                      storage, qualifier, p->arrays[root->id].name, (long long)offset);
             continue;
         }
         int64_t cells = kernel_array_cells(array);
         int64_t elements = element_table[array->element].block_elements > 1 ? element_bytes(array->element, cells) : cells;
-        if (array->space == SPACE_SHARED) {
+        if (array->space == SPACE_SHARED || (array->space == SPACE_PRIVATE && private_is_shared)) {
             text_add(out, "    %s%s %s[%lld];\n", t->dialect->shared_array ? t->dialect->shared_array : t->dialect->shared,
                      storage, known->name, (long long)(elements > 0 ? elements : 1));
         } else if (array->space == SPACE_PRIVATE || (array->space == SPACE_REGISTER && !known->in_registers)) {
@@ -240,7 +242,8 @@ void gpu_parameter_list(text_buffer *out, const gpu_entry *e) {
 
 static void comment(arena *a, text_buffer *out, const launch_plan *plan, int variant, const gpu_entry *e, bool aligned) {
     const kernel_ir *k = plan->variants.at[variant].kernel;
-    text_add(out, "/* %s: a block of %lld threads does one task", c_comment_text(a, plan->name), (long long)e->threads);
+    text_add(out, "/* %s: a %s does one task", c_comment_text(a, plan->name),
+             e->threads == 1 ? "thread" : arena_printf(a, "block of %lld threads", (long long)e->threads));
     if (plan->variants.at[variant].predicate) {
         text_buffer predicate = {0};
         cond_print(&predicate, plan->variants.at[variant].predicate);
@@ -321,7 +324,7 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
     if (k->fragments.count)
         dialect->declare_fragments(p, k, &kept);
     parameters(&t);
-    entry->shared_bytes = kernel_shared_bytes(k);
+    entry->shared_bytes = kernel_shared_bytes(k) + (p->dialect->private_is_shared ? kernel_private_bytes(k) : 0);
     comment(a, &all, plan, variant, entry, aligned);
     dialect->head(a, &all, entry);
     text_add(&all, "%s%s%s}\n", text_get(&kept), text_get(&lines), text_get(&body));

@@ -61,7 +61,10 @@ bool gpu_plan_print(arena *a, const launch_plan *plan, const gpu_dialect *dialec
 /* `, ` between parameters as "TYPE NAME". */
 void gpu_parameter_list(text_buffer *out, const gpu_entry *e);
 
-extern const gpu_dialect opencl_gpu; /* opencl.c */
+extern const gpu_dialect opencl_gpu;     /* opencl.c: blocks of threads */
+extern const gpu_dialect opencl_cpu_gpu; /* opencl_cpu.c: a thread a task, with vectors */
+/* Which of the two a plan's kernels are for. */
+const gpu_dialect *opencl_dialect_of(const launch_plan *plan);
 /* The door for the runtime: the text of a proved plan, with its entries. */
 bool opencl_program(arena *a, const proved_plan *p, gpu_program *out, diag_list *diags);
 bool opencl_emit(const proved_plan *p, text_buffer *out, diag_list *diags);
@@ -69,6 +72,9 @@ bool opencl_build(const proved_plan *p, const char *directory, diag_list *diags)
 const machine_model *opencl_machine(void);
 const target_limits *opencl_limits(void);
 extern const legal_table opencl_legal;
+const machine_model *opencl_cpu_machine(void);
+const target_limits *opencl_cpu_limits(void);
+extern const legal_table opencl_cpu_legal;
 
 extern const gpu_dialect cuda_gpu; /* cuda.c */
 bool cuda_program(arena *a, const proved_plan *p, gpu_program *out, diag_list *diags);

@@ -21,20 +21,21 @@ const char *opencl_scalar_type(element_type t, bool in_vector) {
     }
 }
 
-static const char *register_type(cfamily *p, element_type t, int lanes) {
+const char *opencl_register_type(cfamily *p, element_type t, int lanes) {
     return lanes == 1 ? opencl_scalar_type(t, false) : arena_printf(p->arena, "%s%d", opencl_scalar_type(t, true), lanes);
 }
 
-static const char *storage_type(element_type t) {
+const char *opencl_storage_type(element_type t) {
     return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "uchar"
            : t == ELEMENT_INDEX                                        ? "int"
                                                                        : opencl_scalar_type(t, false);
 }
 
-const char *opencl_space(const kernel_array *a) {
+const char *opencl_space(const cfamily *p, const kernel_array *a) {
     while (a->view_of)
         a = a->view_of;
-    return a->space == SPACE_GLOBAL ? "global" : a->space == SPACE_SHARED ? "local" : "private";
+    bool local = a->space == SPACE_SHARED || (a->space == SPACE_PRIVATE && p->dialect->private_is_shared);
+    return a->space == SPACE_GLOBAL ? "global" : local ? "local" : "private";
 }
 
 /* ---- memory ---- */
@@ -52,12 +53,12 @@ static const char *place_of(cfamily *p, const kernel_access *access) {
 static const char *load(cfamily *p, const kernel_access *access, const char *stride, const char *active) {
     arena *a = p->arena;
     element_type t = access->array->element;
-    const char *place = place_of(p, access), *v = register_type(p, t, access->lanes);
+    const char *place = place_of(p, access), *v = opencl_register_type(p, t, access->lanes);
     if (stride || active)
         return arena_printf(a, "%s(%s%s%s%s%s)", opencl_memory_helper(p, access, false, stride, active), place,
                             stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
     if (is_aligned(access))
-        return arena_printf(a, "*(__%s %s%s *)%s", opencl_space(access->array), access->array->use == USE_IN ? "const " : "", v,
+        return arena_printf(a, "*(__%s %s%s *)%s", opencl_space(p, access->array), access->array->use == USE_IN ? "const " : "", v,
                             place);
     const char *plain = arena_printf(a, "vload%d(0, %s)", access->lanes, place);
     if (t == ELEMENT_INDEX)
@@ -73,7 +74,7 @@ static const char *store(cfamily *p, const kernel_access *access, const char *st
         return arena_printf(a, "%s(%s, %s%s%s%s%s)", opencl_memory_helper(p, access, true, stride, active), place, value,
                             stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
     if (is_aligned(access))
-        return arena_printf(a, "*(__%s %s *)%s = %s", opencl_space(access->array), register_type(p, t, access->lanes), place,
+        return arena_printf(a, "*(__%s %s *)%s = %s", opencl_space(p, access->array), opencl_register_type(p, t, access->lanes), place,
                             value);
     if (t == ELEMENT_INDEX)
         value = arena_printf(a, "convert_int%d(%s)", access->lanes, value);
@@ -82,7 +83,7 @@ static const char *store(cfamily *p, const kernel_access *access, const char *st
     return arena_printf(a, "vstore%d(%s, 0, %s)", access->lanes, value, place);
 }
 
-static const char *lane(cfamily *p, const char *vector, int l) {
+const char *opencl_lane(cfamily *p, const char *vector, int l) {
     return arena_printf(p->arena, "%s.s%x", vector, (unsigned)l);
 }
 
@@ -100,8 +101,8 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
 static const cfamily_dialect opencl_dialect = {
     .target = "opencl",
     .index_type = "long",
-    .register_type = register_type,
-    .storage_type = storage_type,
+    .register_type = opencl_register_type,
+    .storage_type = opencl_storage_type,
     .helper = opencl_helper,
     .constant = cfamily_constant,
     .nan = "NAN",
@@ -111,7 +112,7 @@ static const cfamily_dialect opencl_dialect = {
     .vector_open = "(",
     .vector_close = ")",
     .function_head = "static inline ",
-    .lane = lane,
+    .lane = opencl_lane,
     .statement = statement,
     .load = load,
     .store = store,
@@ -120,7 +121,7 @@ static const cfamily_dialect opencl_dialect = {
 
 /* ---- kernels ---- */
 
-static void head(arena *a, text_buffer *out, const gpu_entry *e) {
+void opencl_kernel_head(arena *a, text_buffer *out, const gpu_entry *e) {
     (void)a;
     text_add(out, "__kernel __attribute__((reqd_work_group_size(%lld, 1, 1)))\nvoid %s(", (long long)e->threads, e->name);
     gpu_parameter_list(out, e);
@@ -136,14 +137,25 @@ const gpu_dialect opencl_gpu = {
     .shared = "__local ",
     .block_number = "get_group_id(0)",
     .thread_number = "(int)get_local_id(0)", /* PoCL 3.1 loses what 64-bit ids were made into behind a conditional barrier */
-    .head = head,
+    .head = opencl_kernel_head,
     .integer_type = "const long ",
     .float_type = "const float ",
     .bool_type = "const int ",
 };
 
+const gpu_dialect *opencl_dialect_of(const launch_plan *plan) {
+    for (int i = 0; i < plan->variants.count; i++) {
+        const kernel_ir *k = plan->variants.at[i].kernel;
+        for (int l = 0; l < k->levels.count; l++)
+            if (k->levels.at[l].kind != LEVEL_TASK)
+                return &opencl_gpu;
+    }
+    return &opencl_cpu_gpu;
+}
+
 bool opencl_program(arena *a, const proved_plan *proved, gpu_program *out, diag_list *diags) {
-    return gpu_plan_print(a, proved_plan_get(proved), &opencl_gpu, out, diags);
+    const launch_plan *plan = proved_plan_get(proved);
+    return gpu_plan_print(a, plan, opencl_dialect_of(plan), out, diags);
 }
 
 bool opencl_emit(const proved_plan *proved, text_buffer *out, diag_list *diags) {

@@ -45,12 +45,27 @@ static const char *from_memory(writer *w, const char *text) {
     return w->t == ELEMENT_BOOL ? arena_printf(w->p->arena, "-(%s != 0)", text) : text;
 }
 
+/* A whole vector; indices and booleans are narrower in memory. */
+static void whole(writer *w, const char *place, bool is_store) {
+    const char *stored = w->t == ELEMENT_INDEX  ? arena_printf(w->p->arena, "convert_int%s(v)", w->width)
+                         : w->t == ELEMENT_BOOL ? arena_printf(w->p->arena, "convert_uchar%s(v & 1)", w->width)
+                                                : "v";
+    const char *loaded = w->t == ELEMENT_INDEX  ? arena_printf(w->p->arena, "convert_%s(%s)", w->v, place)
+                         : w->t == ELEMENT_BOOL ? arena_printf(w->p->arena, "(convert_%s(%s) != 0)", w->v, place)
+                                                : place;
+    if (is_store)
+        cfamily_prelude_line(w->p, "%s = %s;", place, stored);
+    else
+        cfamily_prelude_line(w->p, "return %s;", loaded);
+    end(w);
+}
+
 const char *opencl_memory_helper(cfamily *p, const kernel_access *access, bool is_store, const char *stride, const char *active) {
     const kernel_array *array = access->array, *root = array;
     while (root->view_of)
         root = root->view_of;
     element_type t = array->element;
-    const char *space = opencl_space(array);
+    const char *space = opencl_space(p, array);
     bool constant = root->space == SPACE_GLOBAL && root->use == USE_IN;
     const char *name = arena_printf(p->arena, "%s%s_%s%s%s_%s%s", c_type_tag(t), arena_printf(p->arena, "x%d", access->lanes),
                                     is_store ? "store" : "load", stride ? "_strided" : "", active ? "_first" : "",
@@ -64,7 +79,15 @@ const char *opencl_memory_helper(cfamily *p, const kernel_access *access, bool i
     const char *pointer = arena_printf(w->p->arena, "__%s %s%s *a%s%s%s", space, constant ? "const " : "",
                                        p->dialect->storage_type(t), is_store ? arena_printf(w->p->arena, ", %s v", w->v) : "",
                                        stride ? ", long stride" : "", active ? ", long count" : "");
+    const char *packed = !stride && !active ? opencl_packed_type(p, t, access->lanes) : NULL;
+    bool masked = p->dialect->private_is_shared && active && !stride && opencl_masked_prepare(p, t, access->lanes);
     begin(w, is_store ? "void" : w->v, pointer);
+    if (packed) {
+        whole(w, arena_printf(p->arena, "((__%s %s%s *)a)->v", space, constant ? "const " : "", packed), is_store);
+        return name;
+    }
+    if (masked)
+        opencl_masked_access(p, t, access->lanes, is_store);
     text_buffer b = {0};
     for (int l = 0; l < w->lanes; l++) {
         const char *place =
@@ -86,6 +109,8 @@ const char *opencl_memory_helper(cfamily *p, const kernel_access *access, bool i
     if (!is_store)
         cfamily_prelude_line(w->p, "return (%s)(%s);", w->v, text_get(&b));
     text_free(&b);
+    if (masked)
+        text_add(&p->prelude, "#endif\n");
     end(w);
     return name;
 }
@@ -176,6 +201,8 @@ static void convert(writer *w, bool saturate) {
         fp8_to(w, saturate);
     } else {
         begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
+        bool half = w->p->dialect->private_is_shared && (from == ELEMENT_F16 || t == ELEMENT_F16) &&
+                    (from == ELEMENT_F32 || t == ELEMENT_F32) && opencl_half_convert(w->p, t, w->lanes);
         if (from == ELEMENT_F16) /* needs no cl_khr_fp16 */
             cfamily_prelude_line(w->p, "return vload_half%s(0, (const half *)&x);", w->width);
         else if (t == ELEMENT_F16)
@@ -187,6 +214,8 @@ static void convert(writer *w, bool saturate) {
             cfamily_prelude_line(w->p, "return convert_%s(x);", w->v);
         else
             cfamily_prelude_line(w->p, "return convert_%s(x%s);", w->v, from == ELEMENT_BOOL ? " & 1" : "");
+        if (half)
+            text_add(&w->p->prelude, "#endif\n");
         end(w);
     }
 }

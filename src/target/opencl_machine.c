@@ -1,7 +1,9 @@
 /* What every OpenCL device is counted on to have. A plan is made once and runs on any of them: a device that offers less refuses to load it, with
  * the numbers (run/opencl.c). */
 #include "kernel/legalize.h"
+#include "target/c_plan.h"
 #include "target/gpu_plan.h"
+#include <pthread.h>
 
 enum {
     PRIVATE_BYTES = 4096,
@@ -9,7 +11,8 @@ enum {
     EXCHANGE_BYTES = 12 * 1024,
     THREADS = 128,
     MOST_THREADS = 256,
-    LANES = 32
+    LANES = 32,
+    CPU_PRIVATE_BYTES = 512 * 1024
 };
 
 /* Tiles leave room for what lanes exchange (legalize_subgroup.c). 32 lanes, whatever the device's own width: without subgroup operations it is only how elements are dealt out. */
@@ -39,4 +42,31 @@ const target_limits *opencl_limits(void) {
     return &limits;
 }
 
+/* A device that is a processor runs work-items of a group one after another; its threads take whole groups. What it does well is what the C target does:
+ * a task a thread, elements in vectors. Its row is the processor's own; memory of a task is less, as it comes out of what the device calls local. */
+static machine_model cpu_machine;
+static pthread_once_t cpu_machine_made = PTHREAD_ONCE_INIT;
+
+static void make_cpu_machine(void) {
+    cpu_machine = *c_machine();
+    cpu_machine.target = "opencl_cpu";
+    cpu_machine.private_bytes = CPU_PRIVATE_BYTES;
+}
+
+const machine_model *opencl_cpu_machine(void) {
+    pthread_once(&cpu_machine_made, make_cpu_machine);
+    return &cpu_machine;
+}
+
+const target_limits *opencl_cpu_limits(void) {
+    static const target_limits limits = {.target = "opencl_cpu",
+                                         .private_bytes = CPU_PRIVATE_BYTES,
+                                         .threads_per_block = 1,
+                                         .index_bits = 64,
+                                         .largest_extent = INT32_MAX};
+    return &limits;
+}
+
 const legal_table opencl_legal = {.target = "opencl", .subgroups = false, .f16_arithmetic = false, .vector_lanes = 16};
+const legal_table opencl_cpu_legal = {
+    .target = "opencl_cpu", .subgroups = false, .f16_arithmetic = false, .vector_lanes = 16};

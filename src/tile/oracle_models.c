@@ -21,7 +21,7 @@ static const arithmetic_model emitted = {.unit = 0x1p-24,
 static const struct {
     const char *target;
     const arithmetic_model *model;
-} models[] = {{"c", &emitted}, {"opencl", &emitted}, {"cuda", &emitted}};
+} models[] = {{"c", &emitted}, {"opencl", &emitted}, {"opencl_cpu", &emitted}, {"cuda", &emitted}};
 
 const arithmetic_model *arithmetic_model_find(const char *target) {
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
