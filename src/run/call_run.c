@@ -280,12 +280,13 @@ static void release_all(run_call *c, const memories *workspaces) {
         c->session->runtime->release(c->session->device, workspaces->at[i]);
 }
 
-bool call_run_step(run_call *c, int number, diag_list *diags) {
+static bool launch_step(run_call *c, int number, bool copies, diag_list *diags) {
     call_step *step = &c->steps.at[number];
     session *s = c->session;
     memories workspaces = {0};
     bool good = gather(c, step, &workspaces, diags);
-    for (int i = 0; good && !s->shares_memory && i < step->kernel->arrays.count; i++) {
+    copies = copies && !s->shares_memory;
+    for (int i = 0; good && copies && i < step->kernel->arrays.count; i++) {
         call_array *x = &c->arrays.at[step->arrays[i]];
         if (!x->on_device)
             good = s->runtime->copy_in(s->device, x->device, x->host.data, x->host.bytes, diags);
@@ -297,12 +298,23 @@ bool call_run_step(run_call *c, int number, diag_list *diags) {
         step->milliseconds = now_ms() - start;
     }
     release_all(c, &workspaces);
-    for (int i = 0; good && !s->shares_memory && i < step->kernel->arrays.count; i++) {
+    for (int i = 0; good && copies && i < step->kernel->arrays.count; i++) {
         call_array *x = &c->arrays.at[step->arrays[i]];
         if (step->kernel->arrays.at[i]->role != ARRAY_IN && !x->on_device)
             good = s->runtime->copy_out(s->device, x->host.data, x->device, x->host.bytes, diags);
     }
     return good;
+}
+
+bool call_run_step(run_call *c, int number, diag_list *diags) {
+    return launch_step(c, number, true, diags);
+}
+
+bool call_launch_again(run_call *c, diag_list *diags) {
+    for (int i = 0; i < c->steps.count; i++)
+        if (!launch_step(c, i, false, diags))
+            return false;
+    return true;
 }
 
 /* ---- on a queue ---- */

@@ -130,6 +130,8 @@ bool call_run(run_call *c, diag_list *diags);
 bool call_run_on(run_call *c, void *stream, diag_list *diags);
 /* Enqueues the steps once more, on the device's own queue, for arguments they ran with before: no checks, no copies. */
 bool call_enqueue_again(run_call *c, diag_list *diags);
+/* After call_run on a device without queues: the launches once more, on what is in the device's memory; nothing is copied. */
+bool call_launch_again(run_call *c, diag_list *diags);
 
 /* Bytes of `cells` elements of an array whose last dimension is whole blocks; -1 on overflow. */
 int64_t host_array_bytes(element_type type, int rank, const int64_t *dims);
