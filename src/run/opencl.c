@@ -5,19 +5,23 @@
 #include "target/gpu_plan.h"
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
 
 /* No option relaxes arithmetic; the pragma in the text turns contraction off. */
 #define OPTIONS "-cl-std=CL1.2"
 #define ROUNDED " -cl-fp32-correctly-rounded-divide-sqrt"
-enum { ITEMS_PER_LAUNCH = 1 << 30 };
+enum { ITEMS_PER_LAUNCH = 1 << 30, LARGE_PAGE = 2 << 20, POLL_NANOSECONDS = 300 * 1000 };
 
 struct device {
     const opencl_system *system;
     cl_handle device, context, queue;
     pthread_mutex_t lock; /* kernels' arguments are set, then used */
     int units;
+    bool is_processor;
     size_t work_group_limit;
     uint64_t local_bytes, float_config;
     char *identity; /* driver, device, versions, options: all besides the text that can change the binary */
@@ -26,6 +30,7 @@ struct device {
 
 typedef struct memory {
     cl_handle buffer;
+    void *own; /* what the buffer stands for on a processor, made by us; NULL: the driver's own */
 } memory;
 
 struct device_kernel {
@@ -121,6 +126,7 @@ device *opencl_open(int index, diag_list *diags) {
     }
     d->system = s;
     d->device = s->devices[index].device;
+    d->is_processor = s->devices[index].is_processor;
     d->units = s->devices[index].units > 0 ? (int)s->devices[index].units : 1;
     pthread_mutex_init(&d->lock, NULL);
     s->api.GetDeviceInfo(d->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof d->work_group_limit, &d->work_group_limit, NULL);
@@ -162,14 +168,30 @@ void opencl_close(device *d) {
 
 /* ---- memory ---- */
 
+/* Drivers for processors take small pages, whose look-ups cost long streams of memory their speed. NULL: let the driver do it. */
+static void *large_pages(size_t bytes) {
+    void *at = bytes < SIZE_MAX - LARGE_PAGE ? aligned_alloc(LARGE_PAGE, (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE) : NULL;
+#ifdef MADV_HUGEPAGE
+    if (at)
+        madvise(at, bytes, MADV_HUGEPAGE);
+#endif
+    return at;
+}
+
 void *opencl_allocate(device *d, int64_t bytes, diag_list *diags) {
     cl_status status = 0;
     memory *m = calloc(1, sizeof *m);
+    size_t size = bytes > 0 ? (size_t)bytes : 1;
+    if (m && d->is_processor && bytes > LARGE_PAGE)
+        m->own = large_pages(size);
     if (m && bytes >= 0)
-        m->buffer = d->system->api.CreateBuffer(d->context, CL_MEM_READ_WRITE, bytes ? (size_t)bytes : 1, NULL, &status);
+        m->buffer = d->system->api.CreateBuffer(d->context, CL_MEM_READ_WRITE | (m->own ? CL_MEM_USE_HOST_PTR : 0), size, m->own,
+                                                &status);
     if (!m || !m->buffer || status) {
         diag_error(diags, "E0803", (source_span){0}, "no device memory for %" PRId64 " bytes (%s)", bytes,
                    opencl_status_name(status));
+        if (m)
+            free(m->own);
         free(m);
         return NULL;
     }
@@ -177,9 +199,12 @@ void *opencl_allocate(device *d, int64_t bytes, diag_list *diags) {
 }
 
 void opencl_release(device *d, void *p) {
-    if (p)
-        d->system->api.ReleaseMemObject(((memory *)p)->buffer);
-    free(p);
+    memory *m = p;
+    if (m) {
+        d->system->api.ReleaseMemObject(m->buffer);
+        free(m->own);
+    }
+    free(m);
 }
 
 bool opencl_copy_in(device *d, void *to, const void *from, int64_t bytes, diag_list *diags) {
@@ -442,6 +467,23 @@ static bool set_arguments(device *d, const gpu_entry *e, cl_handle kernel, void 
     return true;
 }
 
+/* To the end of all that was enqueued. Short kernels of a processor are awaited awake, in turns with the driver's threads: to be woken takes as long as
+ * many of them run. Only where those threads keep to their places: else they would all flee from this one's processor. */
+static cl_status wait(device *d, cl_handle event) {
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (bool polls = d->is_processor && event && opencl_pins_threads(); polls;) {
+        int32_t state = CL_COMPLETE;
+        if (d->system->api.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) ||
+            state <= CL_COMPLETE)
+            break;
+        sched_yield();
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        polls = (now.tv_sec - begin.tv_sec) * 1000000000LL + (now.tv_nsec - begin.tv_nsec) < POLL_NANOSECONDS;
+    }
+    return d->system->api.Finish(d->queue);
+}
+
 static bool run(device *d, const gpu_entry *e, cl_handle kernel, int64_t tasks, void *const *arrays, const int64_t *integers,
                 const float *floats, diag_list *diags) {
     int64_t most = ITEMS_PER_LAUNCH / e->threads;
@@ -454,7 +496,7 @@ static bool run(device *d, const gpu_entry *e, cl_handle kernel, int64_t tasks, 
             return false;
         cl_status status = d->system->api.EnqueueNDRangeKernel(d->queue, kernel, 1, NULL, &global, &local, 0, NULL, &event);
         if (!status)
-            status = d->system->api.Finish(d->queue);
+            status = wait(d, event);
         uint64_t begin = 0, end = 0;
         if (event && !d->system->api.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL) &&
             !d->system->api.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL))

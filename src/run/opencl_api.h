@@ -10,6 +10,7 @@ typedef struct cl_object *cl_handle; /* platforms, devices, contexts, queues, bu
 typedef int32_t cl_status;
 
 enum {
+    CL_COMPLETE = 0, /* of an event; below 0: it failed */
     CL_DEVICE_NOT_FOUND = -1,
     CL_GLOBAL = 2, /* a local memory type: it lies in ordinary memory */
     CL_PLATFORM_NAME = 0x0902,
@@ -30,6 +31,7 @@ enum {
     CL_PROGRAM_BINARIES = 0x1166,
     CL_PROGRAM_BUILD_LOG = 0x1183,
     CL_KERNEL_WORK_GROUP_SIZE = 0x11B0,
+    CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3,
     CL_PROFILING_COMMAND_START = 0x1282,
     CL_PROFILING_COMMAND_END = 0x1283
 };
@@ -38,6 +40,7 @@ enum {
 #define CL_DEVICE_TYPE_GPU ((uint64_t)4)
 #define CL_QUEUE_PROFILING_ENABLE ((uint64_t)2)
 #define CL_MEM_READ_WRITE ((uint64_t)1)
+#define CL_MEM_USE_HOST_PTR ((uint64_t)8)
 #define CL_FP_DENORM ((uint64_t)1)
 #define CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT ((uint64_t)128)
 
@@ -71,6 +74,7 @@ enum {
     CL_FUNCTION(cl_status, EnqueueNDRangeKernel,                                                                                 \
                 (cl_handle, cl_handle, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, const cl_handle *,    \
                  cl_handle *))                                                                                                   \
+    CL_FUNCTION(cl_status, GetEventInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                                        \
     CL_FUNCTION(cl_status, GetEventProfilingInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                               \
     CL_FUNCTION(cl_status, ReleaseEvent, (cl_handle))                                                                            \
     CL_FUNCTION(cl_status, Finish, (cl_handle))
@@ -97,5 +101,6 @@ typedef struct opencl_system {
     char why[256];
 } opencl_system;
 const opencl_system *opencl_open_system(void);
+bool opencl_pins_threads(void); /* whether PoCL is told to give each of its threads a processor of its own */
 const char *opencl_status_name(cl_status s); /* "CL_OUT_OF_RESOURCES" */
 #endif

@@ -1,13 +1,32 @@
 /* Finding OpenCL: the loader, its platforms, their devices. */
+#define _GNU_SOURCE /* affinity masks */
 #include "run/opencl_api.h"
+#include "run/runtime.h"
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static opencl_system found;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* PoCL's threads sleep between kernels, and all that a kernel wakes may find themselves on one processor, where they stay for milliseconds: each gets one
+ * of its own. Not where the process may use only some, which PoCL does not look at. */
+void opencl_own_process(void) {
+#ifdef __linux__
+    cpu_set_t allowed;
+    if (!sched_getaffinity(0, sizeof allowed, &allowed) && CPU_COUNT(&allowed) == sysconf(_SC_NPROCESSORS_ONLN))
+        setenv("POCL_AFFINITY", "1", 0);
+#endif
+}
+
+bool opencl_pins_threads(void) {
+    const char *said = getenv("POCL_AFFINITY");
+    return said && !strcmp(said, "1");
+}
 
 static bool open_functions(void) {
     static const char *const names[] = {"libOpenCL.so.1", "libOpenCL.so"};

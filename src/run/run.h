@@ -92,6 +92,8 @@ extern const runtime runtime_table[];
 extern const int runtime_count;
 /* The target whose plans a device takes; *why (which may be NULL): why it, where there was a choice, else NULL. Static text. */
 const char *runtime_target(const runtime *r, int index, const char **why);
+/* The process is tilec's alone, and has one thread yet: runtimes may set what drivers read in its environment, where nobody else has. */
+void runtime_own_process(void);
 /* "cpu", "cpu:0"; NULL with a diagnostic naming what exists. */
 const runtime *runtime_find(const char *device_name, int *index, diag_list *diags);
 

@@ -36,6 +36,10 @@ const char *runtime_target(const runtime *r, int index, const char **why) {
     return r->target_for ? r->target_for(index, said) : r->target;
 }
 
+void runtime_own_process(void) {
+    opencl_own_process();
+}
+
 const runtime *runtime_find(const char *device_name, int *index, diag_list *diags) {
     const char *colon = strchr(device_name, ':');
     size_t length = colon ? (size_t)(colon - device_name) : strlen(device_name);

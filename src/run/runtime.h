@@ -21,6 +21,7 @@
 #undef RUNTIME
 
 const char *opencl_target_for(int index, const char **why);
+void opencl_own_process(void);
 extern const runtime_streams cuda_streams;
 extern const runtime_text opencl_text, cuda_text;
 #endif

@@ -61,6 +61,8 @@ bool opencl_half_convert(cfamily *p, element_type to, int lanes) {
         {16, false, "__AVX512F__", "__builtin_ia32_vcvtps2ph512_mask", "as_ushort16(%s(x, 0, (short16)(0), -1))"},
         {8, true, "__F16C__", "__builtin_ia32_vcvtph2ps256", "%s(as_short8(x))"},
         {8, false, "__F16C__", "__builtin_ia32_vcvtps2ph256", "as_ushort8(%s(x, 0))"},
+        {1, true, "__F16C__", "__builtin_ia32_vcvtph2ps", "as_float4(%s((short8)(as_short(x), 0, 0, 0, 0, 0, 0, 0))).s0"},
+        {1, false, "__F16C__", "__builtin_ia32_vcvtps2ph", "as_ushort8(%s((float4)(x, 0, 0, 0), 0)).s0"},
     };
     for (int i = 0; i < COUNT(table); i++) {
         if (table[i].lanes != lanes || table[i].widens != (to == ELEMENT_F32))

@@ -117,22 +117,27 @@ const char *opencl_memory_helper(cfamily *p, const kernel_access *access, bool i
 
 /* One value, or lanes inside one block, of a block format: f16 scale, then 32 bytes (q8_0), or 16 with element i below element i + 16. */
 static void block_load(writer *w) {
-    bool q8 = w->t == ELEMENT_Q8_0;
-    begin(w, w->v, "__global const uchar *a, long element");
+    bool q8 = w->t == ELEMENT_Q8_0, processor = w->p->dialect->private_is_shared;
+    element_type bytes = q8 ? ELEMENT_I8 : ELEMENT_U8;
+    const char *type = opencl_scalar_type(bytes, true), *at = q8 ? "i" : "i % 16", *taken;
+    if (w->lanes == 1)
+        taken = arena_printf(w->p->arena, "((__global const %s *)b)[2 + %s]", type, at);
+    else if (processor)
+        taken = arena_printf(w->p->arena, "((__global const %s *)(b + 2 + %s))->v", opencl_packed_type(w->p, bytes, w->lanes), at);
+    else
+        taken = arena_printf(w->p->arena, "vload%d(0, (__global const %s *)b + 2 + %s)", w->lanes, type, at);
+    const char *half = processor ? opencl_helper(w->p, HELPER_CONVERT, ELEMENT_F32, ELEMENT_F16, 1) : NULL;
+    begin(w, w->v, processor ? "__global const uchar *a, ulong element" : "__global const uchar *a, long element");
     cfamily_prelude_line(w->p, "__global const uchar *b = a + element / 32 * %d;", q8 ? 34 : 18);
-    cfamily_prelude_line(w->p, "const long i = element %% 32;");
-    cfamily_prelude_line(w->p, "const float d = vload_half(0, (__global const half *)b);");
-    const char *bytes = w->lanes == 1 ? "%s" : arena_printf(w->p->arena, "vload%d(0, &%%s)", w->lanes);
+    cfamily_prelude_line(w->p, "const %slong i = element %% 32;", processor ? "u" : "");
+    cfamily_prelude_line(w->p, "const float d = %s;",
+                         half ? arena_printf(w->p->arena, "%s(*(__global const ushort *)b)", half)
+                              : "vload_half(0, (__global const half *)b)");
     if (q8) {
-        const char *place = "((__global const char *)b)[2 + i]";
-        cfamily_prelude_line(
-            w->p, "return d * convert_float%s(%s);", w->width,
-            strchr(bytes, 'v') ? arena_printf(w->p->arena, "vload%d(0, (__global const char *)b + 2 + i)", w->lanes) : place);
+        cfamily_prelude_line(w->p, "return d * convert_float%s(%s);", w->width, taken);
     } else {
         const char *u = sized(w, "uchar");
-        cfamily_prelude_line(w->p, "const %s q = %s;", u,
-                             w->lanes == 1 ? "b[2 + i % 16]"
-                                           : arena_printf(w->p->arena, "vload%d(0, b + 2 + i %% 16)", w->lanes));
+        cfamily_prelude_line(w->p, "const %s q = %s;", u, taken);
         cfamily_prelude_line(w->p, "return d * (convert_float%s(i < 16 ? q & (%s)15 : q >> (%s)4) - 8.0f);", w->width, u, u);
     }
     end(w);
