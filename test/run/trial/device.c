@@ -28,10 +28,12 @@ enum {
 
 typedef struct suite {
     const runtime *runtime;
-    const char *name; /* of the runtime, its target and its arithmetic */
+    const char *name; /* of the target and its arithmetic */
     device *device;
     uint64_t seed;
     bool small, all;
+    int share, shares; /* of the kernels only every shares-th, counted from `share`; 0: all */
+    int seen;
     int unproved;
     int passed, failed, shapes;
     int64_t compared, vacuous;
@@ -204,7 +206,7 @@ static void try_file(suite *s, const char *path, const char *only) {
         printf("FAIL %s %s  %s\n", s->name, path, trial_first_error(&diags));
     }
     for (int i = 0; m && i < m->kernels.count; i++)
-        if (!only || !strcmp(only, m->kernels.at[i]->name))
+        if ((!only || !strcmp(only, m->kernels.at[i]->name)) && (!s->shares || s->seen++ % s->shares == s->share))
             try_kernel(s, m, m->kernels.at[i]);
     arena_free(a);
 }
@@ -238,7 +240,7 @@ static void try_folder(suite *s, const char *pattern, const char *only) {
 }
 
 int trial_device_main(const char *name, int argc, char **argv) {
-    suite s = {.seed = 1, .name = name};
+    suite s = {.seed = 1};
     const char *only = NULL;
     int files = 0, index = 0, random = 0, random_first = 0;
     char text[256] = "";
@@ -258,6 +260,10 @@ int trial_device_main(const char *name, int argc, char **argv) {
             s.small = true;
         else if (!strcmp(argv[i], "--all"))
             s.all = true;
+        else if (!strcmp(argv[i], "--target") && i + 1 < argc)
+            s.name = argv[++i];
+        else if (!strcmp(argv[i], "--share") && i + 1 < argc && sscanf(argv[++i], "%d/%d", &s.share, &s.shares) == 2)
+            s.share--;
     }
     s.runtime = runtime_find(name, &index, &diags);
     if (!s.runtime) {
@@ -268,7 +274,12 @@ int trial_device_main(const char *name, int argc, char **argv) {
         return 0;
     }
     s.runtime->describe(index, text, sizeof text);
-    printf("on %s\n", text);
+    s.name = s.name ? s.name : runtime_target(s.runtime, index, NULL);
+    if (!target_find(s.name)) {
+        printf("FAIL %s: there is no target `%s`\n", name, s.name);
+        return 1;
+    }
+    printf("on %s, as %s\n", text, s.name);
     s.device = s.runtime->open(index, &diags);
     if (!s.device) {
         printf("FAIL %s: %s\n", name, trial_first_error(&diags));
@@ -276,7 +287,7 @@ int trial_device_main(const char *name, int argc, char **argv) {
     }
     for (int i = 1; i < argc; i++)
         if (!strcmp(argv[i], "--seed") || !strcmp(argv[i], "--kernel") || !strcmp(argv[i], "--random") ||
-            !strcmp(argv[i], "--from"))
+            !strcmp(argv[i], "--from") || !strcmp(argv[i], "--target") || !strcmp(argv[i], "--share"))
             i++;
         else if (argv[i][0] != '-' && ++files)
             try_file(&s, argv[i], only);
