@@ -137,7 +137,7 @@ static bool build_kernel(build *b, int number, const compile_options *o, const c
     double whole_ms = command_now_ms() - start;
     if (good && o->target == b->kept_for && !o->setting_count)
         b->kept[number] = c;
-    const char *target = names_target ? arena_printf(r->arena, " %-8s", o->target->name) : "";
+    const char *target = names_target ? arena_printf(r->arena, " %-10s", o->target->name) : "";
     if (!r->json && good)
         printf("%-16s%s proved in %.0f ms, written to %s\n", k->name, target, c.proof.milliseconds, folder);
     else if (!r->json && names_target)
@@ -166,7 +166,7 @@ static bool build_target(build *b, compile_options o, const char *folder, bool n
         int before = r->diags.items.count;
         held = build_program(r, b->module, program, o, folder, b->list);
         if (!held && !r->json && names_target)
-            printf("%-16s %-8s refused: %s\n", program->name, o.target->name, first_error(r, before));
+            printf("%-16s %-10s refused: %s\n", program->name, o.target->name, first_error(r, before));
     }
     b->found = b->found || program;
     for (int i = 0; i < b->module->kernels.count; i++) {

@@ -1,4 +1,5 @@
 /* The OpenCL runtime: emitted OpenCL C built by the device's driver, a block of work-items a task. Works with any driver behind the loader. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "run/opencl_api.h"
 #include "run/opencl.h"
 #include "run/runtime.h"
@@ -52,31 +53,6 @@ bool opencl_describe(int index, char *out, size_t size) {
     return there;
 }
 
-/* $TILEC_OPENCL_FORM may say which of the two is wanted, "blocks" or "vectors"; -1: the device decides; 0, 1: blocks, vectors; 2: neither of these words. */
-static int wished_form(void) {
-    const char *wish = getenv("TILEC_OPENCL_FORM");
-    return !wish || !*wish ? -1 : !strcmp(wish, "blocks") ? 0 : !strcmp(wish, "vectors") ? 1 : 2;
-}
-
-const char *opencl_target_for(int index, const char **why) {
-    const opencl_system *s = opencl_open_system();
-    const opencl_found *d = index >= 0 && index < s->count ? &s->devices[index] : NULL;
-    static const char blocks[] = "opencl", vectors[] = "opencl_cpu";
-    int wish = wished_form();
-    if (wish == 0 || wish == 1) {
-        *why = wish ? "a work-item a task, with vectors: TILEC_OPENCL_FORM" : "blocks of work-items: TILEC_OPENCL_FORM";
-        return wish ? vectors : blocks;
-    }
-    if (!d || !d->is_processor)
-        return blocks;
-    if (d->local_bytes < (uint64_t)opencl_cpu_limits()->private_bytes) {
-        *why = "blocks of work-items (refused: a work-item a task, with vectors, as on a processor: the device has too little local memory)";
-        return blocks;
-    }
-    *why = "a work-item a task, with vectors: the device is a processor (refused: blocks of work-items, which it would run as loops)";
-    return vectors;
-}
-
 static bool fail(diag_list *diags, const char *code, const char *what, cl_status status) {
     diag_error(diags, code, (source_span){0}, "OpenCL: %s: %s", what, opencl_status_name(status));
     return false;
@@ -118,7 +94,7 @@ device *opencl_open(int index, diag_list *diags) {
         free(d);
         return NULL;
     }
-    if (wished_form() == 2) {
+    if (!opencl_form_known()) {
         diag_error(diags, "E0850", (source_span){0}, "TILEC_OPENCL_FORM is `%s`, and there are `blocks` and `vectors`",
                    getenv("TILEC_OPENCL_FORM"));
         free(d);
@@ -170,7 +146,8 @@ void opencl_close(device *d) {
 
 /* Drivers for processors take small pages, whose look-ups cost long streams of memory their speed. NULL: let the driver do it. */
 static void *large_pages(size_t bytes) {
-    void *at = bytes < SIZE_MAX - LARGE_PAGE ? aligned_alloc(LARGE_PAGE, (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE) : NULL;
+    void *at =
+        bytes < SIZE_MAX - LARGE_PAGE ? aligned_alloc(LARGE_PAGE, (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE) : NULL;
 #ifdef MADV_HUGEPAGE
     if (at)
         madvise(at, bytes, MADV_HUGEPAGE);

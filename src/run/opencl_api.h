@@ -90,7 +90,7 @@ typedef struct opencl_found {
     uint32_t units;
     bool is_processor;    /* a CPU, and nothing else, whose local memory is ordinary memory */
     uint64_t local_bytes; /* of a work-group */
-    char text[256]; /* name, platform, compute units: one line */
+    char text[256];       /* name, platform, compute units: one line */
 } opencl_found;
 
 /* Opens the loader and lists every device of every platform, once a process. `why`: what is missing when there is none. */
@@ -101,6 +101,7 @@ typedef struct opencl_system {
     char why[256];
 } opencl_system;
 const opencl_system *opencl_open_system(void);
+bool opencl_form_known(void);   /* whether $TILEC_OPENCL_FORM, where it is set, is a word that opencl_target_for knows */
 bool opencl_pins_threads(void); /* whether PoCL is told to give each of its threads a processor of its own */
 const char *opencl_status_name(cl_status s); /* "CL_OUT_OF_RESOURCES" */
 #endif

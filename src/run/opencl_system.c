@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* affinity masks */
 #include "run/opencl_api.h"
 #include "run/runtime.h"
+#include "target/gpu_plan.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
@@ -97,6 +98,37 @@ static void find(void) {
 const opencl_system *opencl_open_system(void) {
     pthread_once(&once, find);
     return &found;
+}
+
+/* $TILEC_OPENCL_FORM may say which of the two is wanted, "blocks" or "vectors"; -1: the device decides; 0, 1: blocks, vectors; 2: neither of these words. */
+static int wished_form(void) {
+    const char *wish = getenv("TILEC_OPENCL_FORM");
+    return !wish || !*wish ? -1 : !strcmp(wish, "blocks") ? 0 : !strcmp(wish, "vectors") ? 1 : 2;
+}
+
+bool opencl_form_known(void) {
+    return wished_form() != 2;
+}
+
+const char *opencl_target_for(int index, const char **why) {
+    const opencl_system *s = opencl_open_system();
+    const opencl_found *d = index >= 0 && index < s->count ? &s->devices[index] : NULL;
+    static const char blocks[] = "opencl", vectors[] = "opencl_cpu";
+    int wish = wished_form();
+    if (wish == 0 || wish == 1) {
+        *why = wish ? "a work-item a task, with vectors: TILEC_OPENCL_FORM" : "blocks of work-items: TILEC_OPENCL_FORM";
+        return wish ? vectors : blocks;
+    }
+    if (!d || !d->is_processor)
+        return blocks;
+    if (d->local_bytes < (uint64_t)opencl_cpu_limits()->private_bytes) {
+        *why = "blocks of work-items (refused: a work-item a task, with vectors, as on a processor: the device has too little "
+               "local memory)";
+        return blocks;
+    }
+    *why = "a work-item a task, with vectors: the device is a processor (refused: blocks of work-items, which it would run as "
+           "loops)";
+    return vectors;
 }
 
 const char *opencl_status_name(cl_status s) {

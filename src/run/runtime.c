@@ -5,7 +5,7 @@
 #include <string.h>
 
 const runtime runtime_table[] = {
-#define RUNTIME(name, target, target_for, host_memory, simulated, streams, text, prefix)                                                     \
+#define RUNTIME(name, target, target_for, host_memory, simulated, streams, text, prefix)                                         \
     {name,                                                                                                                       \
      target,                                                                                                                     \
      target_for,                                                                                                                 \

@@ -3,7 +3,7 @@
 #define TILEC_RUN_RUNTIME_H
 #include "run/run.h"
 
-#define RUNTIME(name, target, target_for, host_memory, simulated, streams, text, prefix)                                                     \
+#define RUNTIME(name, target, target_for, host_memory, simulated, streams, text, prefix)                                         \
     int prefix##_count(void);                                                                                                    \
     bool prefix##_describe(int index, char *out, size_t size);                                                                   \
     device *prefix##_open(int index, diag_list *diags);                                                                          \

@@ -90,7 +90,8 @@ typedef struct cfamily_dialect {
      * NULL: every lane. NULL: by helpers. */
     const char *(*load)(cfamily *p, const kernel_access *access, const char *stride, const char *active);
     const char *(*store)(cfamily *p, const kernel_access *access, const char *stride, const char *active, const char *value);
-    bool private_is_shared; /* private arrays are declared as shared ones are, of which a device tells how much it has (a task is one thread) */
+    bool
+        private_is_shared; /* private arrays are declared as shared ones are, of which a device tells how much it has (a task is one thread) */
     bool has_lanes; /* levels below the task, and shared memory */
     bool no_goto;   /* so a break out of an unrolled loop is refused */
 } cfamily_dialect;

@@ -200,11 +200,10 @@ static void declarations(printed *t, text_buffer *out) {
         const char *storage = p->dialect->storage_type(array->element);
         if (array->view_of) {
             root_of(array, &offset);
-            const char *qualifier = root->space == SPACE_GLOBAL
-                                        ? (root->use == USE_IN ? t->dialect->read_only : t->dialect->written)
-                                    : root->space == SPACE_SHARED || (root->space == SPACE_PRIVATE && private_is_shared)
-                                        ? t->dialect->shared
-                                        : "";
+            const char *qualifier =
+                root->space == SPACE_GLOBAL ? (root->use == USE_IN ? t->dialect->read_only : t->dialect->written)
+                : root->space == SPACE_SHARED || (root->space == SPACE_PRIVATE && private_is_shared) ? t->dialect->shared
+                                                                                                     : "";
             text_add(out, "    %s%s *const %s = (%s%s *)((%schar *)%s + %lld);\n", qualifier, storage, known->name, qualifier,
                      storage, qualifier, p->arrays[root->id].name, (long long)offset);
             continue;

@@ -58,8 +58,8 @@ static const char *load(cfamily *p, const kernel_access *access, const char *str
         return arena_printf(a, "%s(%s%s%s%s%s)", opencl_memory_helper(p, access, false, stride, active), place,
                             stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
     if (is_aligned(access))
-        return arena_printf(a, "*(__%s %s%s *)%s", opencl_space(p, access->array), access->array->use == USE_IN ? "const " : "", v,
-                            place);
+        return arena_printf(a, "*(__%s %s%s *)%s", opencl_space(p, access->array), access->array->use == USE_IN ? "const " : "",
+                            v, place);
     const char *plain = arena_printf(a, "vload%d(0, %s)", access->lanes, place);
     if (t == ELEMENT_INDEX)
         return arena_printf(a, "convert_%s(%s)", v, plain);
@@ -74,8 +74,8 @@ static const char *store(cfamily *p, const kernel_access *access, const char *st
         return arena_printf(a, "%s(%s, %s%s%s%s%s)", opencl_memory_helper(p, access, true, stride, active), place, value,
                             stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
     if (is_aligned(access))
-        return arena_printf(a, "*(__%s %s *)%s = %s", opencl_space(p, access->array), opencl_register_type(p, t, access->lanes), place,
-                            value);
+        return arena_printf(a, "*(__%s %s *)%s = %s", opencl_space(p, access->array), opencl_register_type(p, t, access->lanes),
+                            place, value);
     if (t == ELEMENT_INDEX)
         value = arena_printf(a, "convert_int%d(%s)", access->lanes, value);
     if (t == ELEMENT_BOOL)

@@ -123,7 +123,8 @@ static void block_load(writer *w) {
     if (w->lanes == 1)
         taken = arena_printf(w->p->arena, "((__global const %s *)b)[2 + %s]", type, at);
     else if (processor)
-        taken = arena_printf(w->p->arena, "((__global const %s *)(b + 2 + %s))->v", opencl_packed_type(w->p, bytes, w->lanes), at);
+        taken =
+            arena_printf(w->p->arena, "((__global const %s *)(b + 2 + %s))->v", opencl_packed_type(w->p, bytes, w->lanes), at);
     else
         taken = arena_printf(w->p->arena, "vload%d(0, (__global const %s *)b + 2 + %s)", w->lanes, type, at);
     const char *half = processor ? opencl_helper(w->p, HELPER_CONVERT, ELEMENT_F32, ELEMENT_F16, 1) : NULL;

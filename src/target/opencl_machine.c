@@ -68,5 +68,4 @@ const target_limits *opencl_cpu_limits(void) {
 }
 
 const legal_table opencl_legal = {.target = "opencl", .subgroups = false, .f16_arithmetic = false, .vector_lanes = 16};
-const legal_table opencl_cpu_legal = {
-    .target = "opencl_cpu", .subgroups = false, .f16_arithmetic = false, .vector_lanes = 16};
+const legal_table opencl_cpu_legal = {.target = "opencl_cpu", .subgroups = false, .f16_arithmetic = false, .vector_lanes = 16};

@@ -97,6 +97,8 @@ static void prove_shipped(const char *target) {
 static void shipped_for_a_thread(void **state) {
     (void)state;
     prove_shipped("c");
+    if (!quick())
+        prove_shipped("opencl_cpu"); /* less memory for a task */
 }
 static void shipped_for_a_block(void **state) {
     (void)state;
