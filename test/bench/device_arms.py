@@ -68,6 +68,12 @@ shipped = [("matmul.tile", "matmul_f32", ["M=17,N=19,K=300", "M=32,N=64,K=48"]),
            ("attention.tile", "attn_full_f32", ["T=21,H=2,D=16"]), ("elementwise.tile", "vec_add", ["N=1000", "N=4096", "N=1"])]
 
 
+def target_of(device, environment):
+    """What the device is given: an OpenCL device that is a processor takes another form than others do."""
+    found = subprocess.run([tilec, "devices", "--json"], capture_output=True, text=True, env=dict(os.environ, **environment))
+    return next(d["target"] for d in json.loads(found.stdout)["devices"] if d["name"] == device)
+
+
 def suite(device, ending, kernel_head, index, clock, environment):
     def text(body="y[i] = a[i] + b[i];", head=None, guard="i < n"):
         return f"{head or kernel_head}\n{{\n    int i = {index};\n    if ({guard}) {{ {body} }}\n}}\n"
@@ -79,7 +85,7 @@ def suite(device, ending, kernel_head, index, clock, environment):
     for file, kernel, shapes in shipped:
         folder = os.path.join(work.name, "built-" + device)
         statics = ["--shape", "D=16"] if file == "attention.tile" else []
-        built = subprocess.run([tilec, "build", "kernels/" + file, "--kernel", kernel, "--target", device, "-o", folder, *statics], capture_output=True,
+        built = subprocess.run([tilec, "build", "kernels/" + file, "--kernel", kernel, "--target", target_of(device, environment), "-o", folder, *statics], capture_output=True,
                                text=True)
         arm = f"file:{folder}/{kernel}.json"
         for shape in shapes:
