@@ -14,7 +14,7 @@ from ._library import MAX_RANK, ROLES, TYPES, encoded, lib, text
 from ._library import Argument as LibraryArgument
 from ._plan import Argument, Plan, symbols_of
 
-OPTIONS = ("vector", "subgroups", "operands")  # of a schedule, beside tile sizes
+OPTIONS = ("vector", "subgroups", "operands", "split")  # of a schedule, beside tile sizes
 
 _lock = threading.Lock()
 _contexts = {}  # (process, device): the context its kernels share

@@ -110,6 +110,16 @@ static bool step_symbols(run_call *c, const tile_call *call, call_step *step, di
     return true;
 }
 
+static void take_memory(call_array *to, call_array *from) {
+    to->device = from->device;
+    to->device_room = from->device_room;
+    to->host.data = from->host.data;
+    to->host.owned = from->host.owned;
+    to->host.room = from->host.room;
+    from->device = from->host.data = NULL;
+    from->host.owned = false;
+}
+
 static bool step_outputs(run_call *c, const tile_call *call, call_step *step, diag_list *diags) {
     const tile_kernel *k = step->kernel;
     int given = 0;
@@ -129,8 +139,10 @@ static bool step_outputs(run_call *c, const tile_call *call, call_step *step, di
                 return false;
             }
             call_array temporary = {.name = name, .declared = t, .temporary = true};
-            temporary.host.type = t->type;
             at = c->arrays.count;
+            if (at < c->spare.count) /* memory of an earlier shape's */
+                take_memory(&temporary, &c->spare.at[at]);
+            temporary.host.type = t->type;
             VEC_PUSH(c->arena, c->arrays, temporary);
         }
         step->arrays[i] = at;
@@ -182,11 +194,42 @@ static bool lookup(void *context, const index_var *v, int64_t *value) {
         *value = v->value;
         return true;
     }
+    if (v->kind == INDEX_SCALAR) {
+        int at = binding_find_scalar(&c->binding, v->name);
+        *value = at < 0 ? 0 : (int64_t)c->scalars.at[at].value;
+        return at >= 0 && c->scalars.at[at].bound;
+    }
     int at = binding_find_symbol(&c->binding, v->name);
     if (at < 0 || !c->binding.known[at])
         return false;
     *value = c->binding.values[at];
     return true;
+}
+
+static int bits_of(int64_t n) {
+    int bits = 0;
+    for (; n > 0; n /= 2)
+        bits++;
+    return bits;
+}
+
+/* Chunks are as many, or a loop that runs as it is about as long: what was solved stays. */
+static bool reaches_alike(const run_call *c, int64_t reach) {
+    return c->split ? (reach + c->chunk - 1) / c->chunk == c->chunk_count : bits_of(reach) == bits_of(c->reach);
+}
+
+void call_scalar_changed(run_call *c, const tile_scalar *s) {
+    const char *why;
+    if (!c->shapes_solved || !c->kernel || c->keeps_whole || !s->var ||
+        !(c->split || c->session->target->machine()->subgroup_lanes))
+        return;
+    const tile_stmt *loop = split_loop(c->kernel, &why);
+    arena *scratch = arena_new();
+    index_expr *end = loop ? split_reach(scratch, loop) : NULL;
+    int64_t reach;
+    if (end && ix_mentions(end, s->var) && !(ix_eval(end, lookup, c, &reach) && reaches_alike(c, reach)))
+        c->shapes_solved = c->prepared = false;
+    arena_free(scratch);
 }
 
 /* Whether this launch of a kernel runs in two, and how. */
@@ -203,7 +246,10 @@ static bool choose_split(run_call *c, diag_list *diags) {
     if (!schedule_split(c->arena, c->module, c->kernel, row, c->settings.at, c->settings.count, device, lookup, c, &c->chunk,
                         &c->split_route, diags))
         return false;
-    if (!c->chunk)
+    const char *why;
+    const tile_stmt *loop = split_loop(c->kernel, &why);
+    bool known = loop && ix_eval(split_reach(c->arena, loop), lookup, c, &c->reach);
+    if (!c->chunk || !known) /* a scalar is still to come */
         return true;
     tile_split *split = NULL;
     for (int i = 0; i < s->splits.count; i++)
@@ -212,24 +258,12 @@ static bool choose_split(run_call *c, diag_list *diags) {
         split = split_kernel(s->arena, c->kernel);
         VEC_PUSH(s->arena, s->splits, split);
     }
-    c->split = split_program(c->arena, split, c->chunk);
+    c->chunk_count = (c->reach + c->chunk - 1) / c->chunk;
+    c->split = split_program(c->arena, split, c->chunk, c->chunk_count);
     return true;
 }
 
-bool call_solve(run_call *c, diag_list *diags) {
-    if (c->shapes_solved)
-        return true;
-    int own = c->binding.signature.array_count;
-    c->steps.count = 0;
-    if (c->arrays.count > own) { /* temporaries of an earlier shape */
-        for (int i = own; i < c->arrays.count; i++) {
-            if (c->arrays.at[i].device && !c->session->shares_memory)
-                c->session->runtime->release(c->session->device, c->arrays.at[i].device);
-            if (c->arrays.at[i].host.owned)
-                free(c->arrays.at[i].host.data);
-        }
-        c->arrays.count = own;
-    }
+static bool solve_steps(run_call *c, int own, diag_list *diags) {
     if (!binding_solve(&c->binding, c->kernel != NULL, diags) || !choose_split(c, diags))
         return false;
     for (int i = 0; i < own; i++) {
@@ -257,6 +291,35 @@ bool call_solve(run_call *c, diag_list *diags) {
                 return false;
         }
     }
-    c->shapes_solved = true;
     return true;
+}
+
+static void release_spare(run_call *c) {
+    for (int i = 0; i < c->spare.count; i++) {
+        if (c->spare.at[i].device && !c->session->shares_memory)
+            c->session->runtime->release(c->session->device, c->spare.at[i].device);
+        if (c->spare.at[i].host.owned && c->spare.at[i].host.data)
+            free(c->spare.at[i].host.data);
+    }
+    c->spare.count = 0;
+}
+
+bool call_solve(run_call *c, diag_list *diags) {
+    if (c->shapes_solved)
+        return true;
+    int own = c->binding.signature.array_count;
+    c->steps.count = 0;
+    if (c->arrays.count > own) { /* temporaries of an earlier shape */
+        release_spare(c);
+        for (int i = 0; i < c->arrays.count; i++) {
+            VEC_PUSH(c->arena, c->spare, c->arrays.at[i]);
+            if (i < own) /* it stands for its place alone */
+                c->spare.at[i].device = c->spare.at[i].host.data = NULL;
+        }
+        c->arrays.count = own;
+    }
+    bool solved = solve_steps(c, own, diags);
+    release_spare(c);
+    c->shapes_solved = solved;
+    return solved;
 }

@@ -373,7 +373,10 @@ bool call_bind_scalar(run_call *c, const char *name, double value, diag_list *di
         diag_error(diags, "E0647", t->span, "argument `%s` is a whole number, not %g", name, value);
         return false;
     }
+    bool same = c->scalars.at[at].bound && c->scalars.at[at].value == value;
     c->scalars.at[at].bound = true;
     c->scalars.at[at].value = t->type == ELEMENT_F32 ? (double)(float)value : value;
+    if (!same)
+        call_scalar_changed(c, t);
     return true;
 }

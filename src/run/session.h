@@ -72,17 +72,20 @@ typedef struct run_call {
     const tile_program *program;
     binding binding; /* of the kernel or program */
     VEC(call_array) arrays;
+    VEC(call_array)
+    spare; /* temporaries of an earlier shape, by their place in `arrays`, while a shape is solved: their memory is used again */
     VEC(call_scalar) scalars;
     VEC(call_step) steps;
     VEC(schedule_setting) settings; /* --set */
     VEC(tile_binding) extra;        /* symbols given for a program's kernels rather than for itself */
     const char *dump;               /* letters, for the compiles this call makes */
     FILE *dump_file;
-    void **marks;              /* of the steps of call_run_on; made at the first one */
-    const tile_program *split; /* of the kernel, which this launch runs in two (tile/split.h); NULL: as it is */
-    int64_t chunk;             /* elements of a chunk of its loop */
-    const char *split_route;   /* why, a line for people; NULL: nothing to say */
-    bool keeps_whole;          /* never split */
+    void **marks;               /* of the steps of call_run_on; made at the first one */
+    const tile_program *split;  /* of the kernel, which this launch runs in two (tile/split.h); NULL: as it is */
+    int64_t chunk, chunk_count; /* elements of a chunk of its loop, and how many chunks there are */
+    int64_t reach;              /* elements that the loop goes over, when that is known (split_reach) */
+    const char *split_route;    /* why, a line for people; NULL: nothing to say */
+    bool keeps_whole;           /* never split */
     bool shapes_solved, prepared;
 } run_call;
 

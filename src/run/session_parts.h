@@ -25,6 +25,8 @@ struct session {
     VEC(tile_split *) splits; /* of the kernels that some launch ran in two */
 };
 
+/* A scalar has another value: a call that was split by it is solved anew. call_solve.c */
+void call_scalar_changed(run_call *c, const tile_scalar *s);
 /* Compiles and loads the step's kernel for the statics its binding knows and the call's settings, or finds it compiled; sets
  * step->compiled (a refused one's too) and step->loaded. */
 bool session_compile_step(run_call *c, call_step *step, diag_list *diags);

@@ -93,7 +93,7 @@ bool schedule_split(arena *a, const tile_module *m, const tile_kernel *k, const 
             return true;
         tasks = product(tasks, r->whole ? 1 : (length + size - 1) / size);
     }
-    if (!ix_eval(loop->range->extent, number_of, &l, &extent) || tasks < 1 || tasks > device.units / 2)
+    if (!ix_eval(split_reach(a, loop), number_of, &l, &extent) || tasks < 1 || tasks > device.units / 2)
         return true;
     int64_t each = widest_in(&loop->body, loop->range, &l, arena_alloc(a, (size_t)k->value_count + 1));
     int64_t chunks = device.units / tasks, least = LEAST_VALUES / each, length = 1;

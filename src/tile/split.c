@@ -405,8 +405,9 @@ static void make_part(tile_split *s, arena *a) {
     index_var *size = tile_new_var(k, new_name(whole, a, t->name, "chunk"), INDEX_STATIC, t->span);
     index_var *chunks = tile_new_var(k, new_name(whole, a, t->name, "chunks"), INDEX_SYMBOL, t->span);
     s->chunk = size;
+    s->chunks = chunks;
     index_expr *one = ix_const(a, 1), *length = ix_var(a, size);
-    index_expr *count = ix_floordiv(a, ix_sub(a, ix_add(a, t->extent, length), one), length);
+    index_expr *count = ix_floordiv(a, ix_sub(a, ix_add(a, split_reach(a, loop), length), one), length);
     k->derived.at[k->derived.count - 1] = count;
     VEC_PUSH(a, k->where, cond_compare(a, COND_EQ, ix_var(a, chunks), count));
     tile_range *c = tile_new_range(k, new_name(whole, a, t->name, "part"), ix_var(a, chunks), one, t->span);
@@ -545,7 +546,8 @@ tile_split *split_kernel(arena *a, const tile_kernel *k) {
     return s;
 }
 
-static tile_call *call_of(arena *a, const tile_kernel *whole, tile_kernel *k, const index_var *chunk, int64_t length) {
+static tile_call *call_of(arena *a, const tile_split *split, tile_kernel *k, int64_t length, int64_t count) {
+    const tile_kernel *whole = split->whole;
     tile_call *c = NEW(a, tile_call);
     c->kernel = k;
     c->span = whole->span;
@@ -559,7 +561,7 @@ static tile_call *call_of(arena *a, const tile_kernel *whole, tile_kernel *k, co
             VEC_PUSH(a, c->results, k->arrays.at[i]->name);
     for (int i = 0; i < k->symbols.count; i++) {
         const index_var *v = k->symbols.at[i];
-        index_expr *value = v == chunk ? ix_const(a, length) : NULL;
+        index_expr *value = v == split->chunk ? ix_const(a, length) : v == split->chunks ? ix_const(a, count) : NULL;
         for (int j = 0; j < whole->symbols.count && !value; j++)
             if (v->kind != INDEX_TILE && !strcmp(whole->symbols.at[j]->name, v->name))
                 value = ix_var(a, whole->symbols.at[j]);
@@ -571,7 +573,7 @@ static tile_call *call_of(arena *a, const tile_kernel *whole, tile_kernel *k, co
     return c;
 }
 
-tile_program *split_program(arena *a, const tile_split *s, int64_t chunk) {
+tile_program *split_program(arena *a, const tile_split *s, int64_t chunk, int64_t chunks) {
     const tile_kernel *k = s->whole;
     tile_program *p = NEW(a, tile_program);
     p->name = k->name;
@@ -587,7 +589,7 @@ tile_program *split_program(arena *a, const tile_split *s, int64_t chunk) {
     for (int i = 0; i < k->symbols.count; i++)
         if (k->symbols.at[i]->kind != INDEX_TILE)
             VEC_PUSH(a, p->symbols, k->symbols.at[i]);
-    VEC_PUSH(a, p->calls, call_of(a, k, s->part, s->chunk, chunk));
-    VEC_PUSH(a, p->calls, call_of(a, k, s->join, s->chunk, chunk));
+    VEC_PUSH(a, p->calls, call_of(a, s, s->part, chunk, chunks));
+    VEC_PUSH(a, p->calls, call_of(a, s, s->join, chunk, chunks));
     return p;
 }

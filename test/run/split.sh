@@ -130,6 +130,12 @@ if (cuda_on_cpu "$work/cuda"); then
         routes "decode attention over heads that share keys" kernels/attention.tile --kernel attn_gqa --shape KV=1,G=6,D=64,T=200 --arg len=190 --arg scale=0.2 \
             --arg q=random:1 --arg k=random:2 --arg v=random:3
         routes "means weighted by learned queries" test/accept/results_apart.tile --kernel pooled --shape N=130 --arg x=random:1 --arg w=random:2 --arg bias=random:3
+        if python3 -c 'import numpy' 2> /dev/null; then
+            TILEC_LIBRARY=$build/libtilec.so python3 test/run/_split_lengths.py cuda > "$work/lengths" 2>&1 && echo "ok split by the length of each launch" ||
+                { echo "FAIL split by the length of each launch"; tail -n 3 "$work/lengths" | sed 's/^/    /'; failed=1; }
+        else
+            echo "skip split by the length of each launch (no NumPy)"
+        fi
         exit $failed) || failed=1
 fi
 refused "of several loops" "E0504.*several loops" run kernels/normalise.tile --kernel softmax --shape R=2,C=9 --arg x=random:1 --set split=4
