@@ -363,7 +363,7 @@ static bool compile(cuda *c, source_module *m) {
         rewrite(c);
         const char *body = edits_apply(&c->edits, &length);
         text_buffer b = {0};
-        text_add(&b, "#include \"cuda.h\"\n#include \"cuda_half.h\"\n#include \"cuda_groups.h\"\n");
+        text_add(&b, "#include \"cuda_device.h\"\n#include \"cuda_half.h\"\n#include \"cuda_groups.h\"\n");
         text_add_bytes(&b, body, length);
         text_add(&b, "\n# 1 \"<launches>\"\n");
         for (int i = 0; i < c->uses.count; i++)

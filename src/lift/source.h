@@ -6,7 +6,7 @@
  * What the module looks like, whatever the language: target amdgcn, whose address spaces are 1 device, 3 threadgroup, 4 constant, 5 thread; 0 is
  * generic, and gone after LIFT_PASSES. Line tables and names are kept. What the device does itself is a call of a declared function:
  *   OpenCL C   the mangled OpenCL name: _Z13get_global_idj, _Z7barrierj, _Z3sinDv4_f, ...
- *   CUDA       cuda.WHAT: see shim/cuda.h (math by C's names: cuda.expf).  The ids and the barrier are i32 cuda.tid.x, cuda.ctaid.x, cuda.ntid.x, cuda.nctaid.x, void cuda.barrier()
+ *   CUDA       cuda.WHAT: see shim/cuda_device.h (math by C's names: cuda.expf).  The ids and the barrier are i32 cuda.tid.x, cuda.ctaid.x, cuda.ntid.x, cuda.nctaid.x, void cuda.barrier()
  *   Metal      air.WHAT.TYPE: see shim/metal_simd.h, metal_math.h.  void air.wg.barrier(i32 flags), float air.simd_sum.f32(float), ...
  * Helper functions are marked alwaysinline; those that nothing calls may stand in the module all the same (give them internal linkage, and globaldce
  * removes them).

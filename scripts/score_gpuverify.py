@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Scores `tilec check` on a copy of GPUVerify's test suite: what a program's first line says (pass, or xfail) against what we find at the launch that its second
+line gives. Races and divergent barriers count, as there; out-of-bounds accesses where its options ask for them.
+
+    scripts/score_gpuverify.py SUITE [--tilec build/tilec] [--only WORD] [--rows FILE]
+
+Plain programs are those without atomics, structs, vectors, asynchronous copies, annotations or asserts."""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+ANNOTATION = re.compile(r"__(requires|ensures|invariant|global_invariant|assert|assume|candidate\w*|read\w*|write\w*|at|enabled|function_wide\w*|all|exists|"
+                        r"barrier_invariant\w*|global_assert|global_assume|other\w*|same_group|implies|accessed|no_read|no_write|non_temporal\w*|add_noovfl\w*|"
+                        r"distinct\w*|uniform\w*|array_snapshot|binary_barrier\w*|return_val\w*|old\w*|ite)\s*\(|\bassert\s*\(|\bassume\s*\(")
+NOT_PLAIN = re.compile(r"\batom(ic)?_?\w*\s*\(|\batomic\w+|\bstruct\b|\bunion\b|\b(char|uchar|short|ushort|int|uint|long|ulong|float|double)(2|3|4|8|16)\b|async_work_group|curand|"
+                       r"\bimage\dd_t\b|cooperative_groups")
+OF_RACES = ("race", "order", "uniform", "barrier")
+
+
+def numbers(text):
+    return ",".join(re.findall(r"\d+", text))
+
+
+def launch(options):
+    """The launch that the second line says: block and grid, or None."""
+    said = dict(re.findall(r"--(local_size|num_groups|global_size|blockDim|gridDim)=(\[[\d,\s]+\]|\d+)", options))
+    block, grid = said.get("local_size") or said.get("blockDim"), said.get("num_groups") or said.get("gridDim")
+    if block and not grid and "global_size" in said:
+        sizes, whole = numbers(block).split(","), numbers(said["global_size"]).split(",")
+        grid = ",".join(str(int(w) // int(s)) for w, s in zip(whole, sizes))
+    return (numbers(block), numbers(grid)) if block and grid else None
+
+
+def judge(options, path):
+    lines = open(path, encoding="latin-1").read().split("\n")
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", "\n".join(lines), flags=re.S)
+    row = {"path": os.path.relpath(path, options.suite), "expected": re.sub(r"^//\s*", "", lines[0]).strip(), "options": lines[1].strip("/ ").strip()}
+    row["plain"] = not ANNOTATION.search(text) and not NOT_PLAIN.search(text)
+    sizes = launch(lines[1])
+    if not sizes:
+        return dict(row, found="no launch", why="")
+    command = [options.tilec, "check", path, "--json", "--block", sizes[0], "--grid", sizes[1]]
+    for macro in re.findall(r"(?:^|\s)-D\s*(\w+(?:=\S+)?)", lines[1]):
+        command += ["-D", macro if "=" in macro else macro + "=1"]
+    warp = re.search(r"--warp-sync=(\d+)", lines[1])
+    if warp:
+        command += ["--subgroup", warp.group(1)]
+    # Memory that comes with the launch has no size there: one that no index reaches the end of.
+    for _ in range(6):
+        try:
+            run = subprocess.run(command, capture_output=True, timeout=options.limit)
+            answer = json.loads(run.stdout)
+        except subprocess.TimeoutExpired:
+            return dict(row, found="open", why="over %d s" % options.limit)
+        except ValueError:
+            return dict(row, found="crash", why=(run.stderr.decode(errors="replace").strip().split("\n") or [""])[-1])
+        unsized = [re.match(r"the size of `(\w+)` comes with the launch", d["message"]) for d in answer["diagnostics"]]
+        unsized = [m.group(1) for m in unsized if m]
+        if not unsized:
+            break
+        command += ["--arg", "%s=8192" % unsized[0]]
+    bounds = "check-array-bounds" in lines[1]
+    refuted, unproved, items = [], [], 0
+    for kernel in answer["kernels"]:
+        for item in kernel.get("properties", kernel.get("proof", [])) or []:
+            items += 1
+            counts = any(word in item["property"] for word in OF_RACES) or (bounds and item["property"] == "bounds")
+            if item["verdict"] == "refuted" and counts:
+                refuted.append(item)
+            elif item["verdict"] not in ("proved", "refuted") and counts:
+                unproved.append(item)
+    errors = [d for d in answer["diagnostics"] if d["severity"] == "error"]
+    if refuted:
+        return dict(row, found="refuted", why="%s of %s: %s" % (refuted[0]["property"], refuted[0]["subject"], refuted[0].get("witness", "")))
+    if unproved:
+        return dict(row, found="open", why="%s of %s" % (unproved[0]["property"], unproved[0]["subject"]))
+    if not items:
+        return dict(row, found="not read", why="%s %s" % (errors[0]["code"], errors[0]["message"]) if errors else "nothing")
+    return dict(row, found="proved", why="")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("suite")
+    parser.add_argument("--tilec", default="build/tilec")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--rows", help="a file for a line of JSON for each program")
+    parser.add_argument("--limit", type=int, default=60, help="seconds for a program")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    paths = []
+    for folder, _, names in os.walk(options.suite):
+        paths += [os.path.join(folder, n) for n in names if n.endswith((".cl", ".cu")) and options.only in os.path.join(folder, n)]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        rows = list(pool.map(lambda p: judge(options, p), sorted(paths)))
+    if options.rows:
+        with open(options.rows, "w") as out:
+            out.writelines(json.dumps(r) + "\n" for r in rows)
+    wrong = 0
+    for plain in (True, False):
+        counted = {}
+        for r in rows:
+            if r["plain"] != plain or not re.match(r"pass|xfail:NOT_ALL_VERIFIED", r["expected"], re.I):
+                continue
+            counted.setdefault("pass" if r["expected"].lower() == "pass" else "fail", {}).setdefault(r["found"], []).append(r)
+        print("plain programs" if plain else "others (atomics, structs, vectors, annotations)")
+        for expected, found in sorted(counted.items()):
+            right = len(found.get("proved" if expected == "pass" else "refuted", []))
+            total = sum(map(len, found.values()))
+            print("  should %s: %d of %d judged right (%s)" % (expected, right, total, ", ".join("%d %s" % (len(v), k) for k, v in sorted(found.items()))))
+        for r in counted.get("fail", {}).get("proved", []):
+            print("  SHOULD FAIL, BUT IS PROVED: " + r["path"])
+            wrong += 1
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
