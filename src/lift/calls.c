@@ -326,6 +326,56 @@ static lifted exchange_one(lifter *l, const lift_value *v, exchange kind, const 
     return lifted_value(x.kind == LIFTED_INDEX ? x.bits : t->kind == LIFT_INTEGER ? t->bits : (int)t->size * 8, r);
 }
 
+/* Whether all lanes, or any, say yes: the least or the largest of 0 and 1. */
+static bool vote_call(lifter *l, const lift_value *v, const char *name) {
+    static const struct {
+        const char *name;
+        bool all;
+        int operand;
+    } votes[] = {{"simd_all", true, 0},       {"simd_any", false, 0}, {"sub_group_all", true, 0},
+                 {"sub_group_any", false, 0}, {"vote.all", true, 1},  {"vote.any", false, 1}};
+    for (size_t i = 0; i < sizeof votes / sizeof *votes; i++) {
+        if (strcmp(votes[i].name, name) || v->operand_count <= votes[i].operand)
+            continue;
+        int64_t mask;
+        if (votes[i].operand && (!constant_operand(l, v, 0, &mask) || (uint32_t)mask != UINT32_MAX)) {
+            lift_fail(l, "E1128", v, "`%s` of some lanes only, or of a mask that is not constant", name);
+            return true;
+        }
+        const lift_type *t = v->operands[votes[i].operand]->type;
+        lifted x = lift_operand(l, v->operands[votes[i].operand]);
+        if (lift_stopped(l) || t->kind != LIFT_INTEGER)
+            return !lift_stopped(l) ? false : true;
+        if (t->bits > 1)
+            x = lift_compare(l, v, LIFT_NE, x, lifted_number(l, t->bits, 0), t->bits);
+        kernel_value *one = kernel_const(l->k, ELEMENT_I32, 1, 1), *zero = kernel_const(l->k, ELEMENT_I32, 1, 0);
+        kernel_value *own =
+            kernel_ref(l->k, lift_let(l, "own", kernel_op3(l->k, KERNEL_SELECT, ELEMENT_I32, lift_as_value(l, x), one, zero)));
+        kernel_value *all =
+            kernel_ref(l->k, lift_let(l, v->name, exchanged(l, votes[i].all ? REDUCE_MIN : REDUCE_MAX, own, NULL)));
+        lifted r = lifted_value(1, kernel_op2(l->k, KERNEL_NE, ELEMENT_BOOL, all, zero));
+        l->env[v->id] = v->type->bits == 1 ? r : lift_extend(l, v, LIFT_ZEXT, r, 1, v->type->bits);
+        return true;
+    }
+    return false;
+}
+
+/* A threadgroup variable of a template, which the Metal headers spell as a call: id, bytes, alignment. */
+static bool allocation_call(lifter *l, const lift_value *v, const char *name) {
+    int64_t bytes;
+    if (strcmp(name, "threadgroup.alloc"))
+        return false;
+    if (!constant_operand(l, v, 1, &bytes) || bytes < 1 || bytes > 1 << 20) {
+        lift_fail(l, "E1128", v, "threadgroup memory of a size that is not constant");
+        return true;
+    }
+    lifted p = lift_pointer_to(l, v);
+    if (p.kind == LIFTED_POINTER)
+        p.object->bytes = bytes;
+    l->env[v->id] = p;
+    return true;
+}
+
 static bool subgroup_call(lifter *l, const lift_value *v, const char *name) {
     int i = find_exchange(name);
     if (i < 0)
@@ -611,7 +661,8 @@ bool lift_call(lifter *l, const lift_value *v) {
     lift_plain_name(v->callee, name, sizeof name);
     lifted r = {.kind = LIFTED_ANY};
     if (is_nothing(name) || launch_call(l, v, name) || order_call(l, v, name) || subgroup_call(l, v, name) ||
-        atomic_call(l, v, name) || memory_call(l, v, name) || copy_call(l, v, name) || geometry_call(l, v, name))
+        vote_call(l, v, name) || allocation_call(l, v, name) || atomic_call(l, v, name) || memory_call(l, v, name) ||
+        copy_call(l, v, name) || geometry_call(l, v, name))
         return !lift_stopped(l);
     if (!lift_stopped(l) && lift_math(l, v, name, &r)) {
         if (!lift_stopped(l))

@@ -175,6 +175,7 @@ kernel_value *lift_as_value(lifter *l, lifted x) {
             v = kernel_op2(k, KERNEL_BIT_AND, ELEMENT_I32, v, number_value(l, 32, ((int64_t)1 << x.bits) - 1));
         return v;
     }
+    case LIFTED_BITS: lift_fail(l, "E1124", l->now, "arithmetic on the bits of a float of 16 bits"); break;
     case LIFTED_ANY: lift_fail(l, "E1125", l->now, "a value that nothing has set is used"); break;
     case LIFTED_POINTER: lift_fail(l, "E1124", l->now, "a pointer is used as a value"); break;
     default: lift_fail(l, "E1124", l->now, "a vector or a struct is used where a scalar is read"); break;

@@ -377,7 +377,7 @@ static lifted argument(lifter *l, const lift_value *v, const lift_argument_note 
                                           t->kind == LIFT_STRUCT ? t->fields[i] : t->element, is_unsigned(note));
         return r;
     }
-    return launch_scalar(l, name, t, is_unsigned(note));
+    return launch_scalar(l, name, t, is_unsigned(note) || (!note->base_type && lift_is_used_unsigned(l->function, v)));
 }
 
 bool lift_launch(lifter *l) {

@@ -175,7 +175,7 @@ static bool walk(lifter *l) {
     l->aliased = NEW_ARRAY(l->arena, bool, l->function->value_count + 1);
     l->global_env = NULL;
     l->global_count = 0;
-    l->objects.count = l->cells.count = 0;
+    l->objects.count = l->cells.count = l->parameters.count = 0;
     l->at = &l->k->body;
     l->loop = NULL;
     l->now = NULL;

@@ -8,12 +8,14 @@
 #include "lift/flow.h"
 #include "lift/lift.h"
 
+/* What the walk makes of the function's values. */
 typedef enum lifted_kind {
     LIFTED_NONE,  /* not met yet */
     LIFTED_ANY,   /* undefined: any value will do */
     LIFTED_INDEX, /* an integer that equals x modulo 2^bits */
     LIFTED_VALUE, /* v. Integers of 32 bits are i32, of 64 bits index, of fewer i32 from 0 on; i1 is bool; bfloat is held as bf16 */
     LIFTED_CONDITION, /* i1: c */
+    LIFTED_BITS,      /* an integer whose bits are those of v, a float as wide: half as 16 bits */
     LIFTED_POINTER,
     LIFTED_ELEMENTS /* a vector, or an aggregate */
 } lifted_kind;
@@ -27,6 +29,7 @@ typedef struct lift_object {
     const lift_type *type; /* of a shared or private object; NULL: a buffer */
     int64_t bytes;         /* of those */
     bool constant;
+    bool parameters; /* values of the launch */
     struct object_facts *facts;
 } lift_object;
 
@@ -93,6 +96,14 @@ typedef struct address_use {
     const lift_value *index, *array;
 } address_use;
 
+/* A value of the launch that lies in memory. */
+typedef struct launch_parameter {
+    lift_object *object;
+    int64_t offset;
+    const lift_type *type;
+    lifted value;
+} launch_parameter;
+
 typedef struct lifter {
     arena *arena;
     diag_list *diags;
@@ -110,6 +121,7 @@ typedef struct lifter {
     int global_count;
     VEC(lift_object *) objects;
     VEC(phi_cell) cells;
+    VEC(launch_parameter) parameters;
     kernel_block *at; /* where statements go */
     open_loop *loop;
     const lift_value *now; /* the instruction looked at */
@@ -177,6 +189,12 @@ kernel_value *lift_from_memory(lifter *l, kernel_value *v, const lift_type *t);
 /* A function of numbers by its plain name ("exp", "fmaf", "native_sin", "clamp"); vectors element by element. False: it is none; nothing was done. */
 bool lift_math(lifter *l, const lift_value *v, const char *name, lifted *out);
 bool lift_is_math(const char *name);
+
+/* ---- parameters.c ---- */
+/* Whether what this address leads to is read at constant places alone, and set by the host: values of the launch. */
+bool lift_are_parameters(const lifter *l, const lift_value *origin);
+lifted lift_parameter(lifter *l, const lift_value *v, lift_object *o, const lift_type *t, int64_t offset);
+bool lift_is_used_unsigned(const lift_function *f, const lift_value *x); /* and never as signed */
 
 /* ---- calls.c ---- */
 /* A callee's plain name: of OpenCL's mangled names, llvm.NAME.TYPE, cuda.NAME and air.NAME.TYPE; at most `size` bytes. */

@@ -584,6 +584,9 @@ static const char *run_passes(reading *r) {
 
 /* Functions other than the one wanted go first: the passes need not look at them. */
 static void keep_only(reading *r, const char *kernel) {
+    LLVMValueRef notes = LLVMGetNamedGlobal(r->module, "llvm.global.annotations"); /* it holds on to all of them */
+    if (notes)
+        LLVMDeleteGlobal(notes);
     for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f)) {
         size_t n;
         const char *name = LLVMGetValueName2(f, &n);

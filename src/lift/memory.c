@@ -19,7 +19,6 @@ static object_facts *facts_of(lifter *l, const lift_value *origin) {
 }
 
 lifted lift_pointer_to(lifter *l, const lift_value *origin) {
-    lifted none = {.kind = LIFTED_ANY};
     for (int i = 0; i < l->objects.count; i++)
         if (l->objects.at[i]->origin == origin)
             return (lifted){.kind = LIFTED_POINTER, .bits = 64, .object = l->objects.at[i]};
@@ -32,16 +31,17 @@ lifted lift_pointer_to(lifter *l, const lift_value *origin) {
     if (origin->kind == LIFT_GLOBAL && dot && dot[1] && !(dot[1] >= '0' && dot[1] <= '9'))
         name = dot + 1;
     o->name = lift_name(l, name, "memory");
-    if (origin->kind == LIFT_GLOBAL && space != 3 && !origin->initial) {
-        lift_fail(l, "E1125", NULL, "the variable `%s`, which lives outside the kernel", origin->name);
-        return none;
-    }
-    bool constant = origin->kind == LIFT_GLOBAL && space != 3;
+    o->parameters = lift_are_parameters(l, origin);
+    bool outside = origin->kind == LIFT_GLOBAL && space != 3 && !origin->initial; /* the host sets it: an argument like others */
+    bool constant = origin->kind == LIFT_GLOBAL && space != 3 && (origin->initial || space == 4);
     o->space = origin->kind == LIFT_ARGUMENT ? (space == 3 ? SPACE_SHARED : SPACE_GLOBAL)
+               : outside                     ? SPACE_GLOBAL
                : space == 3                  ? SPACE_SHARED
                                              : SPACE_PRIVATE;
     o->constant = constant || (origin->kind == LIFT_ARGUMENT && space == 4);
-    if (origin->kind != LIFT_ARGUMENT) {
+    if (origin->kind == LIFT_INSTRUCTION && origin->op == LIFT_CALL) {
+        o->space = SPACE_SHARED; /* bytes without a shape */
+    } else if (origin->kind != LIFT_ARGUMENT) {
         o->type = origin->pointee;
         o->bytes = origin->pointee->size;
         if (origin->kind == LIFT_GLOBAL && space == 3 && (o->bytes == 0 || origin->external))
@@ -185,6 +185,8 @@ static bool make_array(lifter *l, lift_object *o) {
         }
         for (int i = 0; i < rank; i++)
             dims[i] = ix_const(a, extents[i]);
+    } else if (o->bytes) {
+        dims[0] = ix_const(a, (o->bytes + t->size - 1) / t->size);
     } else if (!read_extents(l, o, dims, &rank)) {
         if (lift_stopped(l))
             return false;
@@ -326,6 +328,8 @@ lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
         lift_fail(l, "E1125", v, "a pointer that lies in memory");
         return r;
     }
+    if (p.kind == LIFTED_POINTER && p.object->parameters && !p.term_count)
+        return lift_parameter(l, v, p.object, t, p.offset);
     kernel_access access = lift_cell(l, t, p, false, true);
     if (!access.array)
         return r;
@@ -356,7 +360,7 @@ void lift_store(lifter *l, const lift_type *t, lifted p, lifted x) {
     kernel_access access = lift_cell(l, t, p, true, false);
     if (!access.array)
         return;
-    kernel_value *v = lift_as_value(l, x);
+    kernel_value *v = x.kind == LIFTED_BITS ? x.v : lift_as_value(l, x);
     element_type e = access.array->element;
     if (lift_stopped(l))
         return;

@@ -145,6 +145,10 @@ static lifted from_float(lifter *l, const lift_value *v, const lift_type *from, 
 
 static lifted bits_of(lifter *l, const lift_value *v, const lift_type *from, const lift_type *to, lifted x) {
     element_type a = lift_value_type(from), b = lift_value_type(to);
+    if (from->kind == LIFT_INTEGER && from->bits == 16 && x.kind == LIFTED_BITS && x.v->type == b)
+        return lifted_value(16, x.v);
+    if (to->kind == LIFT_INTEGER && to->bits == 16 && (a == ELEMENT_F16 || a == ELEMENT_BF16) && x.kind == LIFTED_VALUE)
+        return (lifted){.kind = LIFTED_BITS, .bits = 16, .v = x.v};
     if (x.kind == LIFTED_ANY || x.kind == LIFTED_POINTER || (from->kind == to->kind && from->bits == to->bits))
         return x;
     if (from->kind == LIFT_DOUBLE || to->kind == LIFT_DOUBLE || a == ELEMENT_COUNT || b == ELEMENT_COUNT || a == ELEMENT_INDEX ||

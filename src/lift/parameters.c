@@ -1,0 +1,106 @@
+/* Parameters that lie in memory: structs of arguments in constant memory, function constants and constant variables that the host sets. What is read of them
+ * at places that are known is a value of the launch. */
+#include "lift/lifter.h"
+#include <string.h>
+
+/* Whether everything made of this address is read at constant places. */
+static bool only_read(const lift_function *f, const lift_value *address, int nesting) {
+    int seen = 0;
+    for (int i = 0; i < f->blocks.count; i++)
+        for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
+            const lift_value *v = f->blocks.at[i]->items.at[j];
+            for (int n = 0; n < v->operand_count; n++) {
+                if (v->operands[n] != address)
+                    continue;
+                seen++;
+                if (v->op == LIFT_LOAD)
+                    continue;
+                bool step = v->op == LIFT_GEP || v->op == LIFT_BITCAST || v->op == LIFT_ADDRSPACECAST;
+                for (int s = 0; s < v->step_count; s++)
+                    step = step && v->steps[s].index->kind == LIFT_CONSTANT_INTEGER;
+                if (!step || nesting > 8 || !only_read(f, v, nesting + 1))
+                    return false;
+            }
+        }
+    return address->kind == LIFT_GLOBAL || seen == address->uses;
+}
+
+bool lift_are_parameters(const lifter *l, const lift_value *origin) {
+    bool outside = origin->kind == LIFT_GLOBAL && origin->type->space != 3 && (origin->external || !origin->initial);
+    return (outside || (origin->kind == LIFT_ARGUMENT && origin->type->space == 4)) && only_read(l->function, origin, 0);
+}
+
+static bool has(const char *text, const char *word) {
+    return text && strstr(text, word);
+}
+
+bool lift_is_used_unsigned(const lift_function *f, const lift_value *x) {
+    bool as_unsigned = false;
+    for (int i = 0; i < f->blocks.count; i++)
+        for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
+            const lift_value *v = f->blocks.at[i]->items.at[j];
+            for (int n = 0; n < v->operand_count; n++) {
+                if (v->operands[n] != x)
+                    continue;
+                bool compares = v->op == LIFT_ICMP;
+                if (v->op == LIFT_SEXT || v->op == LIFT_SDIV || v->op == LIFT_SREM || v->op == LIFT_ASHR ||
+                    v->op == LIFT_SITOFP || (compares && v->predicate >= LIFT_SGT && v->predicate <= LIFT_SLE))
+                    return false;
+                as_unsigned = as_unsigned || v->op == LIFT_ZEXT || v->op == LIFT_UDIV || v->op == LIFT_UREM ||
+                              v->op == LIFT_LSHR || v->op == LIFT_UITOFP ||
+                              (compares && v->predicate >= LIFT_UGT && v->predicate <= LIFT_ULE);
+            }
+        }
+    return as_unsigned;
+}
+
+/* `constant uint &`, as the source spells a single number. */
+static bool is_scalar(const char *type) {
+    static const char *const names[] = {"int",      "uint",    "float",    "half",   "bool",     "long",    "ulong",    "short",
+                                        "ushort",   "char",    "uchar",    "size_t", "unsigned", "int32_t", "uint32_t", "int64_t",
+                                        "uint64_t", "int16_t", "uint16_t", "int8_t", "uint8_t",  "bfloat"};
+    if (!type || !strchr(type, '&'))
+        return false;
+    for (const char *c = type; *c;) {
+        size_t n = strspn(c, " &*");
+        c += n;
+        n = strcspn(c, " &*");
+        bool known = n == 0 || (n == 8 && !memcmp(c, "constant", 8)) || (n == 5 && !memcmp(c, "const", 5)) ||
+                     (n == 6 && !memcmp(c, "device", 6));
+        for (size_t i = 0; i < sizeof names / sizeof *names && !known; i++)
+            known = strlen(names[i]) == n && !memcmp(names[i], c, n);
+        if (!known)
+            return false;
+        c += n;
+    }
+    return true;
+}
+
+lifted lift_parameter(lifter *l, const lift_value *v, lift_object *o, const lift_type *t, int64_t offset) {
+    for (int i = 0; i < l->parameters.count; i++) {
+        const launch_parameter *p = &l->parameters.at[i];
+        if (p->object != o || p->offset != offset)
+            continue;
+        if (p->type->kind == t->kind && p->type->bits == t->bits)
+            return p->value;
+        lift_fail(l, "E1125", v, "`%s` is read as %s and as %s at one place", o->name, p->type->text, t->text);
+        return (lifted){.kind = LIFTED_ANY};
+    }
+    bool not_negative = lift_is_used_unsigned(l->function, v);
+    if (o->origin->kind == LIFT_ARGUMENT && o->origin->id < l->function->arguments.count) {
+        const char *type = l->function->notes[o->origin->id].base_type;
+        not_negative = not_negative || has(type, "uint") || has(type, "ulong") || has(type, "ushort") || has(type, "uchar") ||
+                       has(type, "unsigned");
+    }
+    const char *name = o->origin->kind == LIFT_GLOBAL && o->origin->pointee->size == t->size
+                           ? o->name
+                           : arena_printf(l->arena, "%s_%lld", o->name, (long long)offset);
+    if (o->origin->kind == LIFT_ARGUMENT && !offset &&
+        is_scalar(l->function->notes[o->origin->id].base_type)) /* `constant uint &n` */
+        name = o->name;
+    launch_parameter p = {o, offset, t, launch_scalar(l, name, t, not_negative)};
+    if (!p.value.kind)
+        lift_fail(l, "E1124", v, "a parameter of type %s", t->text);
+    VEC_PUSH(l->arena, l->parameters, p);
+    return p.value;
+}
