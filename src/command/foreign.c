@@ -98,6 +98,54 @@ bool foreign_read(report *r, const command_line *line, const char *path, foreign
     return held;
 }
 
+/* Conditions below which everything is proved, as few as that takes one by one; empty: none were found. */
+static void find_conditions(report *r, const kernel_ir *k, const target_limits *limits, lift_conditions_list *out) {
+    lift_conditions_list all = {0}, kept = {0};
+    kernel_ir *own = kernel_copy(r->arena, k);
+    lift_suggest(own, &all);
+    for (int without = -1; without < all.count; without++) {
+        diag_list quiet;
+        proof p;
+        kernel_ir *with = kernel_copy(r->arena, own);
+        kept.count = 0;
+        for (int i = 0; i < all.count; i++)
+            if (i != without)
+                VEC_PUSH(r->arena, kept, all.at[i]);
+        for (int i = 0; i < kept.count; i++)
+            VEC_PUSH(r->arena, with->assumptions, kept.at[i]);
+        diag_init(&quiet, r->arena);
+        bool held = prove_kernel(r->arena, with, limits, &p, &quiet);
+        if (without < 0 && !held)
+            return;
+        if (without >= 0 && held) {
+            all.count = 0;
+            for (int i = 0; i < kept.count; i++)
+                VEC_PUSH(r->arena, all, kept.at[i]);
+            without--;
+        }
+    }
+    *out = all;
+}
+
+/* "--where .." for what the proof needs and nobody said. */
+static void print_conditions(report *r, const command_line *line, const kernel_ir *k, const target *t) {
+    lift_conditions_list needed = {0};
+    find_conditions(r, k, t ? t->limits() : kernel_any_machine(), &needed);
+    json_t *list = r->json ? json_array() : NULL;
+    (void)line;
+    for (int i = 0; i < needed.count; i++) {
+        text_buffer text = {0};
+        cond_print(&text, needed.at[i]);
+        if (list)
+            json_array_append_new(list, json_string(text_get(&text)));
+        else
+            printf("  %-13s --where '%s'\n", i ? "" : "proved with", text_get(&text));
+        text_free(&text);
+    }
+    if (list)
+        json_object_set_new(r->json, "where", list);
+}
+
 bool foreign_check(report *r, const command_line *line, const char *path, json_t *list) {
     const target *t = option_given(line, "--target") ? command_target(line, &r->diags) : NULL;
     if (option_given(line, "--target") && !t)
@@ -116,7 +164,10 @@ bool foreign_check(report *r, const command_line *line, const char *path, json_t
             text_free(&text);
         }
         proof verdicts;
-        held = kernel_ir_check(r, line, x->kernel, t, first, &verdicts, list) && held;
+        bool proved = kernel_ir_check(r, line, x->kernel, t, first, &verdicts, list);
+        held = held && proved;
+        if (!proved)
+            print_conditions(r, line, x->kernel, t);
         first = r->diags.items.count;
         if (!r->json && (option_given(line, "--explain") || verdicts.refuted))
             for (int j = 0; j < x->assumed.count; j++)

@@ -14,6 +14,10 @@ static const target_limits any_machine = {.target = "any",
                                           .largest_extent = INT32_MAX,
                                           .has_lanes = true};
 
+const target_limits *kernel_any_machine(void) {
+    return &any_machine;
+}
+
 bool kernel_text_named(const char *path) {
     size_t n = strlen(path);
     return n > 4 && strcmp(path + n - 4, ".kir") == 0;
@@ -49,7 +53,8 @@ static json_t *items_json(const proof *p) {
     return items;
 }
 
-bool kernel_ir_check(report *r, const command_line *line, const kernel_ir *k, const target *t, int first, proof *verdicts, json_t *list) {
+bool kernel_ir_check(report *r, const command_line *line, const kernel_ir *k, const target *t, int first, proof *verdicts,
+                     json_t *list) {
     bool held = prove_kernel(r->arena, k, t ? t->limits() : &any_machine, verdicts, &r->diags);
     launch_plan plan = {.name = k->name};
     plan_variant only = {.kernel = (kernel_ir *)k};
@@ -62,8 +67,9 @@ bool kernel_ir_check(report *r, const command_line *line, const kernel_ir *k, co
     }
     json_t *witnesses = option_given(line, "--witness") ? witness_run(r, &plan, verdicts) : NULL;
     if (r->json) {
-        json_t *entry = json_pack("{s:s, s:b, s:f, s:o, s:o}", "kernel", k->name, "held", held, "proof_ms", verdicts->milliseconds,
-                                  "properties", items_json(verdicts), "diagnostics", report_diagnostics(r, first));
+        json_t *entry =
+            json_pack("{s:s, s:b, s:f, s:o, s:o}", "kernel", k->name, "held", held, "proof_ms", verdicts->milliseconds,
+                      "properties", items_json(verdicts), "diagnostics", report_diagnostics(r, first));
         if (witnesses)
             json_object_set_new(entry, "witnesses", witnesses);
         json_array_append_new(list, entry);

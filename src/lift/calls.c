@@ -101,6 +101,26 @@ static int direction_of(const lift_value *v, int i) {
     return constant && v->operands[0]->number >= 0 && v->operands[0]->number <= 3 ? (int)v->operands[0]->number : -1;
 }
 
+/* Which elements of a position are asked for. */
+static void uses_parts(const lift_function *f, const lift_value *argument, bool uses[3]) {
+    for (int i = 0; i < f->blocks.count; i++)
+        for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
+            const lift_value *v = f->blocks.at[i]->items.at[j];
+            bool mentions = false;
+            for (int n = 0; n < v->operand_count; n++)
+                mentions = mentions || v->operands[n] == argument;
+            if (!mentions)
+                continue;
+            int64_t part = -1;
+            if (v->op == LIFT_EXTRACTELEMENT && v->operands[1]->kind == LIFT_CONSTANT_INTEGER)
+                part = v->operands[1]->number;
+            if (v->op == LIFT_EXTRACTVALUE && v->position_count)
+                part = v->positions[0];
+            for (int d = 1; d < 3 && d < argument->type->count; d++)
+                uses[d] = uses[d] || part < 0 || part == d;
+        }
+}
+
 void lift_uses_dimensions(const lift_function *f, bool uses[3]) {
     char name[64];
     uses[0] = true;
@@ -121,8 +141,7 @@ void lift_uses_dimensions(const lift_function *f, bool uses[3]) {
         const lift_type *t = f->arguments.at[i]->type;
         bool position = b && (strstr(b, "position") || strstr(b, "_per_"));
         if (position && (t->kind == LIFT_VECTOR || t->kind == LIFT_ARRAY))
-            for (int d = 1; d < 3 && d < t->count; d++)
-                uses[d] = true;
+            uses_parts(f, f->arguments.at[i], uses);
     }
 }
 

@@ -127,3 +127,99 @@ void lift_delinearise(arena *a, index_expr *x, index_expr *const *dims, int rank
         rest = outer;
     }
 }
+
+static bool same_factors(const monomial *x, const monomial *y) {
+    bool used[MOST_FACTORS] = {false};
+    if (x->count != y->count)
+        return false;
+    for (int i = 0; i < x->count; i++) {
+        int at = 0;
+        while (at < y->count && (used[at] || !ix_equal(x->factors[i], y->factors[at])))
+            at++;
+        if (at == y->count)
+            return false;
+        used[at] = true;
+    }
+    return true;
+}
+
+static polynomial *collected(arena *a, index_expr *x) {
+    polynomial *all = NEW(a, polynomial), *p = NEW(a, polynomial);
+    expand(a, all, x, 1, 0);
+    p->failed = all->failed;
+    for (int i = 0; i < all->count; i++) {
+        int at = 0;
+        while (at < p->count && !same_factors(&p->terms[at], &all->terms[i]))
+            at++;
+        if (at < p->count)
+            p->terms[at].coefficient += all->terms[i].coefficient;
+        else
+            add_term(p, &all->terms[i]);
+    }
+    return p;
+}
+
+index_expr *lift_expanded(arena *a, index_expr *x) {
+    polynomial *p = collected(a, x);
+    return p->failed ? x : sum_of(a, p);
+}
+
+index_expr *lift_factor(arena *a, index_expr *x, const index_var *v) {
+    polynomial *p = collected(a, x), *factor = NEW(a, polynomial);
+    for (int i = 0; i < p->count && !p->failed; i++) {
+        monomial m = p->terms[i];
+        int times = 0;
+        for (int n = 0; n < m.count; n++) {
+            bool is = m.factors[n]->op == IX_VAR && m.factors[n]->var == v;
+            if (!is && ix_mentions(m.factors[n], v))
+                return NULL;
+            times += is;
+            if (is)
+                m.factors[n--] = m.factors[--m.count];
+        }
+        if (times > 1)
+            return NULL;
+        if (times)
+            add_term(factor, &m);
+    }
+    return p->failed || factor->failed ? NULL : sum_of(a, factor);
+}
+
+int lift_terms_sign(arena *a, index_expr *x) {
+    polynomial *p = collected(a, x);
+    int added = 0, subtracted = 0;
+    for (int i = 0; i < p->count; i++) {
+        added += p->terms[i].coefficient > 0;
+        subtracted += p->terms[i].coefficient < 0;
+    }
+    return p->failed || (added && subtracted) ? 0 : subtracted ? -1 : 1;
+}
+
+int lift_direction(arena *a, index_expr *x, const index_var *v, const lift_signs *signs) {
+    polynomial *p = collected(a, x);
+    int direction = 0;
+    if (p->failed)
+        return 2;
+    for (int i = 0; i < p->count; i++) {
+        const monomial *m = &p->terms[i];
+        int times = 0;
+        if (!m->coefficient)
+            continue;
+        for (int n = 0; n < m->count; n++) {
+            bool is = m->factors[n]->op == IX_VAR && m->factors[n]->var == v;
+            if (!is && ix_mentions(m->factors[n], v))
+                return 2;
+            times += is;
+        }
+        if (!times)
+            continue;
+        for (int n = 0; n < m->count; n++)
+            if (!(m->factors[n]->op == IX_VAR && m->factors[n]->var == v) && !signs->not_negative(signs->context, m->factors[n]))
+                signs->assume(signs->context, m->factors[n]);
+        int way = m->coefficient > 0 ? 1 : -1;
+        if (direction && direction != way)
+            return 2;
+        direction = way;
+    }
+    return direction;
+}

@@ -20,4 +20,8 @@ const lift_module *lift_module_read(arena *a, const char *text, size_t length, c
 /* One kernel. `path` stands in diagnostics where the module names no file. False with diagnostics, E1122 to E1139. */
 bool lift_kernel(arena *a, const lift_function *f, const char *path, const lift_contract *contract, lifted_kernel *out,
                  diag_list *diags);
+/* Conditions over launch values under which the accesses of the kernel are in bounds and its stated ranges hold, as far as they can be read off guards and
+ * loops: candidates, to be judged by proving the kernel below them. */
+typedef VEC(cond *) lift_conditions_list;
+void lift_suggest(kernel_ir *k, lift_conditions_list *out);
 #endif

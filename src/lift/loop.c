@@ -101,11 +101,14 @@ static void after_test(lifter *l, flow_loop *inner, const counted_loop *c, const
     for (int i = 0; i < n; i++) {
         const lift_value *phi = inner->header->items.at[i];
         if (phi == c->phi)
-            l->env[phi->id] = lifted_index(phi->type->bits, c->last);
+            l->env[phi->id] = c->last ? lifted_index(phi->type->bits, c->last) : (lifted){0};
         else
             l->env[phi->id] = o->settled[i] ? followed[i] : lift_phi_read(l, phi);
     }
-    lift_items(l, inner->header);
+    if (c->last)
+        lift_items(l, inner->header);
+    for (int i = n; i < inner->header->items.count && !c->last; i++) /* what the counter ends with is not said: nor is this */
+        l->env[inner->header->items.at[i]->id] = (lifted){0};
     for (int i = 0; i < out && !lift_stopped(l); i++) {
         const lift_value *phi = c->normal->items.at[i];
         lifted x = lift_operand(l, lift_incoming(phi, inner->header));
