@@ -225,6 +225,19 @@ typedef union argument {
     int32_t flag;
 } argument;
 
+/* On a stream that orders only what is on it, kernels of ours begin before the last has ended, and wait for it themselves (target/cuda.c). */
+static cu_status launch_blocks(device *d, cu_handle function, unsigned blocks, unsigned threads, cu_handle stream,
+                               void **parameters) {
+    const cuda_system *s = d->system;
+    bool named = stream && (uintptr_t)stream > 2; /* 1 and 2: the default streams, which wait for others */
+    if (!named || !s->launch_with || s->driver < CU_PROGRAMMATIC_DRIVER || d->found->major < 9)
+        return s->api.LaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, NULL);
+    cu_launch_attribute in_turn = {.id = CU_LAUNCH_PROGRAMMATIC_SERIALIZATION, .value = {.allowed = 1}};
+    const cu_launch launch = {
+        .grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .stream = stream, .attributes = &in_turn, .attribute_count = 1};
+    return s->launch_with(&launch, function, parameters, NULL);
+}
+
 static bool run(device *d, device_kernel *k, int variant, int64_t tasks, void *const *arrays, const int64_t *integers,
                 const float *floats, void *stream, diag_list *diags) {
     const gpu_entry *e;
@@ -246,8 +259,7 @@ static bool run(device *d, device_kernel *k, int variant, int64_t tasks, void *c
             case GPU_FIRST_TASK: values[i].integer = first; break;
             }
         }
-        cu_status status = d->system->api.LaunchKernel(function, (unsigned)count, 1, 1, (unsigned)e->threads, 1, 1, 0,
-                                                       stream_of(d, stream), parameters, NULL);
+        cu_status status = launch_blocks(d, function, (unsigned)count, (unsigned)e->threads, stream_of(d, stream), parameters);
         if (status)
             return cuda_fail(d, e->name, status, diags);
     }

@@ -97,6 +97,26 @@ typedef struct nvrtc_api {
 #undef NVRTC_FUNCTION
 } nvrtc_api;
 
+/* Of CUDA 12: a launch with attributes, as cuda.h lays them out. */
+typedef struct cu_launch_attribute {
+    int id;
+    char unused[4];
+    union {
+        int allowed;
+        char room[64];
+    } value;
+} cu_launch_attribute;
+typedef struct cu_launch {
+    unsigned grid[3], block[3], shared_bytes;
+    cu_handle stream;
+    cu_launch_attribute *attributes;
+    unsigned attribute_count;
+} cu_launch;
+enum {
+    CU_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6, /* it may begin while what the stream has before it runs: its kernel waits itself */
+    CU_PROGRAMMATIC_DRIVER = 12030            /* whose graphs keep that */
+};
+
 typedef struct cuda_found {
     cu_device device;
     int major, minor, multiprocessors;
@@ -106,6 +126,7 @@ typedef struct cuda_found {
 /* The driver and its devices, once a process. `why`: what is missing when there is none. */
 typedef struct cuda_system {
     cuda_api api;
+    cu_status (*launch_with)(const cu_launch *, cu_handle, void **, void **); /* cuLaunchKernelEx; NULL: the driver has none */
     cuda_found *devices;
     int count, driver; /* 13000: version 13.0 */
     char why[256];

@@ -197,6 +197,13 @@ static void head(arena *a, text_buffer *out, const gpu_entry *e) {
     text_add(out, ")\n{\n");
 }
 
+/* Launches may follow each other before the last one has ended (run/cuda.c): a block reads and writes no memory before all that came before is done. Only
+ * then may the next launch's blocks take what is free, so what a near cache holds when they begin is not older than the launch before them. */
+static const char in_turn[] = "#if __CUDA_ARCH__ >= 900\n"
+                              "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
+                              "    asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n"
+                              "#endif\n";
+
 const gpu_dialect cuda_gpu = {
     .values = &cuda_dialect,
     .file_head = "",
@@ -209,6 +216,7 @@ const gpu_dialect cuda_gpu = {
     .thread_number = "threadIdx.x",
     .subgroup_number = "__shfl_sync(0xffffffffu, threadIdx.x / 32, 0)",
     .lane_number = "threadIdx.x % 32",
+    .begin = in_turn,
     .head = head,
     .integer_type = "const long long ",
     .float_type = "const float ",

@@ -326,7 +326,7 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
     entry->shared_bytes = kernel_shared_bytes(k) + (p->dialect->private_is_shared ? kernel_private_bytes(k) : 0);
     comment(a, &all, plan, variant, entry, aligned);
     dialect->head(a, &all, entry);
-    text_add(&all, "%s%s%s}\n", text_get(&kept), text_get(&lines), text_get(&body));
+    text_add(&all, "%s%s%s%s}\n", text_get(&kept), dialect->begin ? dialect->begin : "", text_get(&lines), text_get(&body));
     text_free(&body);
     text_free(&lines);
     text_free(&kept);

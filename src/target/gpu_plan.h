@@ -48,6 +48,7 @@ typedef struct gpu_dialect {
     /* Numbers of a thread's subgroup of 32 lanes, in a form that the compiler knows to be the same in all of them, and of its lane: in kernels whose lanes
      * exchange, since it would have to gather the lanes before each exchange under a condition on the subgroup. NULL: out of the thread's number. */
     const char *subgroup_number, *lane_number;
+    const char *begin; /* lines in front of a kernel's statements; NULL: none */
     /* The kernel's head up to its opening brace. */
     void (*head)(arena *a, text_buffer *out, const gpu_entry *e);
     const char *integer_type, *float_type, *bool_type; /* of parameters */

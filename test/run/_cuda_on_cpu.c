@@ -450,6 +450,26 @@ API int cuLaunchKernel(const function *f, unsigned x, unsigned y, unsigned z, un
     capture_end = &l->next;
     return OK;
 }
+/* As cuda.h has it; of attributes the one that lets kernels begin early. */
+typedef struct attribute {
+    int id;
+    char unused[4];
+    union {
+        int allowed;
+        char room[64];
+    } value;
+} attribute;
+typedef struct configuration {
+    unsigned x, y, z, tx, ty, tz, shared;
+    void *stream;
+    attribute *attributes;
+    unsigned count;
+} configuration;
+API int cuLaunchKernelEx(const configuration *c, const function *f, void **values, void **extra) {
+    if (c->count != 1 || c->attributes[0].id != 6 || c->attributes[0].value.allowed != 1)
+        return INVALID;
+    return cuLaunchKernel(f, c->x, c->y, c->z, c->tx, c->ty, c->tz, c->shared, c->stream, values, extra);
+}
 API int cuStreamCreate(void **s, unsigned flags) {
     (void)flags;
     *s = &stream;
