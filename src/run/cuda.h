@@ -50,6 +50,7 @@ enum { CUDA_MOST_PARAMETERS = 256 };
 /* A text, who wrote it, and the code of the diagnostic when the compiler refuses it. */
 typedef struct cuda_source {
     const char *name, *text, *kind, *code;
+    bool specific; /* for this architecture alone, "sm_90a" */
 } cuda_source;
 /* Machine code (or PTX) for "sm_90" ("compute_90"). Heap memory. False with E0854 or the source's code; no device is needed. */
 bool cuda_compile_source(const cuda_source *s, const char *architecture, unsigned char **bytes, size_t *length, diag_list *diags);

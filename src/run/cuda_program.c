@@ -71,7 +71,7 @@ bool cuda_compile_source(const cuda_source *s, const char *architecture, unsigne
 
 bool cuda_compile(const char *name, const char *text, const char *architecture, unsigned char **bytes, size_t *length,
                   diag_list *diags) {
-    return cuda_compile_source(&(cuda_source){name, text, "emitted code", "E0856"}, architecture, bytes, length, diags);
+    return cuda_compile_source(&(cuda_source){name, text, "emitted code", "E0856", false}, architecture, bytes, length, diags);
 }
 
 /* ---- modules ---- */
@@ -105,15 +105,18 @@ static bool load_bytes(device *d, const unsigned char *bytes, cu_handle *module,
 bool cuda_build_module(device *d, const cuda_source *s, const char *description, cu_handle *module, diag_list *diags) {
     size_t length;
     cu_status status = 0;
-    unsigned char *bytes = cache_find_binary(d->identity, s->text, &length);
+    char architecture[24], identity[512];
+    snprintf(architecture, sizeof architecture, "%s%s", d->architecture, s->specific ? "a" : "");
+    snprintf(identity, sizeof identity, "%s%s", d->identity, s->specific ? " | specific" : "");
+    unsigned char *bytes = cache_find_binary(identity, s->text, &length);
     bool loaded = bytes && load_bytes(d, bytes, module, &status);
     if (!loaded) { /* not there, or of another driver whatever the key says */
         free(bytes);
-        if (!cuda_compile_source(s, d->architecture, &bytes, &length, diags))
+        if (!cuda_compile_source(s, architecture, &bytes, &length, diags))
             return false;
         loaded = load_bytes(d, bytes, module, &status);
         if (loaded)
-            cache_keep_binary(d->identity, s->text, description, bytes, length, diags);
+            cache_keep_binary(identity, s->text, description, bytes, length, diags);
     }
     free(bytes);
     if (!loaded) {
@@ -129,7 +132,7 @@ bool cuda_build_module(device *d, const cuda_source *s, const char *description,
 
 static bool build(device *d, device_kernel *k, int which, diag_list *diags) {
     const char *schedule = k->plan->variants.count ? k->plan->variants.at[0].kernel->schedule : NULL;
-    cuda_source s = {k->plan->name, module_text(k, which), "emitted code", "E0856"};
+    cuda_source s = {k->plan->name, module_text(k, which), "emitted code", "E0856", false};
     text_buffer description = {0};
     text_add(&description, "%s, CUDA %s\nvariant 0: %s", s.name, d->architecture, schedule ? schedule : "");
     bool loaded = cuda_build_module(d, &s, text_get(&description), &k->modules[which].module, diags);

@@ -15,8 +15,9 @@ static void unload(device *d, text_kernel *k) {
     free(k);
 }
 
-static bool find(device *d, text_kernel *k, const char *name, const char *text, const char *entry, diag_list *diags) {
-    if (!cuda_build_module(d, &(cuda_source){name, text, "source", "E1022"}, name, &k->module, diags))
+static bool find(device *d, text_kernel *k, const char *name, const char *text, const char *entry, bool specific,
+                 diag_list *diags) {
+    if (!cuda_build_module(d, &(cuda_source){name, text, "source", "E1022", specific}, name, &k->module, diags))
         return false;
     cu_status status = d->system->api.ModuleGetFunction(&k->function, k->module, entry);
     if (!status)
@@ -27,19 +28,27 @@ static bool find(device *d, text_kernel *k, const char *name, const char *text, 
     return false;
 }
 
-static text_kernel *load(device *d, const char *name, const char *text, const char *entry, diag_list *diags) {
+static text_kernel *load_as(device *d, const char *name, const char *text, const char *entry, bool specific, diag_list *diags) {
     text_kernel *k = calloc(1, sizeof *k);
     bool good = false;
     if (!k)
         diag_error(diags, "E0803", (source_span){0}, "no memory to load %s", name);
     else if (cuda_enter(d, diags)) {
-        good = find(d, k, name, text, entry, diags);
+        good = find(d, k, name, text, entry, specific, diags);
         cuda_leave(d);
     }
     if (good)
         return k;
     unload(d, k);
     return NULL;
+}
+
+static text_kernel *load(device *d, const char *name, const char *text, const char *entry, diag_list *diags) {
+    return load_as(d, name, text, entry, false, diags);
+}
+
+static text_kernel *load_specific(device *d, const char *name, const char *text, const char *entry, diag_list *diags) {
+    return load_as(d, name, text, entry, true, diags);
 }
 
 /* The driver reads as many values as the function takes: where a manifest names fewer, these. */
@@ -82,4 +91,4 @@ static bool resources(const device *d, const text_kernel *k, kernel_resources *o
     return good;
 }
 
-const runtime_text cuda_text = {load, unload, launch, resources};
+const runtime_text cuda_text = {load, unload, launch, resources, load_specific};

@@ -575,4 +575,4 @@ static bool text_resources(const device *d, const text_kernel *k, kernel_resourc
     return false;
 }
 
-const runtime_text opencl_text = {load_text, unload_text, launch_text, text_resources};
+const runtime_text opencl_text = {load_text, unload_text, launch_text, text_resources, NULL};

@@ -59,6 +59,8 @@ typedef struct runtime_text {
     /* On the device's own queue, without waiting; devices without queues run it to its end. */
     bool (*launch)(device *d, text_kernel *k, const text_launch *l, diag_list *diags);
     bool (*resources)(const device *d, const text_kernel *k, kernel_resources *out); /* false where the driver does not tell */
+    /* The same as load for texts that use what this very architecture has and later ones need not (sm_90a); NULL: the runtime knows no such thing. */
+    text_kernel *(*load_specific)(device *d, const char *name, const char *text, const char *entry, diag_list *diags);
 } runtime_text;
 
 /* One row per runtime in run/runtimes.def */

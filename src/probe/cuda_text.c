@@ -1,0 +1,252 @@
+/* Texts of CUDA probe kernels: PTX by hand, lanes' addresses from the table of layouts. No header is needed. */
+#include "probe/cuda_matrix.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define MMA(shape, d, a, b) "mma.sync.aligned." shape ".row.col." d "." a "." b "." d
+#define WGMMA(shape, d, a, b) "wgmma.mma_async.sync.aligned." shape "." d "." a "." b
+const cuda_instruction cuda_instructions[] = {
+    {"m16n8k8.f16", NUMBER_F16, NUMBER_F16, NUMBER_F32, 16, 8, MMA("m16n8k8", "f32", "f16", "f16"), "", 80, false},
+    {"m16n8k8.bf16", NUMBER_BF16, NUMBER_BF16, NUMBER_F32, 16, 8, MMA("m16n8k8", "f32", "bf16", "bf16"), "", 80, false},
+    {"m16n8k8.f16.f16", NUMBER_F16, NUMBER_F16, NUMBER_F16, 16, 8, MMA("m16n8k8", "f16", "f16", "f16"), "", 80, false},
+    {"m16n8k16.f16", NUMBER_F16, NUMBER_F16, NUMBER_F32, 16, 16, MMA("m16n8k16", "f32", "f16", "f16"), "", 80, false},
+    {"m16n8k16.bf16", NUMBER_BF16, NUMBER_BF16, NUMBER_F32, 16, 16, MMA("m16n8k16", "f32", "bf16", "bf16"), "", 80, false},
+    {"m16n8k16.f16.f16", NUMBER_F16, NUMBER_F16, NUMBER_F16, 16, 16, MMA("m16n8k16", "f16", "f16", "f16"), "", 80, false},
+    {"m16n8k4.tf32", NUMBER_F32, NUMBER_F32, NUMBER_F32, 16, 4, MMA("m16n8k4", "f32", "tf32", "tf32"), "", 80, false},
+    {"m16n8k8.tf32", NUMBER_F32, NUMBER_F32, NUMBER_F32, 16, 8, MMA("m16n8k8", "f32", "tf32", "tf32"), "", 80, false},
+    {"m16n8k32.e4m3", NUMBER_E4M3, NUMBER_E4M3, NUMBER_F32, 16, 32, MMA("m16n8k32", "f32", "e4m3", "e4m3"), "", 89, false},
+    {"m16n8k32.e5m2", NUMBER_E5M2, NUMBER_E5M2, NUMBER_F32, 16, 32, MMA("m16n8k32", "f32", "e5m2", "e5m2"), "", 89, false},
+    {"m16n8k32.e4m3.f16", NUMBER_E4M3, NUMBER_E4M3, NUMBER_F16, 16, 32, MMA("m16n8k32", "f16", "e4m3", "e4m3"), "", 89, false},
+    {"m16n8k32.s8", NUMBER_S8, NUMBER_S8, NUMBER_S32, 16, 32, MMA("m16n8k32", "s32", "s8", "s8"), "", 80, false},
+    {"m16n8k32.u8", NUMBER_U8, NUMBER_U8, NUMBER_S32, 16, 32, MMA("m16n8k32", "s32", "u8", "u8"), "", 80, false},
+    {"wgmma.m64n8k16.f16", NUMBER_F16, NUMBER_F16, NUMBER_F32, 64, 16, WGMMA("m64n8k16", "f32", "f16", "f16"), ", 1, 1, 0, 0", 90,
+     true},
+    {"wgmma.m64n8k16.bf16", NUMBER_BF16, NUMBER_BF16, NUMBER_F32, 64, 16, WGMMA("m64n8k16", "f32", "bf16", "bf16"),
+     ", 1, 1, 0, 0", 90, true},
+    {"wgmma.m64n8k16.f16.f16", NUMBER_F16, NUMBER_F16, NUMBER_F16, 64, 16, WGMMA("m64n8k16", "f16", "f16", "f16"), ", 1, 1, 0, 0",
+     90, true},
+    {"wgmma.m64n8k8.tf32", NUMBER_F32, NUMBER_F32, NUMBER_F32, 64, 8, WGMMA("m64n8k8", "f32", "tf32", "tf32"), ", 1, 1", 90,
+     true},
+    {"wgmma.m64n8k32.e4m3", NUMBER_E4M3, NUMBER_E4M3, NUMBER_F32, 64, 32, WGMMA("m64n8k32", "f32", "e4m3", "e4m3"), ", 1, 1", 90,
+     true},
+    {"wgmma.m64n8k32.e5m2", NUMBER_E5M2, NUMBER_E5M2, NUMBER_F32, 64, 32, WGMMA("m64n8k32", "f32", "e5m2", "e5m2"), ", 1, 1", 90,
+     true},
+    {"wgmma.m64n8k32.e4m3.f16", NUMBER_E4M3, NUMBER_E4M3, NUMBER_F16, 64, 32, WGMMA("m64n8k32", "f16", "e4m3", "e4m3"), ", 1, 1",
+     90, true},
+    {"wgmma.m64n8k32.s8", NUMBER_S8, NUMBER_S8, NUMBER_S32, 64, 32, WGMMA("m64n8k32", "s32", "s8", "s8"), "", 90, true},
+    {"wgmma.m64n8k32.u8", NUMBER_U8, NUMBER_U8, NUMBER_S32, 64, 32, WGMMA("m64n8k32", "s32", "u8", "u8"), "", 90, true}};
+const int cuda_instruction_count = sizeof cuda_instructions / sizeof *cuda_instructions;
+
+const cuda_instruction *cuda_instruction_find(const char *name) {
+    for (int i = 0; i < cuda_instruction_count; i++)
+        if (!strcmp(cuda_instructions[i].name, name))
+            return &cuda_instructions[i];
+    return NULL;
+}
+
+int cuda_dots_tiles_a_block(const cuda_instruction *i) {
+    return i->warpgroup ? 1 : 4;
+}
+
+/* row * row_bytes + column * column_bytes of a lane's element, as an expression of `lane`. */
+static void add_offset(text_buffer *t, const fragment_layout *l, int element, int row_bytes, int column_bytes) {
+    int row, column;
+    fragment_layout_place(l, 0, element, &row, &column);
+    text_add(t, "%d", row * row_bytes + column * column_bytes);
+    for (int bit = 0; 1 << bit < l->lanes; bit++)
+        text_add(t, " + (lane >> %d & 1) * %d", bit, l->lane[bit].row * row_bytes + l->lane[bit].column * column_bytes);
+}
+
+static void add_registers(text_buffer *t, const char *name, int count, const char *form) {
+    for (int i = 0; i < count; i++) {
+        text_add(t, i ? ", " : "");
+        text_add(t, form, name, i);
+    }
+}
+
+static int per_register(const fragment_layout *l) {
+    return 32 / l->bits;
+}
+
+/* Registers of c as the instruction takes them: floats by themselves, everything else in words. */
+static void add_results(text_buffer *t, const cuda_instruction *i, int count) {
+    bool floats = i->c == NUMBER_F32;
+    add_registers(t, floats ? "f" : "r", count, floats ? "\"+f\"(%s[%d])" : "\"+r\"(%s[%d])");
+}
+
+static void add_unpack(text_buffer *t, const cuda_instruction *i, int registers) {
+    if (i->c == NUMBER_F32)
+        text_add(t,
+                 "    float f[%d];\n"
+                 "    for (int i = 0; i < %d; i++)\n"
+                 "        f[i] = __uint_as_float(r[i]);\n",
+                 registers, registers);
+}
+
+static void add_pack(text_buffer *t, const cuda_instruction *i, int registers) {
+    if (i->c == NUMBER_F32)
+        text_add(t, "    for (int i = 0; i < %d; i++)\n        r[i] = __float_as_uint(f[i]);\n", registers);
+}
+
+/* The asm statement of a warp's instruction over x (a), y (b) and r or f. */
+static void add_mma(text_buffer *t, const cuda_instruction *i, int ra, int rb, int rc) {
+    int at = 0;
+    text_add(t, "    asm volatile(\"%s {", i->mnemonic);
+    for (int r = 0; r < rc; r++)
+        text_add(t, "%s%%%d", r ? ", " : "", at++);
+    text_add(t, "}, {");
+    for (int r = 0; r < ra; r++)
+        text_add(t, "%s%%%d", r ? ", " : "", at++);
+    text_add(t, "}, {");
+    for (int r = 0; r < rb; r++)
+        text_add(t, "%s%%%d", r ? ", " : "", at++);
+    text_add(t, "}, {");
+    for (int r = 0; r < rc; r++)
+        text_add(t, "%s%%%d", r ? ", " : "", r);
+    text_add(t, "};\" : ");
+    add_results(t, i, rc);
+    text_add(t, " : ");
+    add_registers(t, "x", ra, "\"r\"(%s[%d])");
+    text_add(t, ", ");
+    add_registers(t, "y", rb, "\"r\"(%s[%d])");
+    text_add(t, ");\n");
+}
+
+/* c's registers from memory, or to it; one cell of 32 bits an element there. */
+static void add_cells(text_buffer *t, const fragment_layout *c, bool load) {
+    for (int e = 0; e < c->elements; e++) {
+        int r = e / per_register(c), shift = e % per_register(c) * c->bits;
+        if (load) {
+            text_add(t, "    r[%d] %s (cells[", r, shift ? "|=" : "=");
+            add_offset(t, c, e, 8, 1);
+            text_add(t, "]%s) << %d;\n", c->bits == 16 ? " & 0xffffu" : "", shift);
+        } else {
+            text_add(t, "    results[");
+            add_offset(t, c, e, 8, 1);
+            text_add(t, "] = r[%d] >> %d%s;\n", r, shift, c->bits == 16 ? " & 0xffffu" : "");
+        }
+    }
+}
+
+static const char *const dots_head =
+    "extern \"C\" __global__ void __launch_bounds__(128) dots(const unsigned char *a, const unsigned char *b, const unsigned *c, "
+    "unsigned *d, int tiles) {\n";
+
+static char *warp_text(const cuda_instruction *i) {
+    fragment_layout a, b, c;
+    if (!fragment_layout_find("cuda", i->name, 'a', &a) || !fragment_layout_find("cuda", i->name, 'b', &b) ||
+        !fragment_layout_find("cuda", i->name, 'c', &c))
+        return NULL;
+    int bytes = number_table[i->a].bytes, row = i->k * bytes, ra = fragment_layout_registers(&a),
+        rb = fragment_layout_registers(&b), rc = fragment_layout_registers(&c);
+    text_buffer t = {0};
+    text_add(&t,
+             "%s    const int lane = threadIdx.x & 31, tile = blockIdx.x * 4 + (threadIdx.x >> 5);\n    if (tile >= tiles)\n     "
+             "   return;\n",
+             dots_head);
+    text_add(&t, "    const unsigned char *const pa = a + (long long)tile * %d, *const pb = b + (long long)tile * %d;\n",
+             16 * row, 8 * row);
+    text_add(&t, "    const unsigned *const cells = c + (long long)tile * 128;\n    unsigned *const results = d + (long "
+                 "long)tile * 128;\n");
+    text_add(&t, "    unsigned x[%d], y[%d], r[%d];\n", ra, rb, rc);
+    for (int r = 0; r < ra; r++) {
+        text_add(&t, "    x[%d] = *(const unsigned *)(pa + ", r);
+        add_offset(&t, &a, r * per_register(&a), row, bytes);
+        text_add(&t, ");\n");
+    }
+    /* b is stored column by column. */
+    for (int r = 0; r < rb; r++) {
+        text_add(&t, "    y[%d] = *(const unsigned *)(pb + ", r);
+        add_offset(&t, &b, r * per_register(&b), bytes, row);
+        text_add(&t, ");\n");
+    }
+    add_cells(&t, &c, true);
+    add_unpack(&t, i, rc);
+    add_mma(&t, i, ra, rb, rc);
+    add_pack(&t, i, rc);
+    add_cells(&t, &c, false);
+    text_add(&t, "}\n");
+    return t.text;
+}
+
+/* Operands in shared memory without swizzle: core matrices of 8 rows of 16 bytes, 128 bytes on in K, 256 in M or N. */
+static char *warpgroup_text(const cuda_instruction *i) {
+    fragment_layout c;
+    if (!fragment_layout_find("cuda", i->name, 'c', &c))
+        return NULL;
+    int rc = fragment_layout_registers(&c);
+    text_buffer t = {0};
+    text_add(
+        &t,
+        "static __device__ unsigned long long descriptor(const void *p) {\n"
+        "    const unsigned at = (unsigned)__cvta_generic_to_shared(p);\n"
+        "    return (unsigned long long)((at & 0x3ffffu) >> 4) | 8ull << 16 | 16ull << 32;\n"
+        "}\n"
+        "%s    __shared__ __align__(128) unsigned char sa[2048], sb[256];\n"
+        "    const int lane = threadIdx.x, tile = blockIdx.x, row = lane >> 1, half = lane & 1;\n"
+        "    const unsigned char *const pa = a + (long long)tile * 2048, *const pb = b + (long long)tile * 256;\n"
+        "    const unsigned *const cells = c + (long long)tile * 512;\n"
+        "    unsigned *const results = d + (long long)tile * 512;\n"
+        "    if (tile >= tiles)\n"
+        "        return;\n"
+        "    *(uint4 *)(sa + (row >> 3) * 256 + half * 128 + (row & 7) * 16) = *(const uint4 *)(pa + row * 32 + half * 16);\n"
+        "    if (lane < 16)\n"
+        "        *(uint4 *)(sb + half * 128 + row * 16) = *(const uint4 *)(pb + row * 32 + half * 16);\n"
+        "    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
+        "    __syncthreads();\n"
+        "    unsigned r[%d];\n",
+        dots_head, rc);
+    add_cells(&t, &c, true);
+    add_unpack(&t, i, rc);
+    text_add(&t, "    asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.b32 p, 1, 0;\\nwgmma.fence.sync.aligned;\\n%s {", i->mnemonic);
+    for (int r = 0; r < rc; r++)
+        text_add(&t, "%s%%%d", r ? ", " : "", r);
+    text_add(&t, "}, %%%d, %%%d, p%s;\\nwgmma.commit_group.sync.aligned;\\nwgmma.wait_group.sync.aligned 0;\\n}\" : ", rc, rc + 1,
+             i->tail);
+    add_results(&t, i, rc);
+    text_add(&t, " : \"l\"(descriptor(sa)), \"l\"(descriptor(sb)) : \"memory\");\n");
+    add_pack(&t, i, rc);
+    add_cells(&t, &c, false);
+    text_add(&t, "}\n");
+    return t.text;
+}
+
+char *cuda_dots_text(const cuda_instruction *i) {
+    return i->warpgroup ? warpgroup_text(i) : warp_text(i);
+}
+
+char *cuda_onehot_text(const cuda_instruction *i) {
+    fragment_layout a, b, c;
+    if (i->warpgroup || !fragment_layout_find("cuda", i->name, 'a', &a) || !fragment_layout_find("cuda", i->name, 'b', &b) ||
+        !fragment_layout_find("cuda", i->name, 'c', &c))
+        return NULL;
+    int ra = fragment_layout_registers(&a), rb = fragment_layout_registers(&b), rc = fragment_layout_registers(&c);
+    text_buffer t = {0};
+    text_add(&t,
+             "extern \"C\" __global__ void __launch_bounds__(128) onehot(unsigned char *out, int first, int cases, unsigned "
+             "one_a, unsigned one_b) {\n"
+             "    const int lane = threadIdx.x & 31, number = blockIdx.x * 4 + (threadIdx.x >> 5);\n"
+             "    if (number >= cases)\n"
+             "        return;\n"
+             "    const int pair = first + number, pa = pair / %d, pb = pair %% %d;\n"
+             "    unsigned x[%d], y[%d], r[%d];\n",
+             32 * b.elements, 32 * b.elements, ra, rb, rc);
+    text_add(&t,
+             "    for (int i = 0; i < %d; i++)\n"
+             "        x[i] = lane == pa / %d && i == pa %% %d / %d ? one_a << (pa %% %d * %d) : 0;\n",
+             ra, a.elements, a.elements, per_register(&a), per_register(&a), a.bits);
+    text_add(&t,
+             "    for (int i = 0; i < %d; i++)\n"
+             "        y[i] = lane == pb / %d && i == pb %% %d / %d ? one_b << (pb %% %d * %d) : 0;\n",
+             rb, b.elements, b.elements, per_register(&b), per_register(&b), b.bits);
+    text_add(&t, "    for (int i = 0; i < %d; i++)\n        r[i] = 0;\n", rc);
+    add_unpack(&t, i, rc);
+    add_mma(&t, i, ra, rb, rc);
+    add_pack(&t, i, rc);
+    text_add(&t, "    unsigned set = 0;\n");
+    for (int e = 0; e < c.elements; e++)
+        text_add(&t, "    set |= (r[%d] >> %d%s) != 0 ? %du : 0;\n", e / per_register(&c), e % per_register(&c) * c.bits,
+                 c.bits == 16 ? " & 0xffffu" : "", 1 << e);
+    text_add(&t, "    out[(long long)number * 32 + lane] = (unsigned char)set;\n}\n");
+    return t.text;
+}
