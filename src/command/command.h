@@ -101,4 +101,6 @@ int command_devices(const command_line *line);
 int command_explain(const command_line *line);
 int command_cache(const command_line *line);
 int command_bench(const command_line *line);
+int command_probe(const command_line *line);
+int command_layout(const command_line *line);
 #endif

@@ -53,6 +53,25 @@ static const option_row kernels_options[] = {
 static const option_row no_options[] = {{0}};
 static const option_row explain_options[] = {
     {"--all", NULL, "every code"}, {"--markdown", NULL, "as doc/errors.md"}, {0}};
+static const option_row probe_options[] = {
+    {"--device", "NAME", "cpu, cuda:N, or model:h200 (default: cpu)"},
+    {"--list", NULL, "the instructions that can be probed there"},
+    {"--dots", "N", "random dots that the model is held against (default: 1000000)"},
+    {"--seed", "N", "another seed for them"},
+    {"--evidence", NULL, "what refuted the neighbouring values"},
+    {"--store", "DIR", "append the findings as rows to this folder's store"},
+    {"--report", "FILE", "no probing: write the findings of --store (default: bench/findings) as a page"}, {0}};
+static const option_row layout_options[] = {
+    {"--target", "NAME", "cuda or metal (default: cuda)"},
+    {"--instruction", "NAME", "m16n8k16.f16, wgmma.m64n24k16.bf16, simdgroup_matrix.8x8.f16, .."},
+    {"--operand", "a|b|c", "which fragment (default: all)"},
+    {"--lane", "N", "with --register: the entries that this register of this lane holds"}, {"--register", "N", "a register of 32 bits"},
+    {"--row", "N", "with --column: the lane and register that hold this entry"}, {"--column", "N", "a column"},
+    {"--swizzle", "BYTES", "shared memory instead: 0, 32, 64 or 128 bytes"},
+    {"--element", "TYPE", "of shared memory (default: f16)"}, {"--stride", "N", "elements of a row of it (default: 64)"},
+    {"--access", "KIND", "row, column, ldmatrix, or fragment (of --instruction's --operand)"},
+    {"--format", "FORM", "text, csv or svg"}, {"-o", "FILE", "write it there"},
+    {"--list", NULL, "the instructions known"}, {0}};
 static const option_row cache_options[] = {{"--keep", "MB", "prune: how much to keep, the most recently used first (default: 0)"}, {0}};
 
 const command commands[] = {
@@ -92,6 +111,17 @@ const command commands[] = {
      command_cache, false},
     {"bench", "--kernel K [ARM...] | --suite FILE | --report FORM", "measure kernels against other arms, and report", bench_help, bench_option_rows,
      command_bench, false},
+    {"probe", "[INSTRUCTION...] [--device NAME]", "ask a device what its documents leave out, with evidence",
+     "Finds what each matrix instruction of a device does to the bit: layouts by one-hot operands, and alignment, rounding, order, subnormals, NaN by ladders of\n"
+     "dots whose answers refute every other value. Then holds a bit-exact model against the device on random dots, and planted errors against the same answers.\n"
+     "doc/probe.md explains the method.",
+     probe_options, command_probe, false},
+    {"layout", "--instruction NAME | --swizzle BYTES", "which lane and register holds which entry of a matrix fragment; banks of shared memory",
+     "Prints or draws who holds what: the fragment of a matrix instruction by rows and columns, or one entry or register of it; or the banks that an access to\n"
+     "shared memory meets under a swizzle, and its conflicts.\n\n"
+     "    tilec layout --instruction m16n8k16.f16 --operand a --row 3 --column 7\n"
+     "    tilec layout --swizzle 128 --element f16 --stride 64 --access column",
+     layout_options, command_layout, false},
 };
 /* clang-format on */
 const int command_count = sizeof commands / sizeof *commands;
@@ -136,7 +166,7 @@ static const command *find_command(const char *name) {
 }
 
 static int unknown_command(const char *name) {
-    const char *names[16];
+    const char *names[32];
     for (int i = 0; i < command_count; i++)
         names[i] = commands[i].name;
     const char *near = suggest_nearest(name, names, command_count);

@@ -132,7 +132,8 @@ int matrix_plants(arena *a, const matrix_unit *u, planted_unit *out) {
     int count = 0;
     for (int p = 0; p < PARAMETER_COUNT && count < PLANT_MOST; p++) {
         bool whole_parameter = p == PARAMETER_SATURATE;
-        if (whole_parameter == (number_table[u->c].exponent_bits != 0))
+        if (whole_parameter == (number_table[u->c].exponent_bits != 0) ||
+            (u->alignment == MATRIX_EXACT && parameter_aligns((matrix_parameter)p)))
             continue;
         int64_t values[PARAMETER_MOST_VALUES], here = parameter_get(u, (matrix_parameter)p);
         int n = parameter_values(u, (matrix_parameter)p, values), at = -1;
@@ -144,8 +145,6 @@ int matrix_plants(arena *a, const matrix_unit *u, planted_unit *out) {
             if (tried[t] >= 0 && tried[t] < n) {
                 out[count].unit = *u;
                 parameter_set(&out[count].unit, (matrix_parameter)p, values[tried[t]]);
-                if (p == PARAMETER_CUT && u->alignment == MATRIX_EXACT)
-                    continue;
                 out[count].name = arena_strdup(a, parameter_text(a, u, (matrix_parameter)p, values[tried[t]]));
                 count++;
             }

@@ -50,7 +50,7 @@ static text_kernel *load(cuda_box *b, char *text, const char *entry, diag_list *
     snprintf(name, sizeof name, "%s of %.60s", entry, b->instruction->name);
     text_kernel *k = NULL;
     if (!text)
-        diag_error(diags, "E1104", (source_span){0}, "%s: the table of layouts has no such instruction", b->instruction->name);
+        diag_error(diags, "E1204", (source_span){0}, "%s: the table of layouts has no such instruction", b->instruction->name);
     else
         k = (b->instruction->warpgroup ? t->load_specific : t->load)(b->device, name, text, entry, diags);
     free(text);
@@ -63,7 +63,7 @@ static bool open_box(cuda_box *b, int index, diag_list *diags) {
     r->describe(index, b->text, sizeof b->text);
     int architecture = architecture_of(b->text);
     if (architecture < i->from || (i->warpgroup && architecture != i->from)) {
-        diag_error(diags, "E1102", (source_span){0}, "%s has no %s: it is for sm_%d%s", b->name, i->name, i->from,
+        diag_error(diags, "E1202", (source_span){0}, "%s has no %s: it is for sm_%d%s", b->name, i->name, i->from,
                    i->warpgroup ? "a alone" : " and later");
         return false;
     }
@@ -82,7 +82,7 @@ cuda_box *cuda_box_open(const char *device_name, const cuda_instruction *i, diag
     if (!r)
         return NULL;
     if (!r->text || !r->text->load_specific) {
-        diag_error(diags, "E1102", (source_span){0}, "%s has no matrix instructions that can be probed", device_name);
+        diag_error(diags, "E1202", (source_span){0}, "%s has no matrix instructions that can be probed", device_name);
         return NULL;
     }
     cuda_box *b = calloc(1, sizeof *b);

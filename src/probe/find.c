@@ -223,13 +223,15 @@ static void conclude(finder *f, int index) {
         text_add(&verdict, "not determined: %s", f->finding->why_not);
     } else {
         const matrix_unit *u = &f->finding->unit;
-        int parameters = 0;
+        int parameters = 0, shown_parameters = 0;
         bool one = true;
         for (; row->settles[parameters] != PARAMETER_COUNT; parameters++) {
             matrix_parameter p = row->settles[parameters];
             value_list left;
+            if (u->alignment == MATRIX_EXACT && parameter_aligns(p))
+                continue;
             values_left(f, p, &left);
-            text_add(&verdict, "%s%s", parameters ? "; " : "", parameter_text(f->arena, u, p, parameter_get(u, p)));
+            text_add(&verdict, "%s%s", shown_parameters++ ? "; " : "", parameter_text(f->arena, u, p, parameter_get(u, p)));
             if (left.count > 1) {
                 one = false;
                 text_add(&verdict, " (nothing asked tells it from: ");
@@ -248,6 +250,8 @@ static void conclude(finder *f, int index) {
         }
         if (!parameters)
             text_add(&verdict, "products are exact: all %d answers are those of exact products", fact.questions);
+        else if (!shown_parameters)
+            text_add(&verdict, "terms are not aligned, so none has a part in it");
         fact.status = one ? FACT_FOUND : FACT_UNREACHABLE;
     }
     fact.verdict = arena_strdup(f->arena, text_get(&verdict));

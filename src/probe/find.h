@@ -31,6 +31,7 @@ void parameter_set(matrix_unit *u, matrix_parameter p, int64_t value);
 /* The values that are tried, the plainest first. `values` holds at least PARAMETER_MOST_VALUES. NAN has none: it is read from an answer. */
 enum { PARAMETER_MOST_VALUES = 1024 };
 int parameter_values(const matrix_unit *u, matrix_parameter p, int64_t *values);
+bool parameter_aligns(matrix_parameter p); /* whether it is about aligning terms: without a part where they are added exactly */
 const char *parameter_name(matrix_parameter p);
 const char *parameter_text(arena *a, const matrix_unit *u, matrix_parameter p, int64_t value); /* "25 bits" */
 

@@ -96,7 +96,7 @@ int parameter_values(const matrix_unit *u, matrix_parameter p, int64_t *values) 
     case PARAMETER_LOWEST_EXPONENT:
         values[count++] = MATRIX_NO_LOWEST;
         /* Only what some nonzero term is below can show. */
-        for (int e = -160; e <= -100; e++)
+        for (int e = -150; e <= -118; e++)
             if (e > number_lowest_exponent(u->c) || e > number_lowest_exponent(u->a) + number_lowest_exponent(u->b))
                 values[count++] = e;
         return count;
@@ -104,6 +104,11 @@ int parameter_values(const matrix_unit *u, matrix_parameter p, int64_t *values) 
     case PARAMETER_NAN: return 0;
     default: return range(values, 0, 1);
     }
+}
+
+bool parameter_aligns(matrix_parameter p) {
+    return p == PARAMETER_CUT || p == PARAMETER_NORMALISED_PRODUCTS || p == PARAMETER_NORMALISED_OPERANDS ||
+           p == PARAMETER_ZEROS_COUNT || p == PARAMETER_LOWEST_EXPONENT;
 }
 
 const char *parameter_name(matrix_parameter p) {

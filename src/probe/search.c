@@ -92,8 +92,7 @@ static void descend(search_state *s, matrix_unit *u, int depth, matrix_terms *te
         !alike(s->search, u, matrix_unit_sum(u, &terms[0], s->search->questions[0].c), s->search->questions[0].answer))
         return;
     for (int i = 0; i < s->counts[depth]; i++) {
-        /* What is added exactly is not cut. */
-        if (p == PARAMETER_CUT && u->alignment == MATRIX_EXACT && i)
+        if (i && u->alignment == MATRIX_EXACT && parameter_aligns(p))
             break;
         if (p == PARAMETER_OUTPUT_BITS && s->values[depth][i] < s->search->least_bits)
             continue;

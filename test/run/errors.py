@@ -32,7 +32,7 @@ problems = []
 tables = sorted(glob.glob("src/base/errors/*.def"))
 for path in tables:
     for kind, code in re.findall(r"\b(ERROR|RESERVED)\s*\(\s*(\w+)", read(path)):
-        if not re.fullmatch(r"E(0[1-9]|1[01])\d\d", code):
+        if not re.fullmatch(r"E(0[1-9]|1[0-2])\d\d", code):
             problems.append(f"{path}: {code} is no code")
         if code in rows:
             problems.append(f"{code} stands in {rows[code][0]} and in {path}")

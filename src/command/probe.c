@@ -1,0 +1,153 @@
+/* tilec probe: what a device does, found by asking it. */
+#include "command/command.h"
+#include "base/file.h"
+#include "bench/lab.h"
+#include "bench/machine.h"
+#include "bench/store.h"
+#include "probe/findings.h"
+#include "probe/probe.h"
+#include <inttypes.h>
+#include <string.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef struct probing {
+    report *report;
+    const command_line *line;
+    const char *device;
+    probe_options options;
+    json_t *rows;
+    int probed, held, left_out;
+} probing;
+
+static bool read_options(probing *p) {
+    const char *dots = option_value(p->line, "--dots"), *seed = option_value(p->line, "--seed");
+    int64_t count = 1000000, number = 1;
+    if ((dots && !option_integer("--dots", dots, &count, &p->report->diags)) ||
+        (seed && !option_integer("--seed", seed, &number, &p->report->diags)))
+        return false;
+    if (count < 1000 || count > 1000000000000) {
+        diag_error(&p->report->diags, "E0860", (source_span){0}, "--dots %" PRId64 ": 1000 or more", count);
+        return false;
+    }
+    p->options = (probe_options){count, count < 400000 ? count : 400000, (uint64_t)number, machine_processors()};
+    return true;
+}
+
+/* Without a named instruction, those that the device lacks are left out. */
+static void drop_missing(probing *p, int first) {
+    diag_list *d = &p->report->diags;
+    for (int i = first; i < d->items.count; i++)
+        if (d->items.at[i]->severity == SEVERITY_ERROR)
+            d->errors--;
+    d->items.count = first;
+    p->left_out++;
+}
+
+static bool probe_one(probing *p, const char *instruction, bool named) {
+    arena *a = arena_new();
+    probe_target target;
+    probe_result result;
+    int before = p->report->diags.items.count;
+    bool good = probe_open(a, p->device, instruction, &target, &p->report->diags);
+    if (!good && !named && p->report->diags.items.count > before && !strcmp(p->report->diags.items.at[before]->code, "E1202")) {
+        drop_missing(p, before);
+        arena_free(a);
+        return true;
+    }
+    if (good) {
+        good = probe_run(a, &target, &p->options, &result, &p->report->diags);
+        probe_close(&target);
+    }
+    if (good) {
+        p->probed++;
+        p->held += probe_holds(&result);
+        probe_rows(a, p->device, &result, p->rows);
+        if (!p->report->json)
+            probe_print(a, &result, option_given(p->line, "--evidence"));
+        fflush(stdout);
+    }
+    report_flush(p->report);
+    arena_free(a);
+    return good;
+}
+
+/* Rows get what is needed to take them again, and are appended. */
+static bool keep_rows(probing *p, const char *folder) {
+    json_t *environment = machine_environment(), *row;
+    char hash[13], now[32];
+    size_t i;
+    machine_environment_hash(environment, hash);
+    lab_time_text(now, sizeof now);
+    const char *run = arena_printf(p->report->arena, "%s-%ld", now, (long)getpid());
+    const char *const head[] = {"git", "rev-parse", "--short=12", "HEAD", NULL};
+    char *commit = machine_ask(head);
+    json_t *start =
+        json_pack("{s:i, s:s, s:s, s:s, s:s, s:s?, s:O, s:o}", "schema", STORE_SCHEMA, "kind", "run", "run", run, "environment",
+                  hash, "utc", now, "commit", commit && *commit ? commit : NULL, "machine", environment, "gpus", machine_gpus());
+    bool good = store_append(folder, hash, start, &p->report->diags);
+    json_decref(start);
+    json_array_foreach(p->rows, i, row) {
+        json_object_set_new(row, "schema", json_integer(STORE_SCHEMA));
+        json_object_set_new(row, "run", json_string(run));
+        json_object_set_new(row, "environment", json_string(hash));
+        json_object_set_new(row, "utc", json_string(now));
+        good = good && store_append(folder, hash, row, &p->report->diags);
+    }
+    json_decref(environment);
+    free(commit);
+    return good;
+}
+
+static bool write_report(probing *p, const char *path) {
+    const char *folder = option_value(p->line, "--store");
+    json_t *rows = store_read(folder ? folder : "bench/findings", &p->report->diags);
+    text_buffer page = {0};
+    bool good = rows && findings_page(rows, &page);
+    if (rows && !good)
+        diag_error(&p->report->diags, "E1205", (source_span){0}, "%s has no findings", folder ? folder : "bench/findings");
+    good = good && file_write(path, text_get(&page), page.length, &p->report->diags);
+    text_free(&page);
+    json_decref(rows);
+    return good;
+}
+
+static bool probe_all(probing *p) {
+    int count;
+    const char *const *all = probe_instructions(p->report->arena, p->device, &count, &p->report->diags);
+    if (!all)
+        return false;
+    if (option_given(p->line, "--list")) {
+        json_t *names = json_array();
+        for (int i = 0; i < count; i++) {
+            if (!p->report->json)
+                printf("%s\n", all[i]);
+            json_array_append_new(names, json_string(all[i]));
+        }
+        if (p->report->json)
+            json_object_set(p->report->json, "instructions", names);
+        json_decref(names);
+        return true;
+    }
+    bool named = p->line->positional_count > 0, good = true;
+    for (int i = 0; good && i < (named ? p->line->positional_count : count); i++)
+        good = probe_one(p, named ? p->line->positional[i] : all[i], named);
+    if (!p->report->json)
+        printf("%d of %d instructions determined, with layout and model as found before%s\n", p->held, p->probed,
+               p->left_out ? arena_printf(p->report->arena, "; %d that the device lacks left out", p->left_out) : "");
+    /* A device that failed: what was found before it did is not kept either. */
+    const char *folder = option_value(p->line, "--store");
+    return good && p->probed > 0 && (!folder || keep_rows(p, folder)) && p->held == p->probed;
+}
+
+int command_probe(const command_line *line) {
+    report r;
+    report_begin(&r, line);
+    const char *device = option_value(line, "--device"), *page = option_value(line, "--report");
+    probing p = {.report = &r, .line = line, .device = device ? device : "cpu", .rows = json_array()};
+    bool held = page ? write_report(&p, page) : read_options(&p) && probe_all(&p);
+    if (r.json)
+        json_object_set(r.json, "findings", p.rows);
+    json_decref(p.rows);
+    return report_end(&r, held);
+}

@@ -1,0 +1,23 @@
+/* The CPU's dot-product instructions as black boxes, through C text that the CPU target's compiler makes. */
+#ifndef TILEC_PROBE_CPU_MATRIX_H
+#define TILEC_PROBE_CPU_MATRIX_H
+#include "probe/probe.h"
+
+typedef struct cpu_instruction {
+    const char *name;
+    number_kind a, b, c;
+    int k;
+    const char *macro,
+        *intrinsic; /* what the compiler defines where the processor has it; the expression over x (a), y (b), z (c) */
+    bool floats;
+    const char *claim;
+} cpu_instruction;
+extern const cpu_instruction cpu_instructions[];
+extern const int cpu_instruction_count;
+const cpu_instruction *cpu_instruction_find(const char *name);
+/* Compiles and loads it. False with E1202 when the processor has no such instruction, or with the compiler's diagnostic. */
+bool cpu_matrix_open(arena *a, const cpu_instruction *i, probe_target *out, diag_list *diags);
+/* Whether the answers change with the processor's rounding control and its flush flags: how many of `count` random dots do in some mode. -1: they
+ * were not asked. */
+int cpu_controlled(const probe_target *t, int count, diag_list *diags);
+#endif

@@ -1,0 +1,129 @@
+/* The devices that can be probed. */
+#include "probe/cuda_matrix.h"
+#include "probe/cpu_matrix.h"
+#include "probe/matrix_units.h"
+#include "probe/probe.h"
+#include "run/run.h"
+#include <string.h>
+
+static bool is_model(const char *device) {
+    return !strncmp(device, "model:", 6);
+}
+
+static bool is_of(const char *device, const char *runtime) {
+    size_t length = strlen(runtime);
+    return !strncmp(device, runtime, length) && (!device[length] || device[length] == ':');
+}
+
+const char *const *probe_instructions(arena *a, const char *device, int *count, diag_list *diags) {
+    VEC(const char *) names = {0};
+    int rows;
+    if (is_model(device)) {
+        const matrix_unit_row *row = matrix_unit_rows(&rows);
+        for (int i = 0; i < rows; i++)
+            if (!strcmp(row[i].device, device + 6))
+                VEC_PUSH(a, names, row[i].instruction);
+    } else if (is_of(device, "cuda")) {
+        for (int i = 0; i < cuda_instruction_count; i++)
+            VEC_PUSH(a, names, cuda_instructions[i].name);
+    } else if (is_of(device, "cpu")) {
+        for (int i = 0; i < cpu_instruction_count; i++)
+            VEC_PUSH(a, names, cpu_instructions[i].name);
+    }
+    *count = names.count;
+    if (names.count)
+        return names.at;
+    diag *g = diag_error(diags, "E1201", (source_span){0}, "there is no device `%s` that can be probed", device);
+    diag_note(diags, g, "there are cpu, cuda:N where a driver is installed, and model:h200, which needs no device");
+    return NULL;
+}
+
+static bool unknown_instruction(const char *device, const char *instruction, diag_list *diags) {
+    diag *g =
+        diag_error(diags, "E1203", (source_span){0}, "%s has no matrix instruction `%s` that can be probed", device, instruction);
+    diag_note(diags, g, "`tilec probe --device %s --list` lists those there are", device);
+    return false;
+}
+
+/* ---- recorded ones ---- */
+
+typedef struct model_target {
+    simulated_unit unit;
+    fragment_layout layouts[3];
+} model_target;
+
+static bool model_onehot(void *context, int first, int cases, unsigned char *out, diag_list *diags) {
+    return layout_simulate(((model_target *)context)->layouts, first, cases, out, diags);
+}
+
+static bool find_layouts(const char *instruction, fragment_layout layouts[3]) {
+    for (int i = 0; i < 3; i++)
+        if (!fragment_layout_find("cuda", instruction, "abc"[i], &layouts[i]))
+            return false;
+    return true;
+}
+
+static bool open_model(arena *a, const char *device, const char *instruction, probe_target *out, diag_list *diags) {
+    const matrix_unit *u = matrix_unit_find(device + 6, instruction);
+    if (!u)
+        return unknown_instruction(device, instruction, diags);
+    model_target *m = NEW(a, model_target);
+    m->unit.unit = *u;
+    out->box = simulated_box(&m->unit, instruction);
+    out->box.device = device;
+    out->box.context = &m->unit;
+    out->context = m;
+    out->onehot = find_layouts(instruction, m->layouts) ? model_onehot : NULL;
+    strcpy(out->description, "a model on this machine, no device");
+    return true;
+}
+
+/* ---- CUDA ---- */
+
+static bool cuda_onehot(void *context, int first, int cases, unsigned char *out, diag_list *diags) {
+    return cuda_box_onehot(context, first, cases, out, diags);
+}
+
+static void cuda_close_target(void *context) {
+    cuda_box_close(context);
+}
+
+static bool open_cuda(const char *device, const char *instruction, probe_target *out, diag_list *diags) {
+    const cuda_instruction *i = cuda_instruction_find(instruction);
+    if (!i)
+        return unknown_instruction(device, instruction, diags);
+    cuda_box *b = cuda_box_open(device, i, diags);
+    if (!b)
+        return false;
+    out->box = *cuda_box_matrix(b);
+    strncpy(out->description, cuda_box_device(b), sizeof out->description - 1);
+    out->context = b;
+    out->close = cuda_close_target;
+    out->onehot = i->warpgroup ? NULL : cuda_onehot;
+    if (strstr(out->description, "sm_90")) {
+        out->recorded_as = "h200";
+        out->recorded = matrix_unit_find("h200", instruction);
+    }
+    return true;
+}
+
+bool probe_open(arena *a, const char *device, const char *instruction, probe_target *out, diag_list *diags) {
+    *out = (probe_target){0};
+    if (is_model(device))
+        return open_model(a, device, instruction, out, diags);
+    if (is_of(device, "cuda"))
+        return open_cuda(device, instruction, out, diags);
+    if (is_of(device, "cpu")) {
+        const cpu_instruction *i = cpu_instruction_find(instruction);
+        return i ? cpu_matrix_open(a, i, out, diags) : unknown_instruction(device, instruction, diags);
+    }
+    int count;
+    probe_instructions(a, device, &count, diags);
+    return false;
+}
+
+void probe_close(probe_target *t) {
+    if (t->close)
+        t->close(t->context);
+    t->close = NULL;
+}

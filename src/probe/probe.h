@@ -1,0 +1,66 @@
+/* Probing a device: what its matrix instructions do, with evidence. */
+#ifndef TILEC_PROBE_PROBE_H
+#define TILEC_PROBE_PROBE_H
+#include "probe/find.h"
+#include "target/fragment_layout.h"
+#include <jansson.h>
+
+/* An instruction of a device, opened. */
+typedef struct probe_target {
+    matrix_box box;
+    char description[512];       /* the device, in words */
+    const matrix_unit *recorded; /* what was found of this kind of device before; NULL: nothing */
+    const char *recorded_as;     /* "h200" */
+    /* Cases from `first` on of pairs (position of a, position of b) with 1 in both and 0 elsewhere: 32 bytes a case, of each lane the set of result
+     * elements that are not 0. NULL: operands do not lie in registers. */
+    bool (*onehot)(void *context, int first, int cases, unsigned char *out, diag_list *diags);
+    void *context;
+    void (*close)(void *context);
+} probe_target;
+
+/* Devices: "cuda:N", "cpu", "model:NAME" (a recorded one). Their instructions; NULL and E1201 when there is no such device, E1202 when it has none. Arena. */
+const char *const *probe_instructions(arena *a, const char *device, int *count, diag_list *diags);
+/* False with a diagnostic: no such instruction (E1203), or the device does not take it. */
+bool probe_open(arena *a, const char *device, const char *instruction, probe_target *out, diag_list *diags);
+void probe_close(probe_target *t);
+
+/* ---- layouts (layout_probe.c) ---- */
+typedef struct layout_finding {
+    bool asked;
+    int64_t pairs, hits, mismatches; /* hits: pairs whose product came out somewhere */
+    const char *verdict;
+    VEC(const char *) differences; /* the first few entries that stand elsewhere than the table says */
+} layout_finding;
+/* Holds the three layouts of `instruction` against one-hot answers. Rows and columns of the result are named by the table's layout of it, steps of k by the
+ * table's layout of b. False with a diagnostic when the device fails. */
+bool layout_probe(arena *a, const probe_target *t, const fragment_layout layouts[3], layout_finding *out, diag_list *diags);
+/* A simulated device's answers, for planted layouts (a, b, c). */
+bool layout_simulate(void *layouts, int first, int cases, unsigned char *out, diag_list *diags);
+
+/* ---- one instruction, everything (run.c) ---- */
+typedef struct probe_options {
+    int64_t dots;    /* for the model's check */
+    int64_t planted; /* for the planted errors */
+    uint64_t seed;
+    int workers;
+} probe_options;
+typedef struct probe_result {
+    const char *instruction, *description, *claim;
+    layout_finding layout;
+    matrix_finding finding;
+    matrix_unit judged; /* the recorded unit, or the found one */
+    bool has_judged, judged_is_recorded;
+    matrix_check check; /* of `judged` */
+    planted_unit plants[PLANT_MOST];
+    matrix_check plant_checks[PLANT_MOST];
+    int plant_count, plants_unnoticed;
+    double seconds;
+} probe_result;
+/* False with diagnostics when the device fails: nothing is found then. */
+bool probe_run(arena *a, const probe_target *t, const probe_options *o, probe_result *out, diag_list *diags);
+/* Everything found was determined, and no check failed. */
+bool probe_holds(const probe_result *r);
+void probe_print(arena *a, const probe_result *r, bool evidence);
+/* Rows for the store, one a fact, into an array. */
+void probe_rows(arena *a, const char *device, const probe_result *r, json_t *rows);
+#endif

@@ -1,0 +1,71 @@
+/* Findings as rows of a store. */
+#include "probe/probe.h"
+#include <string.h>
+
+static const char *status_text(fact_status s) {
+    return s == FACT_FOUND ? "found" : s == FACT_UNREACHABLE ? "not told apart" : "not determined";
+}
+
+static json_t *row_of(const char *device, const probe_result *r, const char *kind, const char *fact, const char *verdict,
+                      const char *status) {
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s?}", "kind", kind, "device", device, "description", r->description,
+                     "instruction", r->instruction, "fact", fact, "verdict", verdict, "status", status, "claim", r->claim);
+}
+
+static json_t *unit_json(arena *a, const matrix_unit *u) {
+    json_t *o = json_object();
+    for (int p = 0; p < PARAMETER_COUNT; p++)
+        json_object_set_new(o, parameter_name((matrix_parameter)p), json_integer(parameter_get(u, (matrix_parameter)p)));
+    json_t *words = json_array();
+    bool whole = !number_table[u->c].exponent_bits;
+    for (int p = 0; p < PARAMETER_COUNT; p++)
+        if (whole == (p == PARAMETER_SATURATE))
+            json_array_append_new(words,
+                                  json_string(parameter_text(a, u, (matrix_parameter)p, parameter_get(u, (matrix_parameter)p))));
+    return json_pack("{s:s, s:s, s:s, s:i, s:o, s:o}", "a", number_table[u->a].name, "b", number_table[u->b].name, "c",
+                     number_table[u->c].name, "k", u->k, "parameters", o, "words", words);
+}
+
+void probe_rows(arena *a, const char *device, const probe_result *r, json_t *rows) {
+    if (r->layout.asked) {
+        json_t *row = row_of(device, r, "layout", "layout", r->layout.verdict, r->layout.mismatches ? "contradicted" : "found");
+        json_t *evidence = json_array();
+        for (int i = 0; i < r->layout.differences.count; i++)
+            json_array_append_new(evidence, json_string(r->layout.differences.at[i]));
+        json_object_set_new(row, "evidence", evidence);
+        json_object_set_new(row, "questions", json_integer(r->layout.pairs));
+        json_object_set_new(row, "claim", json_string("the documented layouts of the instruction"));
+        json_object_set_new(
+            row, "method",
+            json_string("One-hot operands: every position of a with every position of b; which element of the result is set"));
+        json_array_append_new(rows, row);
+    }
+    for (int i = 0; i < r->finding.facts.count; i++) {
+        const matrix_fact *f = &r->finding.facts.at[i];
+        json_t *row = row_of(device, r, "finding", f->row->name, f->verdict, status_text(f->status)), *evidence = json_array();
+        for (int e = 0; e < f->evidence.count; e++)
+            json_array_append_new(evidence, json_string(f->evidence.at[e]));
+        json_object_set_new(row, "asks", json_string(f->row->asks));
+        json_object_set_new(row, "method", json_string(f->row->method));
+        json_object_set_new(row, "evidence", evidence);
+        json_object_set_new(row, "questions", json_integer(f->questions));
+        json_array_append_new(rows, row);
+    }
+    if (!r->has_judged)
+        return;
+    const char *verdict = arena_printf(a, "%lld of %lld random dots differ from the model", (long long)r->check.mismatches,
+                                       (long long)r->check.dots);
+    json_t *row = row_of(device, r, "model", "model", verdict, r->check.mismatches ? "contradicted" : "found"),
+           *plants = json_array();
+    for (int i = 0; i < r->plant_count; i++)
+        json_array_append_new(plants, json_pack("{s:s, s:I}", "planted", r->plants[i].name, "mismatches",
+                                                (json_int_t)r->plant_checks[i].mismatches));
+    json_object_set_new(row, "unit", unit_json(a, &r->judged));
+    json_object_set_new(row, "recorded", json_boolean(r->judged_is_recorded));
+    json_object_set_new(row, "dots", json_integer(r->check.dots));
+    json_object_set_new(row, "mismatches", json_integer(r->check.mismatches));
+    json_object_set_new(row, "plants", plants);
+    json_object_set_new(row, "plant_dots", json_integer(r->plant_count ? r->plant_checks[0].dots : 0));
+    json_object_set_new(row, "seconds", json_real(r->seconds));
+    json_array_append_new(rows, row);
+}

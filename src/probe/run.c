@@ -1,0 +1,101 @@
+/* One instruction of a device: its layout, its parameters, and the model of it on random dots. */
+#include "probe/probe.h"
+#include "probe/cpu_matrix.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static bool run_layout(arena *a, const probe_target *t, layout_finding *out, diag_list *diags) {
+    fragment_layout layouts[3];
+    for (int i = 0; i < 3; i++)
+        if (!t->onehot || !fragment_layout_find("cuda", t->box.instruction, "abc"[i], &layouts[i]))
+            return true;
+    return layout_probe(a, t, layouts, out, diags);
+}
+
+static bool run_plants(arena *a, const probe_target *t, const probe_options *o, probe_result *out, diag_list *diags) {
+    matrix_unit units[PLANT_MOST];
+    out->plant_count = matrix_plants(a, &out->judged, out->plants);
+    for (int i = 0; i < out->plant_count; i++)
+        units[i] = out->plants[i].unit;
+    if (!matrix_check_run(&t->box, units, out->plant_count, o->planted, o->seed + 2, o->workers, out->plant_checks, diags))
+        return false;
+    for (int i = 0; i < out->plant_count; i++)
+        out->plants_unnoticed += !out->plant_checks[i].mismatches;
+    return true;
+}
+
+bool probe_run(arena *a, const probe_target *t, const probe_options *o, probe_result *out, diag_list *diags) {
+    double start = now();
+    *out = (probe_result){.instruction = t->box.instruction, .description = t->description, .claim = t->box.claim};
+    find_options f = {o->dots / 10, o->seed, o->workers};
+    if (!run_layout(a, t, &out->layout, diags) || !matrix_find(a, &t->box, &f, &out->finding, diags))
+        return false;
+    out->has_judged = t->recorded || out->finding.determined;
+    out->judged_is_recorded = t->recorded != NULL;
+    out->judged = t->recorded ? *t->recorded : out->finding.unit;
+    if (out->has_judged && (!matrix_check_run(&t->box, &out->judged, 1, o->dots, o->seed + 3, o->workers, &out->check, diags) ||
+                            !run_plants(a, t, o, out, diags)))
+        return false;
+    int controlled = cpu_controlled(t, 4096, diags);
+    if (controlled >= 0) {
+        static const matrix_fact_row row = {
+            "control",
+            "Does the processor's rounding control change the answers?",
+            "Random dots under every rounding mode and with the flush flags set, against the answers without.",
+            {PARAMETER_COUNT},
+            NULL,
+            false};
+        matrix_fact fact = {.row = &row, .status = FACT_FOUND, .questions = 4096 * 5};
+        fact.verdict = controlled ? arena_printf(a, "%d of %d answers change with it", controlled, 4096 * 4)
+                                  : "rounding control and flush flags are ignored: no answer changes with them";
+        VEC_PUSH(a, out->finding.facts, fact);
+    }
+    out->seconds = now() - start;
+    return true;
+}
+
+bool probe_holds(const probe_result *r) {
+    return r->finding.determined && !r->layout.mismatches && r->has_judged && !r->check.mismatches;
+}
+
+static void print_check(arena *a, const probe_result *r) {
+    if (!r->has_judged)
+        return;
+    printf("  %-13s %s unit: %" PRId64 " of %" PRId64 " random dots differ\n", "model",
+           r->judged_is_recorded ? "the recorded" : "the found", r->check.mismatches, r->check.dots);
+    if (r->check.mismatches) {
+        const matrix_question *q = &r->check.first;
+        matrix_box box = {.a = r->judged.a, .b = r->judged.b, .c = r->judged.c, .k = r->judged.k};
+        printf("  %-13s %s: 0x%X, the model says 0x%X\n", "", question_text(a, &box, q), q->answer,
+               matrix_unit_dot(&r->judged, q->a, q->b, q->c));
+    }
+    printf("  %-13s %d planted errors, a parameter a step off each: %d noticed on %" PRId64 " dots\n", "", r->plant_count,
+           r->plant_count - r->plants_unnoticed, r->plant_count ? r->plant_checks[0].dots : 0);
+    for (int i = 0; i < r->plant_count; i++)
+        if (!r->plant_checks[i].mismatches)
+            printf("  %-13s not noticed: %s\n", "", r->plants[i].name);
+}
+
+void probe_print(arena *a, const probe_result *r, bool evidence) {
+    printf("%s: %s, %d dots asked, %.1f s\n", r->instruction, r->finding.determined ? "determined" : "NOT DETERMINED",
+           r->finding.questions, r->seconds);
+    if (r->layout.asked)
+        printf("  %-13s %s\n", "layout", r->layout.verdict);
+    for (int i = 0; i < r->layout.differences.count; i++)
+        printf("  %-13s %s\n", "", r->layout.differences.at[i]);
+    for (int i = 0; i < r->finding.facts.count; i++) {
+        const matrix_fact *f = &r->finding.facts.at[i];
+        printf("  %-13s %s\n", f->row->name, f->verdict);
+        for (int e = 0; evidence && e < f->evidence.count; e++)
+            printf("  %-13s   %s\n", "", f->evidence.at[e]);
+    }
+    print_check(a, r);
+}
