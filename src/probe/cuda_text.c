@@ -69,47 +69,47 @@ static int per_register(const fragment_layout *l) {
 }
 
 /* Registers of c as the instruction takes them: floats by themselves, everything else in words. */
-static void add_results(text_buffer *t, const cuda_instruction *i, int count) {
-    bool floats = i->c == NUMBER_F32;
-    add_registers(t, floats ? "f" : "r", count, floats ? "\"+f\"(%s[%d])" : "\"+r\"(%s[%d])");
+static const char *result_type(const cuda_instruction *i) {
+    return i->c == NUMBER_F32 ? "float" : i->c == NUMBER_S32 ? "int" : "unsigned";
 }
 
-static void add_unpack(text_buffer *t, const cuda_instruction *i, int registers) {
-    if (i->c == NUMBER_F32)
-        text_add(t,
-                 "    float f[%d];\n"
-                 "    for (int i = 0; i < %d; i++)\n"
-                 "        f[i] = __uint_as_float(r[i]);\n",
-                 registers, registers);
+/* r[] to z.v[], and back. */
+static void add_results(text_buffer *t, const cuda_instruction *i, int registers, bool back) {
+    const char *to = i->c == NUMBER_F32 ? "__uint_as_float" : "", *from = i->c == NUMBER_F32 ? "__float_as_uint" : "";
+    text_add(t, "    for (int i = 0; i < %d; i++)\n", registers);
+    if (back)
+        text_add(t, "        r[i] = %s(z.v[i]);\n", from);
+    else
+        text_add(t, "        z.v[i] = %s(r[i]);\n", to);
 }
 
-static void add_pack(text_buffer *t, const cuda_instruction *i, int registers) {
-    if (i->c == NUMBER_F32)
-        text_add(t, "    for (int i = 0; i < %d; i++)\n        r[i] = __float_as_uint(f[i]);\n", registers);
-}
-
-/* The asm statement of a warp's instruction over x (a), y (b) and r or f. */
-static void add_mma(text_buffer *t, const cuda_instruction *i, int ra, int rb, int rc) {
+/* A warp's instruction as a function product(d, a, b, c) over structures of registers. */
+static void add_product(text_buffer *t, const cuda_instruction *i, int ra, int rb, int rc) {
+    const char *out = i->c == NUMBER_F32 ? "\"=f\"(d.%s[%d])" : "\"=r\"(d.%s[%d])",
+               *in = i->c == NUMBER_F32 ? "\"f\"(c.%s[%d])" : "\"r\"(c.%s[%d])";
+    const int counts[] = {rc, ra, rb, rc};
     int at = 0;
-    text_add(t, "    asm volatile(\"%s {", i->mnemonic);
-    for (int r = 0; r < rc; r++)
-        text_add(t, "%s%%%d", r ? ", " : "", at++);
-    text_add(t, "}, {");
-    for (int r = 0; r < ra; r++)
-        text_add(t, "%s%%%d", r ? ", " : "", at++);
-    text_add(t, "}, {");
-    for (int r = 0; r < rb; r++)
-        text_add(t, "%s%%%d", r ? ", " : "", at++);
-    text_add(t, "}, {");
-    for (int r = 0; r < rc; r++)
-        text_add(t, "%s%%%d", r ? ", " : "", r);
-    text_add(t, "};\" : ");
-    add_results(t, i, rc);
-    text_add(t, " : ");
-    add_registers(t, "x", ra, "\"r\"(%s[%d])");
+    text_add(
+        t,
+        "struct operand_a {\n    unsigned v[%d];\n};\nstruct operand_b {\n    unsigned v[%d];\n};\nstruct operand_c {\n    %s "
+        "v[%d];\n};\n"
+        "static __device__ void product(operand_c &d, const operand_a &a, const operand_b &b, const operand_c &c) {\n    asm(\"%s ",
+        ra, rb, result_type(i), rc, i->mnemonic);
+    for (int operand = 0; operand < 4; operand++) {
+        text_add(t, operand ? ", {" : "{");
+        for (int r = 0; r < counts[operand]; r++)
+            text_add(t, "%s%%%d", r ? ", " : "", at++);
+        text_add(t, "}");
+    }
+    text_add(t, ";\"\n        : ");
+    add_registers(t, "v", rc, out);
+    text_add(t, "\n        : ");
+    add_registers(t, "v", ra, "\"r\"(a.%s[%d])");
     text_add(t, ", ");
-    add_registers(t, "y", rb, "\"r\"(%s[%d])");
-    text_add(t, ");\n");
+    add_registers(t, "v", rb, "\"r\"(b.%s[%d])");
+    text_add(t, ", ");
+    add_registers(t, "v", rc, in);
+    text_add(t, ");\n}\n");
 }
 
 /* c's registers from memory, or to it; one cell of 32 bits an element there. */
@@ -140,6 +140,7 @@ static char *warp_text(const cuda_instruction *i) {
     int bytes = number_table[i->a].bytes, row = i->k * bytes, ra = fragment_layout_registers(&a),
         rb = fragment_layout_registers(&b), rc = fragment_layout_registers(&c);
     text_buffer t = {0};
+    add_product(&t, i, ra, rb, rc);
     text_add(&t,
              "%s    const int lane = threadIdx.x & 31, tile = blockIdx.x * 4 + (threadIdx.x >> 5);\n    if (tile >= tiles)\n     "
              "   return;\n",
@@ -148,22 +149,22 @@ static char *warp_text(const cuda_instruction *i) {
              16 * row, 8 * row);
     text_add(&t, "    const unsigned *const cells = c + (long long)tile * 128;\n    unsigned *const results = d + (long "
                  "long)tile * 128;\n");
-    text_add(&t, "    unsigned x[%d], y[%d], r[%d];\n", ra, rb, rc);
+    text_add(&t, "    operand_a x;\n    operand_b y;\n    operand_c z;\n    unsigned r[%d];\n", rc);
     for (int r = 0; r < ra; r++) {
-        text_add(&t, "    x[%d] = *(const unsigned *)(pa + ", r);
+        text_add(&t, "    x.v[%d] = *(const unsigned *)(pa + ", r);
         add_offset(&t, &a, r * per_register(&a), row, bytes);
         text_add(&t, ");\n");
     }
     /* b is stored column by column. */
     for (int r = 0; r < rb; r++) {
-        text_add(&t, "    y[%d] = *(const unsigned *)(pb + ", r);
+        text_add(&t, "    y.v[%d] = *(const unsigned *)(pb + ", r);
         add_offset(&t, &b, r * per_register(&b), bytes, row);
         text_add(&t, ");\n");
     }
     add_cells(&t, &c, true);
-    add_unpack(&t, i, rc);
-    add_mma(&t, i, ra, rb, rc);
-    add_pack(&t, i, rc);
+    add_results(&t, i, rc, false);
+    text_add(&t, "    product(z, x, y, z);\n");
+    add_results(&t, i, rc, true);
     add_cells(&t, &c, false);
     text_add(&t, "}\n");
     return t.text;
@@ -197,15 +198,16 @@ static char *warpgroup_text(const cuda_instruction *i) {
         "    unsigned r[%d];\n",
         dots_head, rc);
     add_cells(&t, &c, true);
-    add_unpack(&t, i, rc);
+    text_add(&t, "    struct {\n        %s v[%d];\n    } z;\n", result_type(i), rc);
+    add_results(&t, i, rc, false);
     text_add(&t, "    asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.b32 p, 1, 0;\\nwgmma.fence.sync.aligned;\\n%s {", i->mnemonic);
     for (int r = 0; r < rc; r++)
         text_add(&t, "%s%%%d", r ? ", " : "", r);
     text_add(&t, "}, %%%d, %%%d, p%s;\\nwgmma.commit_group.sync.aligned;\\nwgmma.wait_group.sync.aligned 0;\\n}\" : ", rc, rc + 1,
              i->tail);
-    add_results(&t, i, rc);
+    add_registers(&t, "v", rc, i->c == NUMBER_F32 ? "\"+f\"(z.%s[%d])" : "\"+r\"(z.%s[%d])");
     text_add(&t, " : \"l\"(descriptor(sa)), \"l\"(descriptor(sb)) : \"memory\");\n");
-    add_pack(&t, i, rc);
+    add_results(&t, i, rc, true);
     add_cells(&t, &c, false);
     text_add(&t, "}\n");
     return t.text;
@@ -222,6 +224,7 @@ char *cuda_onehot_text(const cuda_instruction *i) {
         return NULL;
     int ra = fragment_layout_registers(&a), rb = fragment_layout_registers(&b), rc = fragment_layout_registers(&c);
     text_buffer t = {0};
+    add_product(&t, i, ra, rb, rc);
     text_add(&t,
              "extern \"C\" __global__ void __launch_bounds__(128) onehot(unsigned char *out, int first, int cases, unsigned "
              "one_a, unsigned one_b) {\n"
@@ -229,20 +232,20 @@ char *cuda_onehot_text(const cuda_instruction *i) {
              "    if (number >= cases)\n"
              "        return;\n"
              "    const int pair = first + number, pa = pair / %d, pb = pair %% %d;\n"
-             "    unsigned x[%d], y[%d], r[%d];\n",
-             32 * b.elements, 32 * b.elements, ra, rb, rc);
+             "    operand_a x;\n    operand_b y;\n    operand_c z;\n    unsigned r[%d];\n",
+             32 * b.elements, 32 * b.elements, rc);
     text_add(&t,
              "    for (int i = 0; i < %d; i++)\n"
-             "        x[i] = lane == pa / %d && i == pa %% %d / %d ? one_a << (pa %% %d * %d) : 0;\n",
+             "        x.v[i] = lane == pa / %d && i == pa %% %d / %d ? one_a << (pa %% %d * %d) : 0;\n",
              ra, a.elements, a.elements, per_register(&a), per_register(&a), a.bits);
     text_add(&t,
              "    for (int i = 0; i < %d; i++)\n"
-             "        y[i] = lane == pb / %d && i == pb %% %d / %d ? one_b << (pb %% %d * %d) : 0;\n",
+             "        y.v[i] = lane == pb / %d && i == pb %% %d / %d ? one_b << (pb %% %d * %d) : 0;\n",
              rb, b.elements, b.elements, per_register(&b), per_register(&b), b.bits);
     text_add(&t, "    for (int i = 0; i < %d; i++)\n        r[i] = 0;\n", rc);
-    add_unpack(&t, i, rc);
-    add_mma(&t, i, ra, rb, rc);
-    add_pack(&t, i, rc);
+    add_results(&t, i, rc, false);
+    text_add(&t, "    product(z, x, y, z);\n");
+    add_results(&t, i, rc, true);
     text_add(&t, "    unsigned set = 0;\n");
     for (int e = 0; e < c.elements; e++)
         text_add(&t, "    set |= (r[%d] >> %d%s) != 0 ? %du : 0;\n", e / per_register(&c), e % per_register(&c) * c.bits,
