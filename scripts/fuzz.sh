@@ -10,7 +10,7 @@ for program in "${programs[@]}"; do
     corpus=$BUILD/fuzz/corpus/$name
     mkdir -p "$corpus" "$BUILD/fuzz/crashes"
     examples=()
-    for folder in kernels test/accept test/reject test/kernel-ir "test/fuzz/$name"; do [ -d "$folder" ] && examples+=("$folder"); done
+    for folder in kernels test/accept test/reject test/kernel-ir test/lift "test/fuzz/$name"; do [ -d "$folder" ] && examples+=("$folder"); done
     echo "$name: $share s"
     "$program" -max_total_time="$share" -timeout=10 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 \
         -artifact_prefix="$BUILD/fuzz/crashes/$name-" "$corpus" "${examples[@]}" > "$BUILD/fuzz/$name.log" 2>&1 || {

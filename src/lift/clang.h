@@ -28,6 +28,8 @@ typedef struct clang_message {
 } clang_message;
 typedef VEC(clang_message) clang_messages;
 void clang_read_messages(arena *a, const char *output, clang_messages *out);
+/* Does the line of the source that the span names hold this character? */
+bool clang_line_has(arena *a, source_span span, char c, diag_list *diags);
 /* The errors among them as diagnostics of this code, notes with them, at most `limit`. `exact`: columns are those of the source. True when there was one. */
 bool clang_report(arena *a, const clang_messages *m, const char *code, bool exact, int limit, diag_list *diags);
 #endif

@@ -86,6 +86,15 @@ static const char *line_of(const diag_list *diags, source_span span, size_t *len
     return NULL;
 }
 
+bool clang_line_has(arena *a, source_span span, char c, diag_list *diags) {
+    size_t length = 0;
+    if (!span.file)
+        return false;
+    know_source(a, span.file, diags);
+    const char *line = line_of(diags, span, &length);
+    return line && memchr(line, c, length);
+}
+
 static bool in_word(char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }

@@ -3,9 +3,15 @@
 #define _GNU_SOURCE
 #include "lift/front.h"
 #include "lift/shim.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { ROUNDS = 12 }; /* of compiling again without a host declaration that needs headers which are not there */
+
+typedef struct place {
+    const char *file; /* as the line markers say; NULL before the first */
+    int first, last;  /* lines */
+} place;
 
 typedef struct cuda {
     front *f;
@@ -14,8 +20,10 @@ typedef struct cuda {
     edits edits;
     VEC(int) kernels;       /* indices into `all`: __global__ definitions */
     VEC(bool) left_out;     /* of `all` */
+    place *places;          /* of `all`; made when first asked for */
     VEC(const char *) uses; /* lines of text that instantiate kernels; "" when it was taken back */
     VEC(int) use_from;      /* the declaration that each comes from */
+    text_buffer forwards;   /* the templates among them, declared */
 } cuda;
 
 static const char *const device_marks[] = {"__global__", "__device__", "__constant__", "__shared__", "__managed__", NULL};
@@ -82,6 +90,8 @@ static const char *preprocess(front *f, size_t *length) {
         }
         if (!stand_in(f, missing, (size_t)(end - missing)))
             return NULL;
+        if (!clang_line_has(f->arena, m->span, '"', f->diags)) /* <...>: the language's own, or a library's of the host */
+            continue;
         diag *g = diag_warning(f->diags, "E1107", m->span, "the header %.*s was not found, and is taken as empty",
                                (int)(end - missing), missing);
         diag_note(f->diags, g, "-I DIR names the folder where it is");
@@ -98,6 +108,8 @@ static bool is_kernel(const cuda *c, const declaration *d) {
 /* Whether a declaration stays. */
 static bool stays(const cuda *c, const declaration *d) {
     const tokens *t = c->t;
+    if (d->is_class && tokens_is(t, d->head, "template")) /* an explicit instantiation of a host's class */
+        return false;
     if (declaration_has(t, d, device_marks) || tokens_named(t, d->head, scopes) || d->is_class)
         return !(d->is_class && d->body >= 0) ||
                declaration_has(t, d, device_marks); /* a host function that returns a struct goes */
@@ -126,7 +138,7 @@ typedef VEC(int) int_list;
 
 static void names_of(const cuda *c, int from, int to, int_list *out) {
     for (int i = from; i < to; i++)
-        if (c->t->at[i].kind == TOKEN_NAME)
+        if (tokens_kind(c->t, i) == TOKEN_NAME)
             VEC_PUSH(c->f->arena, *out, i);
 }
 
@@ -171,6 +183,27 @@ static void add_use(cuda *c, int from, const char *text) {
     VEC_PUSH(c->f->arena, c->use_from, from);
 }
 
+/* template <class T, int N = 4> without the defaults, which a second declaration may not repeat. */
+static const char *head_again(const cuda *c, const declaration *d) {
+    const tokens *t = c->t;
+    text_buffer b = {0};
+    for (int i = d->from; i < d->head; i++) {
+        if (tokens_is(t, i, "=")) {
+            while (i < d->head && !tokens_is(t, i, ",") &&
+                   !(tokens_is(t, i, ">") && (i + 1 == d->head || tokens_is(t, i + 1, "template")))) {
+                int end = tokens_is(t, i, "<") ? tokens_angle(t, i) : tokens_match(t, i) > i ? tokens_match(t, i) + 1 : i + 1;
+                i = end > i ? end : i + 1;
+            }
+            if (i >= d->head)
+                break;
+        }
+        text_add(&b, "%s ", tokens_word(c->f->arena, t, i));
+    }
+    const char *text = arena_strdup(c->f->arena, text_get(&b));
+    text_free(&b);
+    return text;
+}
+
 /* `name<...>` of a kernel template or of a host function template, anywhere in host code: what it instantiates. Host templates become templates that
  * instantiate in turn: template <class T> void use_7() { &sum<T>; use_9<T>(); } */
 static void read_uses(cuda *c, int number) {
@@ -179,8 +212,19 @@ static void read_uses(cuda *c, int number) {
     const declaration *d = &c->all.at[number];
     bool is_template = d->head > d->from, explicit_one = tokens_is(t, d->head, "template");
     text_buffer body = {0};
-    for (int i = d->body >= 0 ? d->body : d->head; i + 1 < d->to; i++) {
-        if (t->at[i].kind != TOKEN_NAME || !tokens_is(t, i + 1, "<"))
+    if (explicit_one && d->is_class) { /* template class solver<float>; instantiates the methods that are defined outside of it */
+        int name = d->head + 2, end = tokens_is(t, name + 1, "<") ? tokens_angle(t, name + 1) : -1;
+        for (int k = 0; end > 0 && k < c->all.count; k++) {
+            const declaration *y = &c->all.at[k];
+            for (int i = y->head; y->body >= 0 && y->head > y->from && i < y->body; i++)
+                if (tokens_same(t, i, name) && tokens_is(t, i + 1, "<") && tokens_is(t, tokens_angle(t, i + 1), "::")) {
+                    text_add(&body, "template void tilec_host_%d%s(); ", k, tokens_text(a, t, name + 1, end));
+                    break;
+                }
+        }
+    }
+    for (int i = d->body >= 0 ? d->body : d->head; i + 1 < d->to && !d->is_class; i++) {
+        if (tokens_kind(t, i) != TOKEN_NAME || !tokens_is(t, i + 1, "<"))
             continue;
         int kernel = declaration_of_name(c, i, true), host = kernel < 0 ? declaration_of_name(c, i, false) : -1;
         int end = kernel >= 0 || host >= 0 ? tokens_angle(t, i + 1) : -1;
@@ -189,7 +233,7 @@ static void read_uses(cuda *c, int number) {
         const char *arguments = tokens_text(a, t, i + 1, end), *locals = d->body >= 0 ? locals_for(c, d, i, end) : "";
         int start = i;
         while (tokens_is(t, start - 1, "::"))
-            start -= start > 1 && t->at[start - 2].kind == TOKEN_NAME ? 2 : 1;
+            start -= start > 1 && tokens_kind(t, start - 2) == TOKEN_NAME ? 2 : 1;
         const char *name = tokens_text(a, t, start, i + 1);
         if (kernel >= 0 && d->body >= 0)
             text_add(&body, "{ %s(void)&%s%s; } ", locals, name, arguments);
@@ -202,11 +246,13 @@ static void read_uses(cuda *c, int number) {
     if (explicit_one && body.length)
         use = text_get(&body);
     else if (is_template)
-        use = arena_printf(a, "%s void tilec_host_%d() { %s}", tokens_text(a, t, d->from, d->head), number, text_get(&body));
+        use = arena_printf(a, "%s void tilec_host_%d() { %s}", head_again(c, d), number, text_get(&body));
     else if (body.length)
         use = arena_printf(a, "inline void tilec_host_%d() { %s}", number, body.text);
+    if (is_template)
+        text_add(&c->forwards, "%s%s void tilec_host_%d();%s ", d->opens, tokens_text(a, t, d->from, d->head), number, d->closes);
     if (use)
-        add_use(c, number, arena_printf(a, "%s%s%.*s", d->opens, use, 2 * d->depth, "} } } } } } } } } } } } } } } } "));
+        add_use(c, number, arena_printf(a, "%s%s%s", d->opens, use, d->closes));
     text_free(&body);
 }
 
@@ -218,16 +264,16 @@ static void rewrite_assembly(cuda *c, int from) {
     int open = from + 1;
     while (tokens_is(t, open, "volatile") || tokens_is(t, open, "__volatile__"))
         open++;
-    if (!tokens_is(t, open, "(") || t->at[open].match < open)
+    if (!tokens_is(t, open, "(") || tokens_match(t, open) < open)
         return;
     int part = 0;
-    for (int i = open + 1; i < t->at[open].match; i++) {
-        if (tokens_is(t, i, "(") && t->at[i].match > i) {
-            i = t->at[i].match;
+    for (int i = open + 1; i < tokens_match(t, open); i++) {
+        if (tokens_is(t, i, "(") && tokens_match(t, i) > i) {
+            i = tokens_match(t, i);
             continue;
         }
         part += tokens_is(t, i, ":") ? 1 : tokens_is(t, i, "::") ? 2 : 0;
-        if (t->at[i].kind != TOKEN_STRING || part < 1 || part > 2)
+        if (tokens_kind(t, i) != TOKEN_STRING || part < 1 || part > 2)
             continue;
         char *text = tokens_word(c->f->arena, t, i);
         for (char *at = text; *at; at++)
@@ -305,38 +351,70 @@ static void read_declarations(cuda *c) {
     }
 }
 
+/* Where each declaration stands in the source, in one walk through the line markers. */
+static void find_places(cuda *c) {
+    const tokens *t = c->t;
+    const char *file = NULL, *at = t->text;
+    int line = 1, k = 0;
+    c->places = NEW_ARRAY(c->f->arena, place, c->all.count + 1);
+    for (int i = 0; i < t->count && k < c->all.count; i++) {
+        for (; at < t->at[i].at; at++)
+            line += *at == '\n';
+        const char *digits = t->at[i].at + 1;
+        while (*digits == ' ')
+            digits++;
+        if (tokens_kind(t, i) == TOKEN_DIRECTIVE && *digits >= '0' && *digits <= '9') {
+            const char *quote = memchr(digits, '"', (size_t)(t->at[i].at + t->at[i].length - digits));
+            file = quote ? arena_strndup(c->f->arena, quote + 1, strcspn(quote + 1, "\"")) : file;
+            line = atoi(digits) - 1; /* its own line's end counts */
+        }
+        if (i == c->all.at[k].from)
+            c->places[k] = (place){file, line, line};
+        if (i == c->all.at[k].to - 1)
+            c->places[k++].last = line;
+    }
+}
+
 /* A declaration without a device's mark, or a use, that the error lies in is left out. False when it lies elsewhere. */
 static bool leave_out(cuda *c, const clang_message *m) {
     if (!m->span.file)
         return false;
     int line = m->span.line;
+    if (!c->places)
+        find_places(c);
     if (!strcmp(m->span.file, "<launches>")) {
-        if (line < 1 || line > c->uses.count || !*c->uses.at[line - 1])
-            return false;
-        int from = c->use_from.at[line - 1];
+        int from = line >= 1 && line <= c->uses.count && *c->uses.at[line - 1] ? c->use_from.at[line - 1] : -1;
         if (from < 0)
             return false;
-        const char *file = c->f->path;
-        int at = tokens_source_line(c->f->arena, c->t, c->all.at[from].from, &file);
-        diag *g = diag_warning(c->f->diags, "E1108", (source_span){file, at, 1, 1},
+        diag *g = diag_warning(c->f->diags, "E1108", (source_span){c->places[from].file, c->places[from].first, 1, 1},
                                "what this host code launches could not be made out: %s", m->text);
         diag_note(c->f->diags, g, "name the instantiation: --kernel 'NAME<ARGUMENTS>'");
         c->uses.at[line - 1] = "";
         return true;
     }
     for (int k = 0; k < c->all.count; k++) {
-        const declaration *d = &c->all.at[k];
-        const char *file = NULL;
-        if (c->left_out.at[k] || declaration_has(c->t, d, device_marks))
+        const place *p = &c->places[k];
+        if (c->left_out.at[k] || !p->file || line < p->first || line > p->last || strcmp(p->file, m->span.file) ||
+            declaration_has(c->t, &c->all.at[k], device_marks))
             continue;
-        int first = tokens_source_line(c->f->arena, c->t, d->from, &file),
-            last = tokens_source_line(c->f->arena, c->t, d->to - 1, NULL);
-        if (file && !strcmp(file, m->span.file) && first <= line && line <= last) {
-            c->left_out.at[k] = true;
-            return true;
-        }
+        return c->left_out.at[k] = true;
     }
     return false;
+}
+
+/* What clang is given. */
+static void device_text(cuda *c, text_buffer *b) {
+    size_t length;
+    rewrite(c);
+    const char *body = edits_apply(&c->edits, &length);
+    text_add(b, "#include \"cuda_device.h\"\n#include \"cuda_half.h\"\n#include \"cuda_groups.h\"\n");
+    text_add_bytes(b, body, length);
+    text_add(b, "\n# 1 \"<launches>\"\n%s\n", text_get(&c->forwards));
+    for (int last = 0; last < 2; last++) /* explicit instantiations behind what they instantiate */
+        for (int i = 0; i < c->uses.count; i++)
+            if ((strncmp(c->uses.at[i], "template void", 13) == 0) == last)
+                text_add(b, "# %d \"<launches>\"\n%s\n", i + 1, c->uses.at[i]);
+    text_add(b, "#pragma clang attribute pop\n");
 }
 
 static bool compile(cuda *c, source_module *m) {
@@ -359,16 +437,8 @@ static bool compile(cuda *c, source_module *m) {
         VEC_PUSH(f->arena, words, fixed[i]);
     clang_messages messages = {0};
     for (int round = 0; round < ROUNDS; round++) {
-        size_t length;
-        rewrite(c);
-        const char *body = edits_apply(&c->edits, &length);
         text_buffer b = {0};
-        text_add(&b, "#include \"cuda_device.h\"\n#include \"cuda_half.h\"\n#include \"cuda_groups.h\"\n");
-        text_add_bytes(&b, body, length);
-        text_add(&b, "\n# 1 \"<launches>\"\n");
-        for (int i = 0; i < c->uses.count; i++)
-            text_add(&b, "%s\n", c->uses.at[i]);
-        text_add(&b, "#pragma clang attribute pop\n");
+        device_text(c, &b);
         bool ok = clang_write(f->arena, f->folder, "device.cu", b.text, b.length, f->diags);
         text_free(&b);
         messages = (clang_messages){0};
@@ -385,6 +455,13 @@ static bool compile(cuda *c, source_module *m) {
     return false;
 }
 
+static bool begin(cuda *c, front *f, const char *text, size_t length, tokens *t) {
+    tokens_read(f->arena, text, length, t);
+    *c = (cuda){.f = f, .t = t};
+    read_declarations(c);
+    return choose(c);
+}
+
 bool front_cuda(front *f, source_module *m) {
     if (!front_write_source(f, "source.cu", "", f->text, "") || !shim_write(f, "cuda"))
         return false;
@@ -393,8 +470,20 @@ bool front_cuda(front *f, source_module *m) {
     if (!text)
         return false;
     tokens t;
-    tokens_read(f->arena, text, length, &t);
-    cuda c = {.f = f, .t = &t};
-    read_declarations(&c);
-    return choose(&c) && compile(&c, m);
+    cuda c;
+    bool ok = begin(&c, f, text, length, &t) && compile(&c, m);
+    text_free(&c.forwards);
+    return ok;
+}
+
+const char *front_cuda_text(front *f, const char *text, size_t length) {
+    tokens t;
+    cuda c;
+    text_buffer b = {0};
+    if (begin(&c, f, text, length, &t))
+        device_text(&c, &b);
+    const char *result = arena_strdup(f->arena, text_get(&b));
+    text_free(&b);
+    text_free(&c.forwards);
+    return result;
 }

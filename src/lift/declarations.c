@@ -2,6 +2,8 @@
 #include "lift/declarations.h"
 #include <string.h>
 
+enum { NESTING = 64 }; /* of namespaces; what is deeper is taken as one declaration */
+
 static const char *const attribute_like[] = {"__launch_bounds__", "__attribute__", "alignas",          "__align__",
                                              "decltype",          "noexcept",      "__cluster_dims__", "__maxnreg__",
                                              "_Alignas",          "annotate",      "explicit",         NULL};
@@ -16,7 +18,7 @@ static bool opens_body(const tokens *t, const declaration *d, int j) {
     while (k > d->from && tokens_named(t, k, after_arguments))
         k--;
     if (tokens_is(t, k, ")"))
-        return !(d->is_class && tokens_named(t, t->at[k].match - 1, attribute_like));
+        return !(d->is_class && tokens_named(t, tokens_match(t, k) - 1, attribute_like));
     /* A constructor's initialisers, a result type behind an arrow, attributes: there were arguments, so it is one, if no class is being declared. */
     return !d->is_class;
 }
@@ -37,31 +39,31 @@ static int read_one(const tokens *t, int from, int end, declaration *d) {
                     int open = tokens_angle_back(t, name);
                     name = open > d->head ? open - 1 : name;
                 }
-                if (t->at[name].kind == TOKEN_NAME || (name > d->head && tokens_is(t, name - 1, "operator"))) {
+                if (tokens_kind(t, name) == TOKEN_NAME || (name > d->head && tokens_is(t, name - 1, "operator"))) {
                     d->name = name;
                     d->arguments = j;
                 }
             }
-            if (t->at[j].match > j)
-                j = t->at[j].match;
+            if (tokens_match(t, j) > j)
+                j = tokens_match(t, j);
             continue;
         }
         if (tokens_is(t, j, "{")) {
             bool body = opens_body(t, d, j);
-            if (t->at[j].match < j)
+            if (tokens_match(t, j) < j)
                 return end;
             if (body) {
                 d->body = j;
-                return t->at[j].match + 1;
+                return tokens_match(t, j) + 1;
             }
-            j = t->at[j].match;
+            j = tokens_match(t, j);
             continue;
         }
         if (tokens_is(t, j, "=") && d->value < 0 && !tokens_is(t, j - 1, "operator"))
             d->value = j;
         else if (tokens_named(t, j, class_keys) && d->name < 0 && d->value < 0)
             d->is_class = true;
-        else if (tokens_is(t, j, "<") && d->value < 0 && t->at[j - 1].kind == TOKEN_NAME) {
+        else if (tokens_is(t, j, "<") && d->value < 0 && tokens_kind(t, j - 1) == TOKEN_NAME) {
             int close = tokens_angle(t, j);
             if (close > j)
                 j = close - 1;
@@ -73,7 +75,7 @@ static int read_one(const tokens *t, int from, int end, declaration *d) {
 static void read_range(arena *a, const tokens *t, int from, int end, const declaration *in, declaration_list *out) {
     for (int i = from; i < end;) {
         int brace = -1;
-        if (t->at[i].kind == TOKEN_DIRECTIVE || tokens_is(t, i, ";") || tokens_is(t, i, "}")) {
+        if (tokens_kind(t, i) == TOKEN_DIRECTIVE || tokens_is(t, i, ";") || tokens_is(t, i, "}")) {
             i++;
             continue;
         }
@@ -83,19 +85,20 @@ static void read_range(arena *a, const tokens *t, int from, int end, const decla
                     brace = j;
                     break;
                 }
-        } else if (tokens_is(t, i, "extern") && i + 2 < end && t->at[i + 1].kind == TOKEN_STRING && tokens_is(t, i + 2, "{"))
+        } else if (tokens_is(t, i, "extern") && i + 2 < end && tokens_kind(t, i + 1) == TOKEN_STRING && tokens_is(t, i + 2, "{"))
             brace = i + 2;
-        if (brace >= 0 && t->at[brace].match > brace && t->at[brace].match < end) {
+        if (brace >= 0 && in->depth < NESTING && tokens_match(t, brace) > brace && tokens_match(t, brace) < end) {
             declaration inner = *in;
+            inner.depth++;
             if (!tokens_is(t, i, "extern")) {
                 for (int k = i; k < brace; k++)
-                    if (t->at[k].kind == TOKEN_NAME && !tokens_is(t, k, "namespace") && !tokens_is(t, k, "inline"))
+                    if (tokens_kind(t, k) == TOKEN_NAME && !tokens_is(t, k, "namespace") && !tokens_is(t, k, "inline"))
                         inner.scope = arena_printf(a, "%s%s::", inner.scope, tokens_word(a, t, k));
                 inner.opens = arena_printf(a, "%s%s { ", inner.opens, tokens_text(a, t, i, brace));
-                inner.depth++;
+                inner.closes = arena_printf(a, "%s } ", inner.closes);
             }
-            read_range(a, t, brace + 1, t->at[brace].match, &inner, out);
-            i = t->at[brace].match + 1;
+            read_range(a, t, brace + 1, tokens_match(t, brace), &inner, out);
+            i = tokens_match(t, brace) + 1;
             continue;
         }
         declaration d;
@@ -103,13 +106,13 @@ static void read_range(arena *a, const tokens *t, int from, int end, const decla
         i = d.to = to;
         d.scope = in->scope;
         d.opens = in->opens;
-        d.depth = in->depth;
+        d.closes = in->closes;
         VEC_PUSH(a, *out, d);
     }
 }
 
 void declarations_read(arena *a, const tokens *t, declaration_list *out) {
-    read_range(a, t, 0, t->count, &(declaration){.scope = "", .opens = ""}, out);
+    read_range(a, t, 0, t->count, &(declaration){.scope = "", .opens = "", .closes = ""}, out);
 }
 
 bool tokens_have(const tokens *t, int from, int to, const char *name) {
@@ -123,8 +126,8 @@ bool declaration_has(const tokens *t, const declaration *d, const char *const *n
     for (int i = d->from; i < (d->body >= 0 ? d->body : d->to); i++) {
         if (tokens_named(t, i, names))
             return true;
-        if (d->is_class && tokens_is(t, i, "{") && t->at[i].match > i)
-            i = t->at[i].match;
+        if (d->is_class && tokens_is(t, i, "{") && tokens_match(t, i) > i)
+            i = tokens_match(t, i);
     }
     return false;
 }

@@ -12,8 +12,9 @@ typedef struct declaration {
     int value;         /* the = of a variable; -1 */
     const char *scope; /* the namespaces around it: "math::" (one without a name gives nothing) */
     const char *opens; /* and what opens them: "namespace math { " */
-    int depth;         /* how many those are */
-    bool is_class;     /* struct, class, union, enum, with or without a body */
+    const char *closes;
+    int depth;
+    bool is_class; /* struct, class, union, enum, with or without a body */
 } declaration;
 typedef VEC(declaration) declaration_list;
 

@@ -49,4 +49,7 @@ bool front_opencl(front *f, source_module *m);
 bool front_cuda(front *f, source_module *m);
 bool front_metal(front *f, source_module *m);
 bool front_metal_names(front *f, source_names *names);
+/* Of a preprocessed text, without clang: what it would be given. "" with diagnostics. */
+const char *front_cuda_text(front *f, const char *text, size_t length);
+const char *front_metal_text(front *f, const char *text, size_t length);
 #endif

@@ -8,7 +8,7 @@
 bool metal_attribute(const tokens *t, int i, int *end) {
     if (!tokens_is(t, i, "[") || !tokens_is(t, i + 1, "[") || t->at[i].at + 1 != t->at[i + 1].at)
         return false;
-    int close = t->at[i].match, inner = t->at[i + 1].match;
+    int close = tokens_match(t, i), inner = tokens_match(t, i + 1);
     if (close < 0 || inner != close - 1)
         return false;
     *end = close + 1;
@@ -38,7 +38,7 @@ static int64_t primary(evaluation *e) {
         v = -(uint64_t)primary(e);
     else if (tokens_is(e->t, i, "+"))
         v = primary(e);
-    else if (e->t->at[i].kind == TOKEN_NUMBER && !memchr(e->t->at[i].at, '.', (size_t)e->t->at[i].length))
+    else if (tokens_kind(e->t, i) == TOKEN_NUMBER && !memchr(e->t->at[i].at, '.', (size_t)e->t->at[i].length))
         v = strtoll(e->t->at[i].at, NULL, 0);
     else
         e->bad = true;
@@ -87,7 +87,7 @@ static bool find_attribute(const tokens *t, int from, int to, const char *name, 
         for (int k = i + 2; k < end - 2; k++)
             if (tokens_is(t, k, name)) {
                 *open = k + 1;
-                *close = tokens_is(t, k + 1, "(") ? t->at[k + 1].match : k + 1;
+                *close = tokens_is(t, k + 1, "(") ? tokens_match(t, k + 1) : k + 1;
                 return true;
             }
         i = end - 1;
@@ -99,7 +99,7 @@ static bool find_attribute(const tokens *t, int from, int to, const char *name, 
 static const char *joined_strings(arena *a, const tokens *t, int from, int to) {
     text_buffer b = {0};
     for (int i = from; i < to; i++)
-        if (t->at[i].kind == TOKEN_STRING && t->at[i].length >= 2)
+        if (tokens_kind(t, i) == TOKEN_STRING && t->at[i].length >= 2)
             text_add_bytes(&b, t->at[i].at + 1, (size_t)t->at[i].length - 2);
     const char *text = arena_strdup(a, text_get(&b));
     text_free(&b);
@@ -111,7 +111,7 @@ static const char *parameter_note(metal *m, int open) {
     const tokens *t = m->t;
     arena *a = m->f->arena;
     text_buffer b = {0};
-    for (int from = open + 1, close = t->at[open].match; from < close;) {
+    for (int from = open + 1, close = tokens_match(t, open); from < close;) {
         int to = from, name = -1, end, attribute = -1;
         bool past_name = false;
         for (; to < close && !tokens_is(t, to, ","); to++) {
@@ -124,10 +124,10 @@ static const char *parameter_note(metal *m, int open) {
                 int behind = tokens_angle(t, to);
                 to = behind > to ? behind - 1 : to;
             } else if (tokens_is(t, to, "=") || tokens_is(t, to, "["))
-                past_name = true, to = t->at[to].match > to ? t->at[to].match : to;
-            else if (t->at[to].match > to)
-                to = t->at[to].match;
-            else if (t->at[to].kind == TOKEN_NAME && !past_name)
+                past_name = true, to = tokens_match(t, to) > to ? tokens_match(t, to) : to;
+            else if (tokens_match(t, to) > to)
+                to = tokens_match(t, to);
+            else if (tokens_kind(t, to) == TOKEN_NAME && !past_name)
                 name = to;
         }
         if (!(to == from + 1 && tokens_is(t, from, "void")))
@@ -136,7 +136,7 @@ static const char *parameter_note(metal *m, int open) {
             int64_t value;
             text_add(&b, "%s", tokens_word(a, t, attribute));
             if (tokens_is(t, attribute + 1, "(")) {
-                int stop = t->at[attribute + 1].match;
+                int stop = tokens_match(t, attribute + 1);
                 if (metal_integer(t, attribute + 2, stop, &value))
                     text_add(&b, "(%lld)", (long long)value);
                 else
@@ -158,14 +158,14 @@ static void native_builtins(metal *m, int arguments, int body) {
     const tokens *t = m->t;
     arena *a = m->f->arena;
     text_buffer b = {0};
-    for (int from = arguments + 1, close = t->at[arguments].match; from < close;) {
+    for (int from = arguments + 1, close = tokens_match(t, arguments); from < close;) {
         int to = from, type = from, end, attribute = -1;
         for (; to < close && !tokens_is(t, to, ","); to++) {
             if (metal_attribute(t, to, &end)) {
                 attribute = attribute < 0 ? to : attribute;
                 to = end - 1;
-            } else if (t->at[to].match > to)
-                to = t->at[to].match;
+            } else if (tokens_match(t, to) > to)
+                to = tokens_match(t, to);
         }
         while (tokens_is(t, type, "const"))
             type++;
@@ -173,7 +173,7 @@ static void native_builtins(metal *m, int arguments, int body) {
             type += 2;
         /* `uint3 name [[what]]`, or in an instantiation `uint3` alone */
         int stop = attribute < 0 ? to : attribute;
-        bool named = t->at[type + 1].kind == TOKEN_NAME && type + 2 == stop;
+        bool named = tokens_kind(t, type + 1) == TOKEN_NAME && type + 2 == stop;
         if (tokens_named(t, type, vectors) && (named || type + 1 == stop)) {
             const char *word = tokens_word(a, t, type), *name = named ? tokens_word(a, t, type + 1) : "";
             edits_replace(&m->edits, from, stop, "metal::native_%s %s%s", word, name, named ? METAL_NATIVE_ENDING : "");
@@ -196,8 +196,8 @@ static int kernel_mark(const tokens *t, const declaration *d) {
     for (int i = d->from; i < stop; i++) {
         if (tokens_is(t, i, "kernel"))
             return i;
-        if (tokens_is(t, i, "<") || (t->at[i].match > i && !tokens_is(t, i, "["))) {
-            int end = tokens_is(t, i, "<") ? tokens_angle(t, i) : t->at[i].match + 1;
+        if (tokens_is(t, i, "<") || (tokens_match(t, i) > i && !tokens_is(t, i, "["))) {
+            int end = tokens_is(t, i, "<") ? tokens_angle(t, i) : tokens_match(t, i) + 1;
             i = end > i ? end - 1 : i;
         }
     }
@@ -271,7 +271,7 @@ static bool function_constant(metal *m, const declaration *d) {
         !find_attribute(t, d->from, d->to, "function_constant", &open, &close))
         return false;
     for (int i = d->from; i < d->to && name < 0; i++)
-        if (t->at[i].kind == TOKEN_NAME && metal_attribute(t, i + 1, &end))
+        if (tokens_kind(t, i) == TOKEN_NAME && metal_attribute(t, i + 1, &end))
             name = i;
     for (int i = d->from; i < name && type < 0; i++)
         if (!tokens_is(t, i, "constant") && !tokens_is(t, i, "static") && !tokens_is(t, i, "const") &&
@@ -301,7 +301,7 @@ static bool function_constant(metal *m, const declaration *d) {
 static bool derived_constant(metal *m, const declaration *d) {
     const tokens *t = m->t;
     arena *a = m->f->arena;
-    if (d->value < 0 || d->arguments >= 0 || d->is_class || d->body >= 0 || t->at[d->value - 1].kind != TOKEN_NAME)
+    if (d->value < 0 || d->arguments >= 0 || d->is_class || d->body >= 0 || tokens_kind(t, d->value - 1) != TOKEN_NAME)
         return false;
     bool derived = false;
     for (int i = 0; i < m->f->constants.count && !derived; i++)
@@ -327,8 +327,8 @@ static bool redundant_definition(const tokens *t, const declaration *d) {
         return false;
     int i = d->to - 2;
     while (tokens_is(t, i, "]"))
-        i = t->at[i].match - 1;
-    return i > d->head && t->at[i].kind == TOKEN_NAME && tokens_is(t, i - 1, "::") &&
+        i = tokens_match(t, i) - 1;
+    return i > d->head && tokens_kind(t, i) == TOKEN_NAME && tokens_is(t, i - 1, "::") &&
            (tokens_have(t, d->head, i, "constexpr") || tokens_have(t, d->head, i, "constant"));
 }
 
@@ -373,7 +373,7 @@ static void function_types(metal *m) {
                                         ? tokens_angle_back(t, end - 1)
                                         : -1;
         int type = open - 2; /* copy_t in `copy_t copy<float>` */
-        if (type <= d->head || t->at[type].kind != TOKEN_NAME)
+        if (type <= d->head || tokens_kind(t, type) != TOKEN_NAME)
             continue;
         for (int x = 0; x < m->all.count; x++) {
             const declaration *y = &m->all.at[x];
@@ -386,7 +386,7 @@ static void function_types(metal *m) {
                 int arguments = tokens_is(t, i + 1, ")") ? i + 2 : i + 1;
                 while (alias && arguments < y->to && !tokens_is(t, arguments, "("))
                     arguments++;
-                if (tokens_is(t, arguments, "(") && t->at[arguments].match > arguments) {
+                if (tokens_is(t, arguments, "(") && tokens_match(t, arguments) > arguments) {
                     seen[x] = true;
                     native_builtins(m, arguments, -1);
                 }

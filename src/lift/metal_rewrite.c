@@ -26,11 +26,11 @@ static int behind_type(const tokens *t, int i) {
     if (tokens_is(t, i, "typename"))
         i++;
     while (tokens_is(t, i, "unsigned") || tokens_is(t, i, "signed"))
-        if (t->at[++i].kind != TOKEN_NAME ||
+        if (tokens_kind(t, ++i) != TOKEN_NAME ||
             (!tokens_is(t, i, "int") && !tokens_is(t, i, "char") && !tokens_is(t, i, "short") && !tokens_is(t, i, "long")))
             return i;
     for (;;) {
-        if (t->at[i].kind != TOKEN_NAME)
+        if (tokens_kind(t, i) != TOKEN_NAME)
             return -1;
         i++;
         if (tokens_is(t, i, "<")) {
@@ -51,32 +51,32 @@ static int behind_type(const tokens *t, int i) {
 static int threadgroup_variables(rewriter *r, int i) {
     const tokens *t = r->t;
     int before = i - 1;
-    while (tokens_is(t, before, "static") || (tokens_is(t, before, ")") && tokens_is(t, t->at[before].match - 1, "alignas")))
-        before = tokens_is(t, before, ")") ? t->at[before].match - 2 : before - 1;
-    if (before >= 0 && !tokens_named(t, before, statement_ends) && t->at[before].kind != TOKEN_DIRECTIVE &&
+    while (tokens_is(t, before, "static") || (tokens_is(t, before, ")") && tokens_is(t, tokens_match(t, before) - 1, "alignas")))
+        before = tokens_is(t, before, ")") ? tokens_match(t, before) - 2 : before - 1;
+    if (before >= 0 && !tokens_named(t, before, statement_ends) && tokens_kind(t, before) != TOKEN_DIRECTIVE &&
         !tokens_is(t, before, ")"))
         return -1;
     int type = i + 1;
     while (tokens_is(t, type, "const") || tokens_is(t, type, "volatile"))
         type++;
     int name = behind_type(t, type), end = name;
-    if (name < 0 || t->at[name].kind != TOKEN_NAME || !tokens_named(t, name + 1, after_variable))
+    if (name < 0 || tokens_kind(t, name) != TOKEN_NAME || !tokens_named(t, name + 1, after_variable))
         return -1;
     while (!tokens_is(t, end, ";")) {
         if (end >= t->count || tokens_is(t, end, "(") || tokens_is(t, end, "}"))
             return -1;
-        end = t->at[end].match > end ? t->at[end].match + 1 : end + 1;
+        end = tokens_match(t, end) > end ? tokens_match(t, end) + 1 : end + 1;
     }
     const char *type_text = tokens_text(r->arena, t, type, name);
     text_buffer b = {0};
     for (int at = name; at < end;) {
         int dims = at + 1, stop = dims;
         while (tokens_is(t, stop, "["))
-            stop = t->at[stop].match + 1;
+            stop = tokens_match(t, stop) + 1;
         text_add(&b, "auto &%s = metal::msl_tg<%s%s>(%uu);", tokens_word(r->arena, t, at), type_text,
                  tokens_text(r->arena, t, dims, stop), (unsigned)++r->variables);
         while (stop < end && !tokens_is(t, stop, ",")) /* an initialiser, which Metal ignores too */
-            stop = t->at[stop].match > stop ? t->at[stop].match + 1 : stop + 1;
+            stop = tokens_match(t, stop) > stop ? tokens_match(t, stop) + 1 : stop + 1;
         at = stop + 1;
     }
     edits_replace(&r->e, before + 1, end + 1, "%s", text_get(&b));
@@ -91,7 +91,7 @@ static int method_arguments(const tokens *t, int i) {
     int before = i - 1;
     if (tokens_is(t, before, "const"))
         before--;
-    return tokens_is(t, before, ")") && tokens_named(t, i + 1, qualifier_ends) ? t->at[before].match : -1;
+    return tokens_is(t, before, ")") && tokens_named(t, i + 1, qualifier_ends) ? tokens_match(t, before) : -1;
 }
 
 /* The template head of the function that token i's parameter belongs to says `typename NAME`, or is that of a specialisation. */
@@ -119,7 +119,7 @@ static void thread_space(rewriter *r, int i) {
     if (open >= 0) {
         bool conversion = false, constructor = false;
         for (int k = open - 1; k > open - 12 && k >= 0 && !tokens_named(t, k, statement_ends); k--)
-            conversion |= tokens_is(t, k, "operator") && t->at[k + 1].kind == TOKEN_NAME;
+            conversion |= tokens_is(t, k, "operator") && tokens_kind(t, k + 1) == TOKEN_NAME;
         for (int k = 0; k < r->classes.count && !constructor; k++)
             constructor = tokens_same(t, r->classes.at[k], open - 1);
         edits_replace(&r->e, constructor && !conversion && tokens_is(t, i - 1, "const") ? i - 1 : i, i + 1, "%s",
@@ -148,7 +148,7 @@ static void constant_space(rewriter *r, int i) {
     for (int k = from; k < to; k++)
         constexpr_one |= tokens_is(t, k, "constexpr");
     int name = constexpr_one && !tokens_named(t, to, scalars) ? behind_type(t, to) : -1;
-    if (name > 0 && t->at[name].kind == TOKEN_NAME &&
+    if (name > 0 && tokens_kind(t, name) == TOKEN_NAME &&
         (tokens_is(t, name + 1, "=") || tokens_is(t, name + 1, "{") || tokens_is(t, name + 1, "<"))) {
         edits_replace(&r->e, i, i + 1, "%s", "");
         return;
@@ -161,19 +161,19 @@ static void constant_space(rewriter *r, int i) {
 
 /* a[i], p->x, s.x, *...: something in memory, whose type carries a space. (A value made of more than that may be taken as one: no harm.) */
 static bool in_memory(const tokens *t, int from, int to) {
-    while (tokens_is(t, from, "(") && t->at[from].match == to - 1) {
+    while (tokens_is(t, from, "(") && tokens_match(t, from) == to - 1) {
         from++;
         to--;
     }
     if (tokens_is(t, from, "*"))
         return true;
     bool reaches = false;
-    if (from >= to || t->at[from].kind != TOKEN_NAME)
+    if (from >= to || tokens_kind(t, from) != TOKEN_NAME)
         return false;
     for (int i = from + 1; i < to; i++) {
         if (tokens_is(t, i, "["))
-            i = t->at[i].match;
-        else if ((tokens_is(t, i, ".") || tokens_is(t, i, "->")) && t->at[i + 1].kind == TOKEN_NAME)
+            i = tokens_match(t, i);
+        else if ((tokens_is(t, i, ".") || tokens_is(t, i, "->")) && tokens_kind(t, i + 1) == TOKEN_NAME)
             i++;
         else
             return false;
@@ -189,8 +189,8 @@ static void ternary(rewriter *r, int i) {
     const tokens *t = r->t;
     int j = i + 1, depth = 0;
     for (; j < t->count; j++) {
-        if (t->at[j].match > j)
-            j = t->at[j].match;
+        if (tokens_match(t, j) > j)
+            j = tokens_match(t, j);
         else if (tokens_is(t, j, "?"))
             depth++;
         else if (tokens_is(t, j, ":") && depth-- == 0)
@@ -200,8 +200,8 @@ static void ternary(rewriter *r, int i) {
     }
     int k = j + 1;
     for (; k < t->count; k++) {
-        if (t->at[k].match > k)
-            k = t->at[k].match;
+        if (tokens_match(t, k) > k)
+            k = tokens_match(t, k);
         else if (tokens_is(t, k, ";") || tokens_is(t, k, ",") || tokens_is(t, k, ")") || tokens_is(t, k, "]") ||
                  tokens_is(t, k, "}") || tokens_is(t, k, ":") || tokens_is(t, k, "?"))
             break;
@@ -209,7 +209,7 @@ static void ternary(rewriter *r, int i) {
     if (k >= t->count || tokens_is(t, k, "?") || j == i + 1 || k == j + 1)
         return;
     /* A name beside an expression too: the result is a value then anyway. */
-    bool name = j == i + 2 && t->at[i + 1].kind == TOKEN_NAME, other = k == j + 2 && t->at[j + 1].kind == TOKEN_NAME;
+    bool name = j == i + 2 && tokens_kind(t, i + 1) == TOKEN_NAME, other = k == j + 2 && tokens_kind(t, j + 1) == TOKEN_NAME;
     if (name == other && !in_memory(t, i + 1, j) && !in_memory(t, j + 1, k))
         return;
     edits_replace(&r->e, i + 1, i + 1, "metal::msl_rv(");
@@ -262,8 +262,8 @@ static void function_pointers(rewriter *r, int i) {
             end++;
     }
     for (int k = i; k + 3 < end; k++)
-        if (tokens_is(t, k, "(") && tokens_is(t, k + 1, "*") && t->at[k].match == k + 2 + (t->at[k + 2].kind == TOKEN_NAME) &&
-            tokens_is(t, t->at[k].match + 1, "("))
+        if (tokens_is(t, k, "(") && tokens_is(t, k + 1, "*") &&
+            tokens_match(t, k) == k + 2 + (tokens_kind(t, k + 2) == TOKEN_NAME) && tokens_is(t, tokens_match(t, k) + 1, "("))
             edits_replace(&r->e, k + 1, k + 2, "&");
 }
 
@@ -273,7 +273,7 @@ const char *metal_rewrite(arena *a, const char *text, size_t *length) {
     rewriter r = {.arena = a, .t = &t, .e = {.arena = a, .tokens = &t}};
     for (int i = 0; i + 1 < t.count; i++)
         if ((tokens_is(&t, i, "struct") || tokens_is(&t, i, "class") || tokens_is(&t, i, "union")) &&
-            t.at[i + 1].kind == TOKEN_NAME)
+            tokens_kind(&t, i + 1) == TOKEN_NAME)
             VEC_PUSH(a, r.classes, i + 1);
     for (int i = 0; i < t.count; i++) {
         const token *k = &t.at[i];
@@ -284,7 +284,7 @@ const char *metal_rewrite(arena *a, const char *text, size_t *length) {
             literal(&r, i);
         else if (tokens_is(&t, i, "?"))
             ternary(&r, i);
-        else if (tokens_is(&t, i, "+=") && t.at[i - 1].kind == TOKEN_NAME && t.at[i + 1].kind == TOKEN_NAME &&
+        else if (tokens_is(&t, i, "+=") && tokens_kind(&t, i - 1) == TOKEN_NAME && tokens_kind(&t, i + 1) == TOKEN_NAME &&
                  tokens_is(&t, i + 2, ";") && tokens_named(&t, i - 2, statement_ends))
             /* pointer += class with a conversion finds no operator */
             edits_replace(&r.e, i, i + 1, "= %s +", tokens_word(a, &t, i - 1));
@@ -303,7 +303,7 @@ const char *metal_rewrite(arena *a, const char *text, size_t *length) {
         else if (tokens_is(&t, i, "constant"))
             constant_space(&r, i);
         else if (tokens_is(&t, i, "coherent"))
-            edits_replace(&r.e, i, tokens_is(&t, i + 1, "(") ? t.at[i + 1].match + 1 : i + 1, "%s", "");
+            edits_replace(&r.e, i, tokens_is(&t, i + 1, "(") ? tokens_match(&t, i + 1) + 1 : i + 1, "%s", "");
         else if (tokens_is(&t, i, "template") || tokens_is(&t, i, "typedef") || tokens_is(&t, i, "using"))
             function_pointers(&r, i);
         else

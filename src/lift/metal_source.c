@@ -95,6 +95,15 @@ static bool all_there(metal *m) {
     return true;
 }
 
+const char *front_metal_text(front *f, const char *text, size_t length) {
+    tokens t;
+    metal m = {.f = f, .t = &t};
+    tokens_read(f->arena, text, length, &t);
+    metal_list(&m);
+    text = metal_kernels(&m, &length);
+    return metal_rewrite(f->arena, text, &length);
+}
+
 bool front_metal(front *f, source_module *out) {
     static const char *const fixed[] = {
         "-x",

@@ -12,7 +12,7 @@ static size_t type_start(const char *out, size_t end) {
     if (!at)
         return end;
     char c = out[at - 1];
-    if (strchr(")]}>", c)) {
+    while (at && strchr(")]}>", c = out[at - 1])) {
         int depth = 0;
         while (at) {
             c = out[--at];
@@ -26,12 +26,15 @@ static size_t type_start(const char *out, size_t end) {
             size_t word = at;
             while (word && isspace((unsigned char)out[word - 1]))
                 word--;
-            if (word >= 9 && !memcmp(out + word - 9, "addrspace", 9))
-                return type_start(out, word - 9);
-            return type_start(out, word);
+            at = word >= 9 && !memcmp(out + word - 9, "addrspace", 9) ? word - 9 : word;
+            while (at && isspace((unsigned char)out[at - 1]))
+                at--;
+            continue;
         }
         return at;
     }
+    if (!at)
+        return 0;
     if (c == '"') {
         at--;
         while (at && out[at - 1] != '"')

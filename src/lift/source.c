@@ -115,14 +115,14 @@ static const char *plain_name(arena *a, const char *name) {
     text_buffer b = {0};
     tokens_read(a, name, strlen(name), &t);
     int first = 0;
-    while (t.at[first].kind == TOKEN_NAME && tokens_is(&t, first + 1, "::"))
+    while (tokens_kind(&t, first) == TOKEN_NAME && tokens_is(&t, first + 1, "::"))
         first += 2;
     for (int i = first; i < t.count; i++) {
         int length = t.at[i].length;
-        while (t.at[i].kind == TOKEN_NUMBER && length > 1 && strchr("uUlL", t.at[i].at[length - 1]))
+        while (tokens_kind(&t, i) == TOKEN_NUMBER && length > 1 && strchr("uUlL", t.at[i].at[length - 1]))
             length--;
-        text_add(&b, "%s%.*s", i > first && t.at[i].kind == TOKEN_NAME && t.at[i - 1].kind == TOKEN_NAME ? " " : "", length,
-                 t.at[i].at);
+        text_add(&b, "%s%.*s", i > first && tokens_kind(&t, i) == TOKEN_NAME && tokens_kind(&t, i - 1) == TOKEN_NAME ? " " : "",
+                 length, t.at[i].at);
     }
     const char *plain = arena_strdup(a, text_get(&b));
     text_free(&b);
@@ -136,6 +136,8 @@ bool front_is_called(arena *a, const char *host_name, const char *wanted) {
     size_t n = strlen(wanted);
     if (!strchr(wanted, '<') && !strncmp(host_name, wanted, n) && host_name[n] == '<')
         return true;
+    if (!strpbrk(wanted, "<:"))
+        return false;
     return !strcmp(plain_name(a, host_name), plain_name(a, wanted));
 }
 
@@ -200,18 +202,18 @@ bool front_opencl(front *f, source_module *m) {
 void front_keep_signature(front *f, const tokens *t, const declaration *d, const char *name_of_kernel) {
     arena *a = f->arena;
     front_signature s = {.name = name_of_kernel};
-    int end = t->at[d->arguments].match;
+    int end = tokens_match(t, d->arguments);
     for (int from = d->arguments + 1; from < end;) {
         int to = from, name = -1, stop = -1;
         for (; to < end && !tokens_is(t, to, ","); to++) {
             if (tokens_is(t, to, "=") || tokens_is(t, to, "["))
                 stop = stop < 0 ? to : stop;
-            if (t->at[to].match > to)
-                to = t->at[to].match;
+            if (tokens_match(t, to) > to)
+                to = tokens_match(t, to);
             else if (tokens_is(t, to, "<")) {
                 int close = tokens_angle(t, to);
                 to = close > to ? close - 1 : to;
-            } else if (t->at[to].kind == TOKEN_NAME && stop < 0)
+            } else if (tokens_kind(t, to) == TOKEN_NAME && stop < 0)
                 name = to;
         }
         if (to == from + 1 && tokens_is(t, from, "void"))

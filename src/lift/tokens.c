@@ -127,6 +127,14 @@ void tokens_read(arena *a, const char *text, size_t length, tokens *out) {
     *out = (tokens){text, length, list.at, list.count - 1};
 }
 
+token_kind tokens_kind(const tokens *t, int i) {
+    return i >= 0 && i < t->count ? t->at[i].kind : TOKEN_END;
+}
+
+int tokens_match(const tokens *t, int i) {
+    return i >= 0 && i < t->count ? t->at[i].match : -1;
+}
+
 bool tokens_is(const tokens *t, int i, const char *text) {
     return i >= 0 && i < t->count && (size_t)t->at[i].length == strlen(text) &&
            !memcmp(t->at[i].at, text, (size_t)t->at[i].length);
@@ -140,17 +148,20 @@ bool tokens_named(const tokens *t, int i, const char *const *names) {
 }
 
 bool tokens_same(const tokens *t, int i, int j) {
-    return t->at[i].length == t->at[j].length && !memcmp(t->at[i].at, t->at[j].at, (size_t)t->at[i].length);
+    return tokens_kind(t, i) != TOKEN_END && tokens_kind(t, j) != TOKEN_END && t->at[i].length == t->at[j].length &&
+           !memcmp(t->at[i].at, t->at[j].at, (size_t)t->at[i].length);
 }
 
 char *tokens_word(arena *a, const tokens *t, int i) {
+    if (tokens_kind(t, i) == TOKEN_END)
+        return arena_strdup(a, "");
     return arena_strndup(a, t->at[i].at, (size_t)t->at[i].length);
 }
 
 char *tokens_text(arena *a, const tokens *t, int from, int to) {
     text_buffer b = {0};
-    for (int i = from; i < to && i < t->count; i++) {
-        if (i > from && t->at[i].at > t->at[i - 1].at + t->at[i - 1].length)
+    for (int i = from < 0 ? 0 : from; i < to && i < t->count; i++) {
+        if (i > from && i > 0 && t->at[i].at > t->at[i - 1].at + t->at[i - 1].length)
             text_add(&b, " ");
         text_add_bytes(&b, t->at[i].at, (size_t)t->at[i].length);
     }
@@ -159,9 +170,11 @@ char *tokens_text(arena *a, const tokens *t, int from, int to) {
     return text;
 }
 
+enum { ANGLE_LIMIT = 20000 }; /* tokens of a list of template arguments */
+
 int tokens_angle(const tokens *t, int i) {
     int depth = 0;
-    for (; i < t->count; i++) {
+    for (int first = i; i < t->count && i - first < ANGLE_LIMIT; i++) {
         if (t->at[i].kind != TOKEN_MARK)
             continue;
         char c = *t->at[i].at;
@@ -184,7 +197,7 @@ int tokens_angle(const tokens *t, int i) {
 
 int tokens_angle_back(const tokens *t, int i) {
     int depth = 0;
-    for (; i >= 0; i--) {
+    for (int first = i; i >= 0 && first - i < ANGLE_LIMIT; i--) {
         if (t->at[i].kind != TOKEN_MARK)
             continue;
         char c = *t->at[i].at;
@@ -213,40 +226,10 @@ int tokens_template(const tokens *t, int i) {
     return i;
 }
 
-int tokens_line(const tokens *t, int i) {
-    int line = 1;
-    for (const char *at = t->text; at < t->at[i].at; at++)
-        line += *at == '\n';
-    return line;
-}
-
-int tokens_source_line(arena *a, const tokens *t, int i, const char **file) {
-    int k = i, line = 0, first = 0;
-    const char *from = t->text;
-    for (; k >= 0; k--) {
-        const token *d = &t->at[k];
-        const char *digits = d->at + 1;
-        if (d->kind != TOKEN_DIRECTIVE)
-            continue;
-        while (*digits == ' ')
-            digits++;
-        if (!isdigit((unsigned char)*digits))
-            continue;
-        first = atoi(digits);
-        const char *quote = memchr(d->at, '"', (size_t)d->length);
-        if (file && quote)
-            *file = arena_strndup(a, quote + 1, strcspn(quote + 1, "\""));
-        from = d->at + d->length + 1;
-        break;
-    }
-    line = k < 0 ? 1 : first;
-    for (const char *at = from; at < t->at[i].at; at++)
-        line += *at == '\n';
-    return line;
-}
-
 void edits_replace(edits *e, int from, int to, const char *format, ...) {
     const tokens *t = e->tokens;
+    if (from < 0 || from > t->count || to < from || to > t->count)
+        return;
     va_list args;
     va_start(args, format);
     edit x = {.from = (size_t)(t->at[from].at - t->text), .text = arena_printf_va(e->arena, format, args)};

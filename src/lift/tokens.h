@@ -27,6 +27,9 @@ typedef struct tokens {
 } tokens;
 
 void tokens_read(arena *a, const char *text, size_t length, tokens *out);
+/* Of any index: TOKEN_END and -1 outside the text. */
+token_kind tokens_kind(const tokens *t, int i);
+int tokens_match(const tokens *t, int i);
 bool tokens_is(const tokens *t, int i, const char *text);            /* false outside the text */
 bool tokens_named(const tokens *t, int i, const char *const *names); /* one of a list that ends with NULL */
 bool tokens_same(const tokens *t, int i, int j);                     /* the same text */
@@ -39,10 +42,6 @@ int tokens_angle(const tokens *t, int i);
 int tokens_angle_back(const tokens *t, int i);
 /* Past a possible `template <...>` at i (several). */
 int tokens_template(const tokens *t, int i);
-int tokens_line(const tokens *t, int i); /* its physical line in the text, from 1 */
-/* Where token i stands in the source, by the line markers before it. `file` may be NULL. */
-int tokens_source_line(arena *a, const tokens *t, int i, const char **file);
-
 /* Edits: parts of the text, by their tokens, replaced. One that covers others wins over them. */
 typedef struct edit {
     size_t from, to; /* bytes */

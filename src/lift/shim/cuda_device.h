@@ -47,6 +47,7 @@ typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
+typedef long clock_t;
 typedef void *cudaStream_t;
 typedef void *cudaEvent_t;
 typedef int cudaError_t;
@@ -349,8 +350,15 @@ __CUDA_ATOMIC_INT(unsigned long long)
 #undef __CUDA_ATOMIC_INT
 __device__ inline unsigned atomicInc(unsigned *p, unsigned v) { return __builtin_amdgcn_atomic_inc32(p, v, __ATOMIC_RELAXED, "agent"); }
 __device__ inline unsigned atomicDec(unsigned *p, unsigned v) { return __builtin_amdgcn_atomic_dec32(p, v, __ATOMIC_RELAXED, "agent"); }
-template <class T> __device__ inline T atomicAdd_block(T *p, T v) { return atomicAdd(p, v); }
-template <class T> __device__ inline T atomicAdd_system(T *p, T v) { return atomicAdd(p, v); }
+/* Another scope is no other meaning for one launch. */
+#define __CUDA_SCOPES(f)                                                                                                           \
+    template <class T, class V> __device__ inline T f##_block(T *p, V v) { return f(p, (T)v); }                                    \
+    template <class T, class V> __device__ inline T f##_system(T *p, V v) { return f(p, (T)v); }
+__CUDA_SCOPES(atomicAdd) __CUDA_SCOPES(atomicSub) __CUDA_SCOPES(atomicExch) __CUDA_SCOPES(atomicMin) __CUDA_SCOPES(atomicMax)
+__CUDA_SCOPES(atomicAnd) __CUDA_SCOPES(atomicOr) __CUDA_SCOPES(atomicXor) __CUDA_SCOPES(atomicInc) __CUDA_SCOPES(atomicDec)
+#undef __CUDA_SCOPES
+template <class T, class E, class V> __device__ inline T atomicCAS_block(T *p, E expected, V v) { return atomicCAS(p, (T)expected, (T)v); }
+template <class T, class E, class V> __device__ inline T atomicCAS_system(T *p, E expected, V v) { return atomicCAS(p, (T)expected, (T)v); }
 __CUDA_DECLARE void __cuda_cp_async(void *, const void *, unsigned, unsigned) __asm__("cuda.cp.async");
 __CUDA_DECLARE void __pipeline_commit() __asm__("cuda.cp.async.commit");
 __CUDA_DECLARE void __cuda_cp_async_wait(int) __asm__("cuda.cp.async.wait");
