@@ -2,6 +2,7 @@
 #include "command/foreign_plan.h"
 #include "base/file.h"
 #include "bench/manifest.h"
+#include "kernel/serialise.h"
 #include "target/target.h"
 #include <string.h>
 
@@ -45,12 +46,12 @@ launch_plan *foreign_plan(arena *a, kernel_ir *k) {
 
 const proved_plan *foreign_prove(report *r, launch_plan *p, const target *t, proof *verdicts) {
     kernel_ir *k = p->variants.at[0].kernel;
-    if (!t->limits()->has_lanes && k->levels.count > 1) {
-        diag *g = diag_error(&r->diags, "E0552", k->span, "`%s` runs blocks of threads, which target %s does not have", k->name,
-                             t->name);
-        diag_note(&r->diags, g,
-                  "--device sim runs them, and so do opencl:0, cuda:0; tilec build --target opencl, cuda, metal writes them");
-        return NULL;
+    if (!t->limits()->has_lanes && k->levels.count > 1) { /* barriers cut it into regions, each a loop over the threads */
+        static const legal_table alone = {.target = "c", .subgroups = false, .f16_arithmetic = true, .vector_lanes = 4096};
+        legal_routes none = {0};
+        if (!kernel_legalize(k, &alone, &none, &r->diags) || !kernel_serialise(k, &r->diags) || !kernel_check(k, &r->diags))
+            return NULL;
+        kernel_simplify(k);
     }
     legal_routes routes = {0};
     if (t->legal && (!kernel_legalize(k, t->legal, &routes, &r->diags) || !kernel_check(k, &r->diags)))

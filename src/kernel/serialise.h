@@ -1,0 +1,10 @@
+/* Blocks of threads as loops, for targets that run one thread a task: between barriers the threads of a block run one after another. */
+#ifndef TILEC_KERNEL_SERIALISE_H
+#define TILEC_KERNEL_SERIALISE_H
+#include "kernel/kernel.h"
+
+/* Rewrites the kernel in place (a copy of its own: see kernel_copy); afterwards it has the task level alone. Barriers cut the body into regions, each a loop over
+ * the threads; loops and ifs around barriers must be the same for all threads. Shared arrays become the task's own, registers that live across a barrier an
+ * array by thread. Subgroup operations must be gone (legalize.h). False with E0552 where that can't be done. */
+bool kernel_serialise(kernel_ir *k, diag_list *diags);
+#endif
