@@ -380,6 +380,9 @@ static lifted bitwise(lifter *l, lift_opcode op, lifted x, lifted y) {
         }
         return as_values(l, op == LIFT_AND ? KERNEL_AND : KERNEL_OR, x, y);
     }
+    /* data masked to a few values: an index with a range, whatever the data */
+    if (op == LIFT_AND && x.kind == LIFTED_VALUE && lift_is_number(&y, &n) && n > 0 && masked(a, ix_const(a, 0), n))
+        x = lifted_index(x.bits, lift_as_index(l, x));
     if (x.kind == LIFTED_INDEX && y.kind == LIFTED_INDEX) {
         if (lift_is_number(&x, &n)) {
             lifted t = x;

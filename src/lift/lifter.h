@@ -208,6 +208,9 @@ void lift_uses_dimensions(const lift_function *f, bool uses[3]);
 /* ---- phi.c: phis kept in registers ---- */
 void lift_phi_store(lifter *l, const lift_value *phi, lifted x);
 lifted lift_phi_read(lifter *l, const lift_value *phi);
+/* A block that loops are left to in several ways: its phis are set on each of them, but which is taken data may decide. They begin as zeros, so that this need
+ * not be found out; phis that some way leaves undefined do not. */
+void lift_phi_begin(lifter *l, const lift_block *b);
 const lift_value *lift_incoming(const lift_value *phi, const lift_block *from);
 kernel_array *lift_register(lifter *l, const char *name, element_type e);
 

@@ -215,6 +215,11 @@ lift_block *lift_loop(lifter *l, flow_loop *region, flow_loop *inner) {
     for (int i = 0; i < n && !lift_stopped(l); i++)
         if (!o.settled[i])
             lift_phi_store(l, inner->header->items.at[i], first[i]);
+    if (others)
+        for (int i = 0; i < l->function->blocks.count; i++)
+            for (int j = 0; inner->has[i] && j < l->function->blocks.at[i]->after.count; j++)
+                if (!inner->has[l->function->blocks.at[i]->after.at[j]->id])
+                    lift_phi_begin(l, l->function->blocks.at[i]->after.at[j]);
     if (others + (c ? 1 : 0) > 1) {
         o.exit = lift_register(l, "way_out", ELEMENT_INDEX);
         if (c)

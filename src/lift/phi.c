@@ -112,3 +112,19 @@ static lifted read_part(lifter *l, const lift_value *phi, int part, const lift_t
 lifted lift_phi_read(lifter *l, const lift_value *phi) {
     return read_part(l, phi, 0, phi->type);
 }
+
+static bool always_set(const lift_value *phi) {
+    for (int i = 0; i < phi->operand_count; i++)
+        if (phi->operands[i]->kind == LIFT_UNDEFINED)
+            return false;
+    return true;
+}
+
+void lift_phi_begin(lifter *l, const lift_block *b) {
+    for (int i = 0; i < b->items.count && b->items.at[i]->op == LIFT_PHI && !lift_stopped(l); i++) {
+        const lift_value *phi = b->items.at[i];
+        element_type e = lift_value_type(phi->type);
+        if (e != ELEMENT_COUNT && e != ELEMENT_BF16 && always_set(phi))
+            kernel_store(l->k, l->at, whole(l, cell_of(l, phi, 0, e)), kernel_const(l->k, e, 1, 0), lift_span(l, phi));
+    }
+}

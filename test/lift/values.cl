@@ -1,0 +1,147 @@
+// Small kernels for test/lift/values.py: each spells something another way, and has a reference there.
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+__kernel void scale(__global const float *x, __global float *y, float a, int n) {
+    int i = get_global_id(0);
+    if (i >= n)
+        return;
+    y[i] = a * x[i];
+}
+__kernel void pointers(__global const float *x, __global float *y, int n) {
+    __global const float *p = x + get_global_id(0);
+    float s = 0;
+    for (int k = 0; k < n; k++, p += 64)
+        s += *p;
+    y[get_global_id(0)] = s;
+}
+__kernel void downwards(__global const int *x, __global int *y, int n) {
+    int s = 0;
+    for (int k = n - 1; k >= 0; k -= 3)
+        s = s * 3 + x[k];
+    y[get_global_id(0)] = s + (int)get_global_id(0);
+}
+__kernel void first_negative(__global const float *x, __global int *y, int n) {
+    int i = get_global_id(0), k;
+    for (k = 0; k < n; k++)
+        if (x[i * n + k] < 0)
+            break;
+    y[i] = k;
+}
+__kernel void do_while(__global const int *x, __global int *y, int n) {
+    int i = get_global_id(0), k = 0, s = 0;
+    do {
+        s += x[k];
+        k += 2;
+    } while (k < n);
+    y[i] = s + k * i;
+}
+__kernel void collatz(__global const int *x, __global int *y) {
+    int i = get_global_id(0), v = x[i], steps = 0;
+    while (v > 1 && steps < 100) {
+        v = v & 1 ? 3 * v + 1 : v / 2;
+        steps++;
+    }
+    y[i] = steps;
+}
+__kernel void early_return(__global const float *x, __global float *y, int n) {
+    int i = get_global_id(0);
+    float s = 0;
+    for (int k = 0; k < n; k++) {
+        if (x[k] > 2.0f) {
+            y[i] = -1;
+            return;
+        }
+        if (x[k] < -1.5f)
+            continue;
+        s += x[k];
+    }
+    y[i] = s + i;
+}
+__kernel void hash(__global const uint *x, __global uint *y) {
+    uint v = x[get_global_id(0)];
+    v ^= v >> 16;
+    v *= 0x7feb352du;
+    v ^= v >> 15;
+    v *= 0x846ca68bu;
+    v ^= v >> 16;
+    y[get_global_id(0)] = v;
+}
+__kernel void cases(__global const int *x, __global int *y) {
+    int i = get_global_id(0), r;
+    switch (x[i] & 7) {
+    case 0: r = 5; break;
+    case 1: r = i; break;
+    case 3: r = x[i] / 3; break;
+    case 4: r = x[i] % 5; // and on
+    case 5: r = -i; break;
+    default: r = (int)(x[i] * 0.5f);
+    }
+    y[i] = r;
+}
+__kernel void vectors(__global const float4 *x, __global float4 *y, __global float *z) {
+    int i = get_global_id(0);
+    float4 v = x[i], w = (float4)(v.yx, 1.0f, v.w) * 2.0f;
+    w.z += dot(v, w);
+    y[i] = fmax(w, v.xxyy);
+    vstore2(w.xz, i, z);
+}
+__kernel void narrow(__global const uchar *x, __global const char *w, __global half *h, __global uchar *y) {
+    int i = get_global_id(0);
+    int s = x[i] * w[i];
+    h[i] = (half)(s * 0.125f);
+    y[i] = (uchar)clamp(s, 0, 255);
+}
+__constant float table[5] = {1, -2, 4, -8, 16};
+__kernel void tables(__global const int *x, __global float *y) {
+    float own[4];
+    int i = get_global_id(0);
+    for (int k = 0; k < 4; k++)
+        own[k] = k * 10 + table[k];
+    y[i] = own[x[i] & 3] + table[4];
+}
+__kernel void transpose(__global const float *x, __global float *y, int rows, int cols) {
+    __local float tile[8][9];
+    int c = get_global_id(0), r = get_global_id(1);
+    if (r < rows && c < cols)
+        tile[get_local_id(1)][get_local_id(0)] = x[r * cols + c];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    r = get_group_id(1) * 8 + get_local_id(0);
+    c = get_group_id(0) * 8 + get_local_id(1);
+    if (r < rows && c < cols)
+        y[c * rows + r] = tile[get_local_id(0)][get_local_id(1)];
+}
+__kernel void histogram(__global const uchar *x, __global uint *counts, int n) {
+    __local uint own[16];
+    int t = get_local_id(0);
+    if (t < 16)
+        own[t] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = get_global_id(0); i < n; i += get_global_size(0))
+        atomic_inc(&own[x[i] & 15]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (t < 16)
+        atomic_add(&counts[t], own[t]);
+}
+__kernel void neighbours(__global const float *x, __global float *y) {
+    __local float a[2][64];
+    int t = get_local_id(0), g = get_global_id(0);
+    a[0][t] = x[g];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int k = 0; k < 4; k++) { // two halves in turn
+        int from = k & 1, to = from ^ 1;
+        a[to][t] = 0.5f * (a[from][t] + a[from][(t + 1) & 63]);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    y[g] = a[0][t];
+}
+__kernel void functions(__global const float *x, __global float *y) {
+    int i = get_global_id(0);
+    float v = x[i];
+    y[i * 8] = exp2(v) + log2(fabs(v) + 1);
+    y[i * 8 + 1] = pow(fabs(v), 1.5f);
+    y[i * 8 + 2] = round(v * 2) + trunc(v * 3) + ceil(v);
+    y[i * 8 + 3] = native_sin(v) + cos(v) + tanh(v);
+    y[i * 8 + 4] = mix(v, 2.0f, 0.25f) + step(0.0f, v) + sign(v);
+    y[i * 8 + 5] = isnan(v) ? 1.0f : fma(v, v, 1.0f);
+    y[i * 8 + 6] = as_float(as_uint(v) & 0x7fffffffu);
+    y[i * 8 + 7] = sqrt(v * v + 1) * rsqrt(v * v + 2) + erf(v);
+}

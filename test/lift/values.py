@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Kernels of other languages run: what test/lift/values.cl computes in the simulator, on the CPU and on an OpenCL device is what NumPy computes."""
+import os, shutil, subprocess, sys, tempfile
+try:
+    import numpy as np
+except ImportError:
+    print("skip values (no NumPy here)")
+    sys.exit(0)
+
+tilec, build = os.environ["TILEC"], os.environ["BUILD"]
+source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "values.cl")
+f32, i32, u32 = np.float32, np.int32, np.uint32
+rng = np.random.default_rng(7)
+normal = lambda *shape: rng.standard_normal(shape).astype(f32)
+
+def erf(v):
+    from math import erf
+    return np.array([erf(x) for x in v])
+
+def half_away(v):
+    return np.sign(v) * np.floor(np.abs(v) + 0.5)
+
+def functions(v):
+    v = v.astype(np.float64)
+    return np.stack([2 ** v + np.log2(abs(v) + 1), abs(v) ** 1.5, half_away(v * 2) + np.trunc(v * 3) + np.ceil(v), np.sin(v) + np.cos(v) + np.tanh(v),
+                     v + (2 - v) * 0.25 + (v >= 0) + np.sign(v), v * v + 1, abs(v), np.sqrt(v * v + 1) / np.sqrt(v * v + 2) + erf(v)], 1).reshape(-1)
+
+def early(x, count):
+    if (x > 2).any():
+        return np.full(count, -1, f32)
+    return x[x >= -1.5].sum(dtype=f32) + np.arange(count, dtype=f32)
+
+def hashed(x):
+    v = x.astype(np.uint64)
+    for shift, factor in ((16, 0x7feb352d), (15, 0x846ca68b), (16, 1)):
+        v = ((v ^ (v >> shift)) * factor) & 0xffffffff
+    return v.astype(u32)
+
+def collatz(v):
+    n = 0
+    while v > 1 and n < 100:
+        v, n = (3 * v + 1 if v & 1 else v // 2), n + 1
+    return n
+
+def case(v, i):
+    toward = lambda a, b: int(a / b)
+    k = v & 7
+    return {0: 5, 1: i, 3: toward(v, 3), 4: -i, 5: -i}.get(k, toward(v, 2))
+
+def horner(x, n):
+    s = 0
+    for k in range(n - 1, -1, -3):
+        s = s * 3 + int(x[k])
+    return s
+
+def rows():
+    x = normal(100)
+    yield "scale", ["a=1.5", "n=100"], {"x": x, "y": np.zeros(128, f32)}, {"y": np.concatenate([f32(1.5) * x, np.zeros(28, f32)])}, "64", "2"
+    x = normal(7 * 64)
+    yield "pointers", ["n=7"], {"x": x, "y": np.zeros(64, f32)}, {"y": x.reshape(7, 64).sum(0)}, "64", "1"
+    x = rng.integers(-9, 9, 20).astype(i32)
+    yield "downwards", ["n=20"], {"x": x, "y": np.zeros(32, i32)}, {"y": horner(x, 20) + np.arange(32)}, "32", "1"
+    x = normal(32 * 9) + 1
+    firsts = [next((k for k in range(9) if r[k] < 0), 9) for r in x.reshape(32, 9)]
+    yield "first_negative", ["n=9"], {"x": x, "y": np.zeros(32, i32)}, {"y": np.array(firsts)}, "32", "1"
+    x = rng.integers(-9, 9, 11).astype(i32)
+    yield "do_while", ["n=11"], {"x": x, "y": np.zeros(32, i32)}, {"y": x[::2].sum() + 12 * np.arange(32)}, "32", "1"
+    x = rng.integers(1, 1000, 64).astype(i32)
+    yield "collatz", [], {"x": x, "y": np.zeros(64, i32)}, {"y": np.array([collatz(int(v)) for v in x])}, "32", "2"
+    x = np.clip(normal(40), -2, 1.9).astype(f32)
+    yield "early_return", ["n=40"], {"x": x, "y": np.zeros(32, f32)}, {"y": early(x, 32)}, "32", "1"
+    x = rng.integers(0, 2 ** 32, 64, dtype=np.uint64).astype(u32)
+    yield "hash", [], {"x": x, "y": np.zeros(64, u32)}, {"y": hashed(x)}, "64", "1"
+    x = rng.integers(-50, 50, 64).astype(i32)
+    yield "cases", [], {"x": x, "y": np.zeros(64, i32)}, {"y": np.array([case(int(v), i) for i, v in enumerate(x)])}, "64", "1"
+    x = normal(32, 4)
+    w = np.stack([x[:, 1], x[:, 0], np.ones(32, f32), x[:, 3]], 1) * 2
+    w[:, 2] += (x * w).sum(1)
+    yield "vectors", [], {"x": x, "y": np.zeros((32, 4), f32), "z": np.zeros(64, f32)}, \
+        {"y": np.maximum(w, x[:, [0, 0, 1, 1]]), "z": w[:, [0, 2]].reshape(-1)}, "32", "1"
+    x, v = rng.integers(0, 256, 64).astype(np.uint8), rng.integers(-128, 128, 64).astype(np.int8)
+    s = x.astype(i32) * v.astype(i32)
+    yield "narrow", [], {"x": x, "w": v, "h": np.zeros(64, np.float16), "y": np.zeros(64, np.uint8)}, \
+        {"h": (s * f32(0.125)).astype(np.float16), "y": np.clip(s, 0, 255).astype(np.uint8)}, "64", "1"
+    x = rng.integers(0, 100, 32).astype(i32)
+    own = np.array([1, 8, 24, 22], f32)
+    yield "tables", [], {"x": x, "y": np.zeros(32, f32)}, {"y": own[x & 3] + 16}, "32", "1"
+    x = normal(13, 21)
+    yield "transpose", ["rows=13", "cols=21"], {"x": x, "y": np.zeros((21, 13), f32)}, {"y": x.T}, "8,8", "3,2"
+    x = rng.integers(0, 256, 500).astype(np.uint8)
+    yield "histogram", ["n=500"], {"x": x, "counts": np.zeros(16, u32)}, {"counts": np.bincount(x & 15, minlength=16)}, "32", "3"
+    x = normal(128)
+    a = x.reshape(2, 64)
+    for _ in range(4):
+        a = f32(0.5) * (a + np.roll(a, -1, 1))
+    yield "neighbours", [], {"x": x, "y": np.zeros(128, f32)}, {"y": a.reshape(-1)}, "64", "2"
+    x = normal(32)
+    yield "functions", [], {"x": x, "y": np.zeros(256, f32)}, {"y": functions(x)}, "32", "1"
+
+SHAPES = {"transpose": ["x=[rows, cols]", "y=[cols, rows]"], "first_negative": [], "vectors": []}
+ON_OPENCL = {"first_negative", "cases", "transpose", "histogram", "neighbours"}
+NOT_ON = {("histogram", "cpu")}  # an atomic that other tasks reach
+
+def run(folder, device, name, values, arrays, wanted, block, grid):
+    words = [tilec, "run", source, "--kernel", name, "--device", device, "--block", block, "--grid", grid]
+    for text in values + SHAPES.get(name, []):
+        words += ["--arg", text]
+    for key, array in arrays.items():
+        path = os.path.join(folder, key + ".npy")
+        np.save(path, array)
+        words += ["--arg", "%s=%s" % (key, path)]
+    for key in wanted:
+        words += ["--out", "%s=%s" % (key, os.path.join(folder, "out_%s.npy" % key))]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        return done.stdout + done.stderr
+    for key, value in wanted.items():
+        got = np.load(os.path.join(folder, "out_%s.npy" % key)).reshape(value.shape)
+        exact = got.dtype.kind in "iu"
+        if not (np.array_equal(got, value) if exact else np.allclose(got, value, rtol=3e-5, atol=3e-5)):
+            at = np.argmax(np.abs(got.astype(np.float64) - value))
+            return "%s[%d] is %s, not %s" % (key, at, got.reshape(-1)[at], value.reshape(-1)[at])
+    return None
+
+def main():
+    if not os.path.exists(os.path.join(build, "tilec-lift.so")) or not (os.environ.get("TILEC_CLANG") or shutil.which("clang-19")):
+        print("skip values (no LLVM here)")
+        return 0
+    devices = ["sim", "cpu"]
+    for line in subprocess.run([tilec, "devices"], capture_output=True, text=True).stdout.splitlines():
+        if line.startswith("opencl") and "missing" not in line:
+            devices.append("opencl:0")
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        for row in rows():
+            for device in devices:
+                if (row[0], device) in NOT_ON or (device == "opencl:0" and row[0] not in ON_OPENCL):
+                    continue
+                why = run(folder, device, *row)
+                print("FAIL %s on %s: %s" % (row[0], device, why) if why else "ok %s on %s" % (row[0], device))
+                failed = failed or bool(why)
+    return failed
+
+sys.exit(main())
