@@ -98,7 +98,7 @@ def rows():
     yield "functions", [], {"x": x, "y": np.zeros(256, f32)}, {"y": functions(x)}, "32", "1"
 
 SHAPES = {"transpose": ["x=[rows, cols]", "y=[cols, rows]"], "first_negative": [], "vectors": []}
-ON_OPENCL = {"first_negative", "cases", "transpose", "histogram", "neighbours"}
+ON_OPENCL = {"first_negative", "transpose", "neighbours"}
 NOT_ON = {("histogram", "cpu")}  # an atomic that other tasks reach
 
 def run(folder, device, name, values, arrays, wanted, block, grid):
