@@ -184,7 +184,7 @@ static void native_builtins(metal *m, int arguments, int body) {
         from = to + 1;
     }
     if (body >= 0 && b.length)
-        edits_replace(&m->edits, body + 1, body + 1, "%s", b.text);
+        edits_replace(&m->edits, body, body + 1, "{%s", b.text);
     text_free(&b);
 }
 

@@ -206,8 +206,8 @@ static void ternary(rewriter *r, int i) {
                  tokens_is(t, k, "}") || tokens_is(t, k, ":") || tokens_is(t, k, "?"))
             break;
     }
-    if (k >= t->count || tokens_is(t, k, "?") || j == i + 1 || k == j + 1)
-        return;
+    if (k >= t->count || tokens_is(t, k, "?") || j == i + 1 || k == j + 1 || tokens_is(t, k - 1, ">"))
+        return; /* > closes template arguments: no values of classes there */
     /* A name beside an expression too: the result is a value then anyway. */
     bool name = j == i + 2 && tokens_kind(t, i + 1) == TOKEN_NAME, other = k == j + 2 && tokens_kind(t, j + 1) == TOKEN_NAME;
     if (name == other && !in_memory(t, i + 1, j) && !in_memory(t, j + 1, k))

@@ -130,8 +130,8 @@ bool front_metal(front *f, source_module *out) {
     const char *text = metal_kernels(&m, &length);
     text = metal_rewrite(f->arena, text, &length);
     text_buffer b = {0};
-    text_add(&b,
-             "#include \"metal_macros.h\"\n#include \"metal_types.h\"\n#include \"metal_math.h\"\n#include \"metal_simd.h\"\n");
+    text_add(&b, "#include \"metal_macros.h\"\n#include \"metal_types.h\"\n#include \"metal_math.h\"\n#include "
+                 "\"metal_simd.h\"\n#include \"metal_tensor.h\"\n");
     text_add_bytes(&b, text, length);
     text_add(&b, "\n#pragma clang attribute pop\n");
     bool ok = clang_write(f->arena, f->folder, "source.clcpp", b.text, b.length, f->diags);

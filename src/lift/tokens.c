@@ -234,6 +234,8 @@ void edits_replace(edits *e, int from, int to, const char *format, ...) {
     va_start(args, format);
     edit x = {.from = (size_t)(t->at[from].at - t->text), .text = arena_printf_va(e->arena, format, args)};
     va_end(args);
+    if (from == to && from > 0 && tokens_kind(t, from) == TOKEN_DIRECTIVE) /* which must stay at its line's beginning */
+        x.from = (size_t)(t->at[from - 1].at + t->at[from - 1].length - t->text);
     x.to = from == to ? x.from : (size_t)(t->at[to - 1].at + t->at[to - 1].length - t->text);
     VEC_PUSH(e->arena, e->items, x);
 }
