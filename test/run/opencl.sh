@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# See test/run/opencl.c. A processor's device takes tasks of one work-item, with vectors; every third kernel is run there in blocks of work-items, too, as other
+# See test/run/opencl.c. A processor's device takes tasks of one work-item, with vectors; every fourth kernel is run there in blocks of work-items, too, as other
 # devices take it, which the driver compiles five times as long. (test/run/oclgrind.sh runs every kernel of kernels/ in blocks.)
 values=${BUILD:-build}/values/opencl
 if [ $# -gt 0 ]; then
@@ -9,6 +9,6 @@ fi
 status=$?
 "$values" --random 12 || status=1
 if "${TILEC:-build/tilec}" devices --json | grep -q opencl_cpu; then
-    "$values" --target opencl --share 1/3 || status=1
+    "$values" --target opencl --share 1/4 || status=1
 fi
 exit $status
