@@ -113,7 +113,7 @@ static void mark(void *context, kernel_access *access, bool is_write) {
 /* Where each row of memory begins that a fragment lies in. */
 static void mark_fragment(aligner *l, kernel_stmt *s) {
     int along = s->access.array->rank - 1, across = along == s->column_dim ? s->row_dim : s->column_dim;
-    int lanes = kernel_fragment_lanes(s);
+    int lanes = kernel_row_lanes(s);
     if (lanes > 1 && !s->by_reference)
         mark_row(l, &s->access, lanes, along, across);
 }
@@ -128,6 +128,10 @@ static void mark_block(aligner *l, const kernel_block *b) {
             kernel_visit_stmt(s, &visitor);
         if (s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_FRAGMENT_STORE)
             mark_fragment(l, s);
+        if (s->kind == KSTMT_COPY && kernel_row_lanes(s) > 1) {
+            mark_row(l, &s->access, kernel_row_lanes(s), s->access.array->rank - 1, -1);
+            mark_row(l, &s->source, kernel_row_lanes(s), s->source.array->rank - 1, -1);
+        }
         if (s->kind == KSTMT_FOR)
             learn(l, s->var, common_divisor(multiple_of(l, s->lo), multiple_of(l, s->step)));
         mark_block(l, &s->body);

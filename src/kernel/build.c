@@ -240,7 +240,12 @@ kernel_access kernel_at(kernel_ir *k, kernel_array *array, index_expr **indices)
     return access;
 }
 
-int kernel_fragment_lanes(const kernel_stmt *s) {
+int kernel_row_lanes(const kernel_stmt *s) {
+    int64_t box;
+    if (s->kind == KSTMT_COPY) {
+        const index_expr *last = s->extents && s->access.array->rank ? s->extents[s->access.array->rank - 1] : NULL;
+        return last && ix_is_const(last, &box) && box > 0 && box <= 4096 ? (int)box : 1;
+    }
     const kernel_fragment *f = s->fragments[0].fragment;
     int last = s->access.array->rank - 1, bytes = element_table[s->access.array->element].block_bytes;
     if (s->row_dim == s->column_dim || (s->row_dim != last && s->column_dim != last))

@@ -43,7 +43,9 @@ static void check_mbarrier(checker *c, const kernel_stmt *s) {
 }
 
 static void check_copy(checker *c, const kernel_stmt *s) {
+    c->transfer = s;
     bool target = check_cell(c, &s->access, ACCESS_WRITE), source = check_cell(c, &s->source, ACCESS_READ);
+    c->transfer = NULL;
     if (!target || !source)
         return;
     const kernel_array *d = s->access.array, *a = s->source.array;

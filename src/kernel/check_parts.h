@@ -16,7 +16,7 @@ typedef struct checker {
     int tasks_seen;
     const kernel_stmt *stmt;     /* being checked; NULL among declarations */
     const kernel_stmt *map;      /* the fragment_map whose value is being checked */
-    const kernel_stmt *transfer; /* the fragment load or store whose access is judged */
+    const kernel_stmt *transfer; /* the fragment load or store, or the copy, whose access is judged */
     bool in_role, in_tasks;
 } checker;
 

@@ -83,7 +83,7 @@ bool check_access(checker *c, const kernel_access *a, access_use use) {
     if (a->aligned && !c->transfer)
         check_aligned(c, a, a->lanes, a->vector_dim);
     if (a->aligned && c->transfer) /* of a fragment's rows */
-        check_aligned(c, a, kernel_fragment_lanes(c->transfer), array->rank - 1);
+        check_aligned(c, a, kernel_row_lanes(c->transfer), array->rank - 1);
     if (a->active) {
         check_index(c, a->active, INDEX_ANYWHERE, LEVEL_TASK, "a mask");
         if (a->lanes == 1 && !(c->map && use == ACCESS_READ)) /* in a map no condition can stand around it */

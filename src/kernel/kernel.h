@@ -90,9 +90,9 @@ typedef struct kernel_access {
 /* Lanes of an `aligned` vector of this array whose first stands at such a multiple. */
 int kernel_aligned_lanes(const kernel_array *array, int lanes);
 
-/* The elements side by side in memory that one access of a fragment's transfer may take, if `aligned` says so: an operand's rows in 16 bytes, of others
- * pairs; 1: its rows and columns run along other dimensions than the last. */
-int kernel_fragment_lanes(const kernel_stmt *transfer);
+/* The elements side by side in memory that one access of a fragment's load or store or of an asynchronous copy may take, if `aligned` says so: an operand's
+ * rows in 16 bytes, of other fragments pairs, of a copy the last extent of its box; 1: there are none. */
+int kernel_row_lanes(const kernel_stmt *transfer);
 
 /* ---- values: pure expression trees over lets, loads, ids ---- */
 /* KERNEL_OP(enum, text, operands (-1 any), class) in kernel_ops.def */

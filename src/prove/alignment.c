@@ -181,8 +181,9 @@ static int_set *misplaced(model *m, const place *p, int64_t lanes) {
 
 static bool judge_place(prover *p, place *at) {
     model *m = p->m;
-    bool fragment = at->stmt->kind == KSTMT_FRAGMENT_LOAD || at->stmt->kind == KSTMT_FRAGMENT_STORE;
-    int lanes = kernel_aligned_lanes(at->array, fragment ? kernel_fragment_lanes(at->stmt) : at->lanes),
+    bool fragment =
+        at->stmt->kind == KSTMT_FRAGMENT_LOAD || at->stmt->kind == KSTMT_FRAGMENT_STORE || at->stmt->kind == KSTMT_COPY;
+    int lanes = kernel_aligned_lanes(at->array, fragment ? kernel_row_lanes(at->stmt) : at->lanes),
         bytes = lanes * element_table[at->array->element].block_bytes;
     if (placed_by_terms(m, at, lanes))
         return true;
@@ -201,7 +202,7 @@ static bool judge_place(prover *p, place *at) {
         prover_refuted(
             p, at->array->name, at->span, w.text,
             model_text(m,
-                       fragment ? "a row of this fragment of `%s` does not begin at a multiple of %d bytes"
+                       fragment ? "a row of this transfer of `%s` does not begin at a multiple of %d bytes"
                        : at->active
                            ? "this vector of `%s` does not begin at a multiple of %d bytes, or its mask takes some lanes only"
                            : "this vector of `%s` does not begin at a multiple of %d bytes",

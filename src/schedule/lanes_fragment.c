@@ -217,13 +217,15 @@ static kernel_fragment *load_operand(lower *l, kernel_block *b, const tile_value
         (*made)->span = product->span;
     }
     int along = lanes_stage_dimension(l, product, operand, r), sum = lanes_stage_dimension(l, product, operand, summed);
-    index_expr *which = written_out(l, &b, arena_printf(l->arena, "%s_fragment", r->name), across, product->span), *at[2];
-    at[along] = lanes_fragment_place(l, t, rows, which);
-    at[sum] = step;
+    index_expr *which = written_out(l, &b, arena_printf(l->arena, "%s_fragment", r->name), across, product->span), *at[3];
+    int lead = l->rings[product->id] > 0;
+    at[0] = l->ring_slot;
+    at[along + lead] = lanes_fragment_place(l, t, rows, which);
+    at[sum + lead] = step;
     kernel_stmt *s = lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_LOAD, *made, which, product->span);
     s->access = kernel_at(l->ir, tile, at);
-    s->row_dim = rows ? along : sum;
-    s->column_dim = rows ? sum : along;
+    s->row_dim = lead + (rows ? along : sum);
+    s->column_dim = lead + (rows ? sum : along);
     return *made;
 }
 
@@ -231,7 +233,9 @@ void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile
     arena *a = l->arena;
     tile_range *summed = summed_range(product);
     int64_t cells = lanes_fragment_cells(l, product, summed), k = sum->with->k;
-    lanes_stage_copy(l, product);
+    bool ring = l->rings[product->id] > 0; /* then the tiles are there, and stay until others may be written */
+    if (!ring)
+        lanes_stage_copy(l, product);
     consumption c = {.t = sum, .g = g, .summed = summed, .span = span};
     point p = point_new(l);
     cond *guard;
@@ -239,8 +243,8 @@ void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile
     kernel_block *outside = l->block;
     index_expr *step = ix_const(a, 0);
     if (cells > k) {
-        kernel_stmt *s =
-            kernel_for(l->ir, l->block, lower_name(l, summed->name), ix_const(a, 0), l->place[summed->id].count, k, span);
+        kernel_stmt *s = kernel_for(l->ir, l->block, lower_name(l, summed->name), ix_const(a, 0),
+                                    ring ? ix_const(a, cells) : l->place[summed->id].count, k, span);
         l->block = &s->body;
         step = ix_var(a, s->var);
     }
@@ -254,7 +258,8 @@ void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile
     s->fragments[3] = s->fragments[0];
     consume(l, &c, b, row, column, step);
     l->block = outside;
-    lanes_barrier(l, 1u << SPACE_SHARED, span); /* the next trip writes the tiles again */
+    if (!ring)
+        lanes_barrier(l, 1u << SPACE_SHARED, span); /* the next trip writes the tiles again */
 }
 
 kernel_array *lanes_fragment_meet(lower *l, const tile_value *product, const fragment_tile *t, source_span span) {

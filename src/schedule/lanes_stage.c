@@ -125,6 +125,7 @@ void lanes_stage_decide(lower *l, const tile_value *product, const tile_range *r
         unfit = lanes_stage_refusal(l, product, rows, columns, loops, loop_count, &taken);
         if (!unfit) {
             l->stages[product->id] = 1;
+            l->ring_bytes[product->id] = taken - l->staged_bytes;
             l->staged_bytes = taken;
             l->out->matrix_products++;
             return;
@@ -191,6 +192,7 @@ typedef struct staged_tile {
     tile_axis axes[MOST_RANK]; /* those that are open where the product is, in the order of the array's dimensions */
     int count;
     const matrix_instruction *matrix; /* that reads it; NULL: single threads do */
+    int slots;                        /* of a ring of tiles, the array's first dimension; 0: it has none */
     source_span span;
 } staged_tile;
 
@@ -257,7 +259,12 @@ static const tile_range *last_of_matrix(lower *l, const tile_value *product, til
 
 static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
     arena *a = l->arena;
-    staged_tile t = {.l = l, .x = product->operands[operand], .matrix = l->matrices[product->id], .span = product->span};
+    staged_tile t = {.l = l,
+                     .x = product->operands[operand],
+                     .matrix = l->matrices[product->id],
+                     .slots = l->rings[product->id],
+                     .span = product->span};
+    int lead = t.slots > 0;
     const tile_range *last = t.matrix ? last_of_matrix(l, product, t.x) : NULL;
     /* the range that threads are spread over last, what is contracted before it */
     for (int round = 0; round < 3; round++)
@@ -289,12 +296,12 @@ static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
         widest->cells = (widest->cells + widest->width - 1) / widest->width * widest->width;
     kernel_array **made = t.matrix ? &l->fragment_tiles[2 * product->id + operand] : &l->staged[t.x->id];
     if (!*made) {
-        index_expr *dims[MOST_RANK];
+        index_expr *dims[MOST_RANK + 1] = {ix_const(a, t.slots)};
         for (int d = 0; d < t.count; d++)
-            dims[d] = ix_const(a, t.axes[d].cells);
+            dims[d + lead] = ix_const(a, t.axes[d].cells);
         const char *name = t.x->name ? t.x->name : t.x->op == TILE_LOAD ? t.x->array->name : "operand";
         *made = kernel_add_array(l->ir, lower_name(l, arena_printf(a, "%s_tile", name)), SPACE_SHARED, USE_LOCAL,
-                                 staged_type(l, product), t.count, dims);
+                                 staged_type(l, product), t.count + lead, dims);
         (*made)->span = product->span;
         if ((widest && widest->dim != t.count - 1) ||
             t.matrix) { /* lanes of one vector go to rows apart: they start in other banks */
@@ -303,7 +310,7 @@ static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
         }
     }
     for (int d = 0; d < t.count; d++)
-        ix_is_const((*made)->dims[d], &t.axes[d].cells);
+        ix_is_const((*made)->dims[d + lead], &t.axes[d].cells);
     t.array = *made;
     return t;
 }
@@ -445,15 +452,14 @@ static kernel_value *zero_of(lower *l, element_type t) {
     return computed == t ? zero : kernel_op1(l->ir, KERNEL_CONVERT, t, zero);
 }
 
-static void copy_tile(staged_tile *t) {
+/* Places all axes for this thread; their order, the first first. */
+static int deal_tile(point *p, staged_tile *t, tile_axis *order[MOST_RANK]) {
     lower *l = t->l;
-    kernel_ir *ir = l->ir;
     thread_digit digits[MOST_IDS];
     int count = thread_digits(l, digits);
-    point p = point_new(l);
     /* Neighbouring threads copy neighbouring vectors of memory, but where a vector's lanes go to rows apart: there, to different banks, neighbours in
      * the tile, and the near cache joins what they read. Single elements: neighbours in memory. */
-    tile_axis *order[MOST_RANK], *first = t->count ? &t->axes[t->count - 1] : NULL;
+    tile_axis *first = t->count ? &t->axes[t->count - 1] : NULL;
     bool vectors = false;
     int n = 0;
     for (int d = 0; d < t->count; d++)
@@ -469,13 +475,22 @@ static void copy_tile(staged_tile *t) {
         if (&t->axes[d] != first)
             order[n++] = &t->axes[d];
     for (int i = 0; i < n; i++)
-        deal_axis(&p, t, order[i], digits, count);
+        deal_axis(p, t, order[i], digits, count);
     cond *one = NULL; /* more threads than there is to copy */
     for (int i = 0; i < count; i++)
         if (digits[i].extent > 1)
             one = cond_and(l->arena, one, cond_compare(l->arena, COND_EQ, digits[i].part, ix_const(l->arena, 0)));
     if (one)
-        within(&p, one, t->span);
+        within(p, one, t->span);
+    return n;
+}
+
+static void copy_tile(staged_tile *t) {
+    lower *l = t->l;
+    kernel_ir *ir = l->ir;
+    tile_axis *order[MOST_RANK];
+    point p = point_new(l);
+    int n = deal_tile(&p, t, order);
     cond *reached = NULL, *exists = NULL; /* what is not reached by the sum is not read; results that don't exist read zeros */
     for (int i = 0; i < n; i++)
         bound_axis(&p, order[i],
@@ -529,6 +544,34 @@ void lanes_stage_read(point *p, const tile_value *product) {
 }
 
 /* ---- for matrix instructions ---- */
+
+const tile_range *lanes_stage_last(lower *l, const tile_value *product, int operand) {
+    return last_of_matrix(l, product, product->operands[operand]);
+}
+
+int lanes_stage_width(lower *l, const tile_value *product, int operand) {
+    return copy_width(l, product->operands[operand], lanes_stage_last(l, product, operand));
+}
+
+void lanes_stage_copy_async(lower *l, const tile_value *product, int operand, index_expr *slot) {
+    arena *a = l->arena;
+    staged_tile t = tile_of(l, product, operand);
+    tile_axis *order[MOST_RANK];
+    point p = point_new(l);
+    p.block = l->block;
+    deal_tile(&p, &t, order);
+    index_expr *at[MOST_RANK + 1] = {slot};
+    kernel_stmt *s = kernel_append(l->ir, p.block, KSTMT_COPY, t.span);
+    s->extents = NEW_ARRAY(a, index_expr *, t.count + 1);
+    s->extents[0] = ix_const(a, 1);
+    for (int d = 0; d < t.count; d++) {
+        at[d + 1] = p.position[t.axes[d].r->id];
+        s->extents[d + 1] = ix_const(a, t.axes[d].width);
+    }
+    s->access = kernel_at(l->ir, t.array, at);
+    s->source = emit_global_access(&p, t.x->array, t.x->indices);
+    s->clip = true;
+}
 
 kernel_array *lanes_stage_array(const lower *l, const tile_value *product, int operand) {
     return l->fragment_tiles[2 * product->id + operand];

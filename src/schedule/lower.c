@@ -324,6 +324,19 @@ static void lower_for_threads(lower *l) {
     lower_block(l, &l->k->body);
 }
 
+/* What was asked for and came to nothing is an error. */
+static void check_stages(lower *l) {
+    const schedule_options *o = &l->machine->options;
+    if (o->stages < 2 || l->ringed || l->failed)
+        return;
+    diag *g = diag_error(l->diags, "E0506", o->stages_at.line ? o->stages_at : l->k->span,
+                         "stages = %d: kernel `%s` has no operands to copy ahead", o->stages, l->k->name);
+    diag_caret(l->diags, g, "the nearest legal value is 1");
+    diag_note(l->diags, g,
+              "only operands of products by matrix instructions are, in loops that do nothing but add them to accumulators");
+    l->failed = true;
+}
+
 /* Full and ragged tiles are lowered one after the other, mostly by the same routes. */
 static void drop_repeated_routes(lowering *out) {
     int kept = 0;
@@ -363,6 +376,8 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     l.stages = NEW_ARRAY(a, unsigned char, values);
     l.staged = NEW_ARRAY(a, kernel_array *, values);
     l.matrices = NEW_ARRAY(a, const matrix_instruction *, values);
+    l.rings = NEW_ARRAY(a, int, values);
+    l.ring_bytes = NEW_ARRAY(a, int64_t, values);
     l.fragment_tiles = NEW_ARRAY(a, kernel_array *, 2 * values);
     l.fragments = NEW_ARRAY(a, kernel_fragment *, 2 * values);
     l.sums = NEW_ARRAY(a, kernel_fragment *, values);
@@ -375,10 +390,12 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     lower_tasks(&l);
     lower_promises(&l);
     count_uses(&l);
-    if (!l.failed && machine->subgroup_lanes)
+    if (!l.failed && machine->subgroup_lanes) {
         lower_for_threads(&l);
-    else if (!l.failed)
+        check_stages(&l);
+    } else if (!l.failed) {
         lower_block(&l, &k->body);
+    }
     lower_checks(&l);
     drop_repeated_routes(out);
     plan_variant variant = {.kernel = l.ir};

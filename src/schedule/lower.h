@@ -123,7 +123,11 @@ typedef struct lower {
     kernel_array **staged;       /* by value id, of their operands: the tile there */
     int64_t staged_bytes;        /* of all of them, about */
     const matrix_instruction *
-        *matrices; /* by value id, of products: what multiplies fragments of theirs; NULL: single elements are multiplied */
+        *matrices;       /* by value id, of products: what multiplies fragments of theirs; NULL: single elements are multiplied */
+    int *rings;          /* by value id, of such products: slots of their operands' tiles; 0: one tile, copied before each step */
+    int64_t *ring_bytes; /* and what one slot of both takes, about */
+    bool ringed;         /* some loop has such tiles */
+    index_expr *ring_slot;         /* in a loop over such tiles: which slot is multiplied */
     kernel_array **fragment_tiles; /* by twice the value id: of such products, their operands' tiles in shared memory */
     kernel_fragment **fragments;   /* by twice the value id: of products, their operands' fragments */
     kernel_fragment **sums;        /* by value id, of products: the accumulators */
@@ -297,6 +301,9 @@ void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile
 /* Lets the lanes have what the accumulators hold: a shared array over the product's tile, behind a barrier. */
 kernel_array *lanes_fragment_meet(lower *l, const tile_value *product, const fragment_tile *t, source_span span);
 reduction_tree lanes_fragment_tree(const lower *l, const tile_value *product);
+/* ---- lanes_ring.c ---- */
+/* Lowers a loop that does nothing but add such products to accumulators, its operands' tiles copied ahead; false: it stays as it is. */
+bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size);
 /* Which variables of the kernel stay in accumulators: products are added to them, and all that is made of them is elementwise and stored. */
 void lanes_epilogue_choose(lower *l);
 /* The statement is one of such a variable's: done. False: it is none. */
@@ -375,6 +382,11 @@ const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_
 kernel_array *lanes_stage_array(const lower *l, const tile_value *product, int operand); /* once it was copied */
 /* The dimension of that array along which r runs. */
 int lanes_stage_dimension(lower *l, const tile_value *product, int operand, const tile_range *r);
+/* The range along which that tile is contiguous. */
+const tile_range *lanes_stage_last(lower *l, const tile_value *product, int operand);
+int lanes_stage_width(lower *l, const tile_value *product, int operand); /* elements that are copied at once along it */
+/* Begins to copy the operand's tile into a slot of its ring. */
+void lanes_stage_copy_async(lower *l, const tile_value *product, int operand, index_expr *slot);
 /* Computes v and stores it, by one of the threads that hold copies. */
 void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, tile_value *v);
 /* Around a loop: the updates in it that can wait for its end do. `first`: what lanes_defer returned. */

@@ -578,7 +578,9 @@ static void lower_loop_tiles(lower *l, const tile_stmt *s) {
             lower_error(l, "E0592", r->span, "the tile size of `%s` has no constant value", r->name);
             return;
         }
-        if (l->spreads)
+        if (l->spreads && !before && lanes_ring_loop(l, s, lo, hi, constant))
+            ;
+        else if (l->spreads)
             lower_tiles_apart(l, s, lo, hi, exact_hi, constant, on_grid || (ix_is_const(lo, &first) && first == 0));
         else
             lower_tiles(l, s, lo, hi, exact_hi, constant, NULL);

@@ -26,8 +26,8 @@ static bool has_rows(const tile_kernel *k) {
 }
 
 bool schedule_has_option(const tile_kernel *k, const char *key) {
-    return !strcmp(key, "vector") || !strcmp(key, "subgroups") || (!strcmp(key, "operands") && has_products(k)) ||
-           (!strcmp(key, "tasks") && has_rows(k));
+    return !strcmp(key, "vector") || !strcmp(key, "subgroups") ||
+           ((!strcmp(key, "operands") || !strcmp(key, "stages")) && has_products(k)) || (!strcmp(key, "tasks") && has_rows(k));
 }
 
 /* ---- vector ---- */
@@ -216,6 +216,28 @@ static bool set_tasks(const option_place *p, const schedule_setting *s, schedule
     return false;
 }
 
+/* ---- stages ---- */
+
+enum { MOST_STAGES = 8 };
+
+static bool set_stages(const option_place *p, const schedule_setting *s, schedule_options *out) {
+    int64_t n;
+    if (!whole_number(s->value, &n) || n < 1 || n > MOST_STAGES) {
+        diag *g = diag_error(p->diags, "E0504", p->span, "stages = %s is not a whole number in 1 .. %d", s->value, MOST_STAGES);
+        diag_caret(p->diags, g, "1: operands are copied before each step; 2 and more: that many tiles, copied ahead");
+        return false;
+    }
+    if (!has_products(p->k)) {
+        diag *g = diag_error(p->diags, "E0504", p->span,
+                             "stages = %s: kernel `%s` has no product, `@`, whose operands it could mean", s->value, p->k->name);
+        diag_caret(p->diags, g, "leave it out");
+        return false;
+    }
+    out->stages = (int)n;
+    out->stages_at = s->span;
+    return true;
+}
+
 /* ---- split ---- */
 
 bool option_chunk(const option_place *p, const schedule_setting *s, int64_t *chunk) {
@@ -244,13 +266,15 @@ bool option_chunk(const option_place *p, const schedule_setting *s, int64_t *chu
 
 bool option_target_has(const machine_model *machine, const char *key) {
     return !strcmp(key, "vector") || !strcmp(key, "split") || (!strcmp(key, "subgroups") && machine->subgroup_lanes) ||
-           (!strcmp(key, "tasks") && machine->subgroup_lanes) || (!strcmp(key, "operands") && machine->stages_operands);
+           (!strcmp(key, "tasks") && machine->subgroup_lanes) || (!strcmp(key, "operands") && machine->stages_operands) ||
+           (!strcmp(key, "stages") && machine->stages);
 }
 
 bool option_set(const option_place *p, const schedule_setting *s, schedule_options *out) {
     return !strcmp(s->key, "vector")      ? set_vector(p, s, out)
            : !strcmp(s->key, "subgroups") ? set_subgroups(p, s, out)
            : !strcmp(s->key, "tasks")     ? set_tasks(p, s, out)
+           : !strcmp(s->key, "stages")    ? set_stages(p, s, out)
            : !strcmp(s->key, "split")     ? option_chunk(p, s, &out->split)
                                           : set_operands(p, s, out);
 }
@@ -266,6 +290,8 @@ void options_print(text_buffer *out, const schedule_options *o) {
         text_add(out, "%ssubgroups = %d x %d", out->length ? ", " : "", o->subgroup_rows, o->subgroup_columns);
     else if (o->subgroups)
         text_add(out, "%ssubgroups = %d", out->length ? ", " : "", o->subgroups);
+    if (o->stages)
+        text_add(out, "%sstages = %d", out->length ? ", " : "", o->stages);
     if (o->operands == OPERANDS_DIRECT)
         text_add(out, "%soperands = direct", out->length ? ", " : "");
     else if (o->operands == OPERANDS_FRAGMENTS)

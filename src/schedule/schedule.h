@@ -20,12 +20,13 @@ typedef struct schedule_options {
     int subgroups;                       /* of a block */
     int subgroup_rows, subgroup_columns; /* how they stand over the results of a product: their product is `subgroups` */
     operand_choice operands;
+    int stages;             /* slots of the ring that operands of matrix instructions are copied into; 1: they are copied before each step */
     bool operand_typed; /* the copies are of operand_type, which holds every value of every operand exactly */
     element_type operand_type;
     int64_t
         split; /* elements of a chunk of the kernel's loop; -1: it is not split; 0: chosen at the launch. split.c, before lowering */
     task_choice tasks;                                /* chosen at the launch, where it is many by itself (schedule_few_tasks) */
-    source_span vector_at, subgroups_at, operands_at; /* where each was said; line 0: not in a source text */
+    source_span vector_at, subgroups_at, operands_at, stages_at; /* where each was said; line 0: not in a source text */
 } schedule_options;
 
 /* What lowering and the capacity proof need to know of a target; one row a target (target/target.def gives them). */
@@ -46,6 +47,7 @@ typedef struct machine_model {
     int most_subgroups;       /* that a schedule may ask for */
     bool stages_operands;     /* the lowering honours schedule_options.operands */
     bool staging_pays;        /* shared memory is surely nearer than global memory's caches: copying pays by itself */
+    int stages;               /* that rings of such operands have, when they fit; 0: the target has no asynchronous copies */
     matrix_table matrices;    /* what products of tiles may be made of; empty: multiply-adds of single elements */
     schedule_options options; /* what the schedule wants of the lowering; nothing in a target's row */
 } machine_model;

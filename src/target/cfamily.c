@@ -117,8 +117,10 @@ static void mark_block(cfamily *p, const kernel_block *b) {
             continue;
         if (s->value)
             mark_value(p, s->value);
-        if (s->kind == KSTMT_STORE || s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_FRAGMENT_STORE)
+        if (s->kind == KSTMT_STORE || s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_FRAGMENT_STORE || s->kind == KSTMT_COPY)
             mark_access(p, &s->access);
+        if (s->kind == KSTMT_COPY)
+            mark_access(p, &s->source);
         for (int e = 0; e < 2 && s->extents && s->kind != KSTMT_COPY; e++)
             mark_index(p, s->extents[e]);
         if (s->condition)
@@ -213,6 +215,10 @@ static void survey_block(cfamily *p, const kernel_block *b) {
             survey_value(p, s->value);
         if (s->kind == KSTMT_STORE || s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_FRAGMENT_STORE)
             survey_access(p, &s->access, s->kind == KSTMT_FRAGMENT_LOAD);
+        if (s->kind == KSTMT_COPY) {
+            survey_access(p, &s->access, false);
+            survey_access(p, &s->source, true);
+        }
         bool unrolled = s->kind == KSTMT_FOR && expands(p, s);
         if (unrolled)
             cfamily_bind(p, s->var, NULL)->is_constant = true;

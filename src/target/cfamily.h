@@ -174,6 +174,7 @@ index_expr *cfamily_fold(cfamily *p, index_expr *x); /* unrolled loops' variable
 text_expr cfamily_index(cfamily *p, index_expr *x);
 text_expr cfamily_cond(cfamily *p, const cond *c);
 const char *cfamily_index_text(cfamily *p, index_expr *x);
+bool cfamily_not_negative(cfamily *p, index_expr *x);                          /* for all that is known */
 int64_t cfamily_multiple(cfamily *p, const index_expr *x);                     /* a divisor of x; 0 when x is 0 */
 const char *cfamily_offset(cfamily *p, const kernel_access *access, int lane); /* element offset of that lane, as text */
 /* How the lanes of an access lie in memory: 1 contiguous, another constant or a text stride, or 0 when neither. */

@@ -52,6 +52,7 @@ static int64_t saturate(int64_t x) {
 }
 
 /* The least value x is known to have; INT64_MIN / 4 when nothing is known. `depth` bounds how many variables' bounds are followed. */
+/* INT64_MIN: not known. */
 static int64_t least(cfamily *p, const index_expr *x, int depth) {
     const int64_t unknown = INT64_MIN / 4;
     int64_t a, b, c;
@@ -403,4 +404,8 @@ bool cfamily_contiguous(cfamily *p, const kernel_access *access) {
 const char *cfamily_stride(cfamily *p, const kernel_access *access) {
     index_expr *stride = lane_stride(p, access);
     return stride ? cfamily_index_text(p, stride) : NULL;
+}
+
+bool cfamily_not_negative(cfamily *p, index_expr *x) {
+    return least(p, cfamily_fold(p, x), 0) >= 0;
 }

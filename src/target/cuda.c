@@ -155,6 +155,8 @@ static text_expr value(cfamily *p, const kernel_value *v) {
 /* ---- barriers ---- */
 
 static bool statement(cfamily *p, const kernel_stmt *s) {
+    if (s->kind == KSTMT_COPY || s->kind == KSTMT_COMMIT || s->kind == KSTMT_WAIT_ASYNC)
+        return cuda_copy_statement(p, s);
     if (s->kind >= KSTMT_FRAGMENT_FILL && s->kind <= KSTMT_FRAGMENT_SET)
         return lanes_of_subgroup(p->kernel) == WARP && cuda_fragment_statement(p, s);
     if (s->kind != KSTMT_BARRIER || s->participants || (s->scope != LEVEL_BLOCK && s->scope != LEVEL_SUBGROUP))

@@ -17,6 +17,8 @@ void cuda_operator(cfamily *p, const char *op, element_type t, int lanes, bool x
 void cuda_prefix_operator(cfamily *p, const char *op, element_type t, int lanes);
 /* Among the lanes of a warp, all of them present: (x) for reductions, (x, lane) for shuffles. */
 const char *cuda_warp_helper(cfamily *p, kernel_op op, element_type t, int lanes);
+/* ---- cuda_copy.c ---- */
+bool cuda_copy_statement(cfamily *p, const kernel_stmt *s); /* asynchronous copies and waits for them; false: it has no form */
 /* ---- cuda_fragment.c ---- */
 /* Names the kernel's fragments; false with E0551 where one is of no matrix instruction. */
 bool cuda_fragments_begin(cfamily *p, const kernel_ir *k);

@@ -39,6 +39,7 @@ const machine_model *cuda_machine(void) {
                                           .most_subgroups = MOST_THREADS / LANES,
                                           .stages_operands = true,
                                           .staging_pays = true,
+                                          .stages = 3,
                                           .matrices = {matrices, sizeof matrices / sizeof *matrices},
                                           .shared_bytes = SHARED_BYTES - ACROSS_BYTES};
     return &machine;

@@ -72,9 +72,42 @@ template <class T> static T __shfl_down_sync(unsigned mask, T x, int by) {
 #define FAKE_HALF_TO_FLOAT(f, h) f = _cvtsh_ss(h)
 #define FAKE_FLOAT_TO_HALF(h, f) h = _cvtss_sh(f, 0)
 
-/* ---- matrices: what the PTX manual says each lane holds, for groups of four lanes ---- */
+/* ---- asynchronous copies: made as late as a wait allows, so that what is read too early is seen ---- */
 
 #define __cvta_generic_to_shared(p) ((size_t)(p))
+
+struct fake_copy {
+    void *to;
+    const void *from;
+    int bytes, size;
+    unsigned group;
+};
+enum { FAKE_COPIES = 256 };
+static fake_copy fake_copies[1024][FAKE_COPIES];
+static unsigned fake_copy_count[1024], fake_groups[1024];
+
+static inline void fake_copy_async(void *to, const void *from, int bytes, int size) {
+    const unsigned me = fake_thread.x;
+    if ((size_t)to % (size_t)size || (bytes && (size_t)from % (size_t)size) || fake_copy_count[me] == FAKE_COPIES)
+        abort(); /* a device stops here */
+    fake_copies[me][fake_copy_count[me]++] = {to, from, bytes, size, fake_groups[me]};
+}
+static inline void fake_commit() { fake_groups[fake_thread.x]++; }
+static inline void fake_wait(unsigned left) {
+    const unsigned me = fake_thread.x;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < fake_copy_count[me]; i++) {
+        const fake_copy c = fake_copies[me][i];
+        if (c.group + left < fake_groups[me]) {
+            memcpy(c.to, c.from, (size_t)c.bytes);
+            memset((char *)c.to + c.bytes, 0, (size_t)(c.size - c.bytes));
+        } else
+            fake_copies[me][kept++] = c;
+    }
+    fake_copy_count[me] = kept;
+}
+
+/* ---- matrices: what the PTX manual says each lane holds, for groups of four lanes ---- */
 
 /* Matrix j's rows begin where lanes 8j to 8j + 7 say; lane l then holds elements 2 (l % 4) and the next of row l / 4, or (turned round) of column l / 4. */
 static inline void fake_ldmatrix(unsigned *to, int count, bool turned, const void *row) {

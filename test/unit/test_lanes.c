@@ -34,6 +34,7 @@ static const machine_model small_block = {.target = "threads",
                                           .stages_operands = true,
                                           .staging_pays = true,
                                           .subgroups_alone = true,
+                                          .stages = 3,
                                           .matrices = {matrices, sizeof matrices / sizeof *matrices},
                                           .shared_bytes = 48 * 1024};
 
@@ -180,13 +181,16 @@ static bool choose(arena *a, const tile_module *m, const tile_kernel *k, const t
                    schedule_choice *choice, diag_list *diags) {
     static const char *const ways[] = {NULL, "direct", "staged", "staged(f32)", "fragments", NULL}, *const stands[] = {
                                                                                                         NULL, NULL, "4x2", "1x4"};
-    schedule_setting *s = NEW_ARRAY(a, schedule_setting, count + 2);
+    schedule_setting *s = NEW_ARRAY(a, schedule_setting, count + 3);
     memcpy(s, schedule_settings_of(a, sizes, count), sizeof *s * (size_t)count);
+    const int stages = favour_fragments ? (int[]){0, 0, 1, 2, 3}[recipe_next(state) % 5] : 0;
     const char *way = favour_fragments ? "fragments" : ways[recipe_next(state) % 6], *stand = stands[recipe_next(state) % 4];
     for (int attempt = 0; attempt < 3; attempt++) {
         int n = count;
         diag_list refused;
         diag_init(&refused, a);
+        if (stages && attempt < 1)
+            s[n++] = (schedule_setting){.key = "stages", .value = arena_printf(a, "%d", stages)};
         if (way && attempt < 2)
             s[n++] = (schedule_setting){.key = "operands", .value = way};
         if (stand && attempt < 1)
@@ -205,6 +209,16 @@ static bool choose(arena *a, const tile_module *m, const tile_kernel *k, const t
 
 static int aligned_runs;  /* aligned forms that were simulated */
 static int fragment_runs; /* kernels with fragments */
+static int ring_runs;     /* and rings of their operands */
+
+static void note_form(const kernel_ir *ir) {
+    bool ring = false;
+    for (int i = 0; i < ir->arrays.count; i++)
+        ring = ring || (ir->arrays.at[i]->space == SPACE_SHARED && ir->arrays.at[i]->rank == 3 &&
+                        strstr(ir->arrays.at[i]->name, "_tile"));
+    fragment_runs += ir->fragments.count > 0;
+    ring_runs += ir->fragments.count > 0 && ring;
+}
 
 static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t seed, diag_list *diags) {
     arena *a = arena_new();
@@ -250,7 +264,7 @@ static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t
         binding b;
         binding_init(&b, a, signature_of_kernel(k));
         if (draw(&b, k, NULL, &state, diags))
-            run_at(a, k, &low, ir, &b, recipe_next(&state), diags), fragment_runs += ir->fragments.count > 0;
+            run_at(a, k, &low, ir, &b, recipe_next(&state), diags), note_form(ir);
     }
     kernel_align_variant(a, v, true);
     if (v->aligned) {
@@ -329,8 +343,8 @@ static void products_by_fragments(void **state) {
         try_file("kernels/matmul.tile", 400 + 4 * (uint64_t)round);
     }
     favour_fragments = false;
-    fprintf(stderr, "%d runs of kernels with fragments\n", fragment_runs);
-    assert_true(getenv("TILEC_QUICK") || getenv("TILEC_LANES_KERNEL") || fragment_runs >= 200);
+    fprintf(stderr, "%d runs of kernels with fragments, %d with rings\n", fragment_runs, ring_runs);
+    assert_true(getenv("TILEC_QUICK") || getenv("TILEC_LANES_KERNEL") || (fragment_runs >= 200 && ring_runs >= 50));
 }
 
 int main(void) {

@@ -105,7 +105,10 @@ static int widest(const kernel_block *b) {
     int most = 1;
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
-        int own = s->value ? value_lanes(s->value) : 1, inner = widest(&s->body), other = widest(&s->otherwise);
+        int own = s->value                ? value_lanes(s->value)
+                  : s->kind == KSTMT_COPY ? kernel_row_lanes(s)
+                                          : 1,
+            inner = widest(&s->body), other = widest(&s->otherwise);
         most = own > most ? own : most;
         most = inner > most ? inner : most;
         most = other > most ? other : most;
@@ -223,11 +226,14 @@ static void operands_of_blocks(void **state) {
 
 static void not_built(void **state) {
     (void)state;
-    static const char *const keys[] = {"roles", "stages", "swizzle", "cluster"};
-    for (int i = 0; i < 4; i++)
+    static const char *const keys[] = {"roles", "swizzle", "cluster"};
+    for (int i = 0; i < 3; i++)
         for (int on = 0; on < target_count; on++)
             expect_refused(product, NULL, target_table[on].name, keys[i], "2", "E0503", 1, 8, "not a choice",
                            "its tile sizes: BM, BN, BK");
+    expect_refused(product, NULL, "c", "stages", "2", "E0503", 1, 8, "not a choice", "its tile sizes: BM, BN, BK");
+    expect_refused(product, NULL, "cuda", "stages", "9", "E0504", 1, 8, "not a whole number in 1 .. 8",
+                   "1: operands are copied before each step; 2 and more: that many tiles, copied ahead");
     expect_refused(product, NULL, "c", "nonsense", "2", "E0502", 1, 8, "no tile size named", "its tile sizes: BM, BN, BK");
     expect_refused(product, NULL, "c", "BM", "2x2", "E0501", 1, 8, "must be an integer", "an integer, 1 .. 1048576");
 }

@@ -155,7 +155,7 @@ static void each_part_is_needed(void **state) {
     for (int store = 0; store < 2 - quick; store++) {
         int found = 0;
         for (int n = 0; n < (quick ? 1 : 100); n++) {
-            trial t = compile(half, "cuda", NULL);
+            trial t = compile(half, "cuda", "staged");
             assert_true(t.good);
             int left = n;
             if (!take_out(&kernel_of(&t)->body, store, &left)) {
@@ -176,8 +176,53 @@ static void each_part_is_needed(void **state) {
     }
 }
 
+static bool take_out_kind(kernel_block *b, kernel_stmt_kind kind, int *n) {
+    for (int i = 0; i < b->items.count; i++) {
+        kernel_stmt *s = b->items.at[i];
+        if (s->kind == kind && (*n)-- == 0) {
+            memmove(&b->items.at[i], &b->items.at[i + 1], sizeof *b->items.at * (size_t)(b->items.count - 1 - i));
+            b->items.count--;
+            return true;
+        }
+        if (take_out_kind(&s->body, kind, n) || take_out_kind(&s->otherwise, kind, n))
+            return true;
+    }
+    return false;
+}
+
+static int count_kind(const kernel_block *b, kernel_stmt_kind kind) {
+    int count = 0;
+    for (int i = 0; i < b->items.count; i++)
+        count += (b->items.at[i]->kind == kind) + count_kind(&b->items.at[i]->body, kind) +
+                 count_kind(&b->items.at[i]->otherwise, kind);
+    return count;
+}
+
+/* Matrix instructions from a ring: on the path of whole tiles, each copy, each group of them, the wait and the barrier. */
+static void each_part_of_a_ring_is_needed(void **state) {
+    (void)state;
+    static const struct {
+        kernel_stmt_kind kind;
+        int count;
+    } parts[] = {{KSTMT_BARRIER, 1}, {KSTMT_WAIT_ASYNC, 1}, {KSTMT_COMMIT, 2}, {KSTMT_COPY, 4}};
+    for (int i = 0; i < (getenv("TILEC_QUICK") ? 1 : 4); i++)
+        for (int n = 0; n < parts[i].count; n++) {
+            trial t = compile(half, "cuda", "fragments");
+            proof p = {0};
+            int left = n;
+            assert_true(t.good);
+            assert_int_equal(count_kind(&kernel_of(&t)->body, parts[i].kind), 2 * parts[i].count); /* as many on the other path */
+            assert_true(take_out_kind(&kernel_of(&t)->body, parts[i].kind, &left));
+            if (prove_plan(t.arena, t.c.lowered.plan, target_find("cuda")->limits(), &p, &t.diags))
+                fail_msg("proved without %s %d", kernel_stmt_names[parts[i].kind], n);
+            assert_true(p.refuted > 0);
+            arena_free(t.arena);
+        }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(forms), cmocka_unit_test(refused), cmocka_unit_test(each_part_is_needed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(forms), cmocka_unit_test(refused), cmocka_unit_test(each_part_is_needed),
+                                       cmocka_unit_test(each_part_of_a_ring_is_needed)};
     const struct CMUnitTest few[] = {cmocka_unit_test(each_part_is_needed)};
     return getenv("TILEC_QUICK") ? cmocka_run_group_tests(few, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }

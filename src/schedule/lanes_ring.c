@@ -1,0 +1,187 @@
+/* Lowering to the threads of a block: operands of matrix instructions that are copied while earlier tiles are multiplied. The staged tiles have `stages`
+ * slots; at the top of step t the copies for t have landed, those for t + 1 .. t + stages - 2 are under way, and t + stages - 1 begins in the slot that step
+ * t - 1 has left: one barrier a step. What lies outside an operand's array is copied as zero, so the last tile needs no form of its own. */
+#include "schedule/lower.h"
+
+/* ---- whether ---- */
+
+/* The dimension of the load that is the range itself, over the whole of that dimension; -1: none is. */
+static int whole_dimension(const tile_value *load, const tile_range *r) {
+    int found = -1;
+    for (int d = 0; d < load->array->rank; d++) {
+        const index_expr *x = load->indices[d];
+        if (!ix_mentions(x, r->var))
+            continue;
+        if (found >= 0 || x->op != IX_VAR || !ix_equal(r->extent, load->array->dims[d]))
+            return -1;
+        found = d;
+    }
+    return found;
+}
+
+static bool mentions_data(const index_expr *x) {
+    return x && ((x->op == IX_VAR && x->var->kind == INDEX_VALUE) || mentions_data(x->a) || mentions_data(x->b));
+}
+
+static const char *operand_refusal(lower *l, const tile_value *product, int operand) {
+    const tile_value *x = product->operands[operand];
+    bool last = false;
+    if (x->op != TILE_LOAD || x->array->type != l->matrices[product->id]->operand)
+        return "an operand is computed";
+    if (x->has_outside || x->array->role != ARRAY_IN)
+        return "an operand is not read as it lies";
+    for (int d = 0; d < x->array->rank; d++)
+        if (mentions_data(x->indices[d]))
+            return "data says where an operand lies";
+    for (int i = 0; i < x->axis_count; i++) {
+        if (range_capacity(x->axes[i]) == 1)
+            continue;
+        int d = whole_dimension(x, x->axes[i]);
+        if (d < 0)
+            return "an operand's range is not a dimension of its array";
+        last = last || (d == x->array->rank - 1 && x->axes[i] == lanes_stage_last(l, product, operand));
+    }
+    if (lanes_stage_width(l, product, operand) * element_table[x->array->type].block_bytes < 4)
+        return "less than 4 bytes are copied at once";
+    return last ? NULL : "an operand's tile does not lie as its array does";
+}
+
+static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi) {
+    int64_t zero;
+    if (loop->predicate || !ix_is_const(lo, &zero) || zero || !ix_equal(hi, lower_expression(l, loop->range->extent)))
+        return "a predicate bounds the loop";
+    if (!loop->body.items.count)
+        return "the loop is empty";
+    for (int i = 0; i < loop->body.items.count; i++) {
+        const tile_stmt *s = loop->body.items.at[i];
+        if (s->kind != TILE_STMT_UPDATE || !l->fragment_products[s->variable->id])
+            return "the loop does more than add products to accumulators";
+        if (lanes_fragment_cells(l, s->value, loop->range) != range_capacity(loop->range))
+            return "the tiles are no multiple of the matrix instruction's steps"; /* what follows a tile is not zero */
+        for (int o = 0; o < 2; o++) {
+            const char *why = operand_refusal(l, s->value, o);
+            if (why)
+                return why;
+        }
+    }
+    return NULL;
+}
+
+/* As many slots as are wanted, or fit. */
+static int slots_for(lower *l) {
+    const schedule_options *o = &l->machine->options;
+    int64_t bytes = 0;
+    for (int i = 0; i < l->k->value_count; i++)
+        if (l->matrices[i])
+            bytes += l->ring_bytes[i];
+    if (o->stages)
+        return o->stages;
+    int stages = l->machine->stages;
+    while (stages > 1 && bytes * stages > l->machine->shared_bytes)
+        stages--;
+    return stages;
+}
+
+/* ---- the loop ---- */
+
+typedef struct ring {
+    lower *l;
+    const tile_stmt *loop;
+    int stages;
+    int64_t size;
+} ring;
+
+/* The copies of step `at` into its slot. */
+static void copy_step(const ring *g, index_expr *at, index_expr *slot) {
+    lower *l = g->l;
+    arena *a = l->arena;
+    range_place *place = &l->place[g->loop->range->id];
+    *place = (range_place){.start = ix_mul(a, at, ix_const(a, g->size)),
+                           .count = ix_const(a, g->size),
+                           .capacity = range_capacity(g->loop->range),
+                           .entered = true};
+    for (int i = 0; i < g->loop->body.items.count; i++)
+        for (int o = 0; o < 2; o++)
+            lanes_stage_copy_async(l, g->loop->body.items.at[i]->value, o, slot);
+    place->entered = false;
+}
+
+static kernel_stmt *append(lower *l, kernel_block *b, kernel_stmt_kind kind, source_span span) {
+    return kernel_append(l->ir, b, kind, span);
+}
+
+bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size) {
+    arena *a = l->arena;
+    const int asked = l->machine->options.stages;
+    tile_range *r = loop->range;
+    if (!l->spreads || !l->machine->stages || !l->out->matrix_products || size < 2 || asked == 1)
+        return false;
+    bool any = false;
+    for (int i = 0; i < loop->body.items.count; i++)
+        any = any ||
+              (loop->body.items.at[i]->kind == TILE_STMT_UPDATE && l->fragment_products[loop->body.items.at[i]->variable->id]);
+    if (!any)
+        return false;
+    const char *why = refusal(l, loop, lo, hi);
+    int stages = why ? 0 : slots_for(l);
+    if (!why && stages < 2)
+        why = "two tiles of each operand are more than shared memory holds";
+    if (why && asked) {
+        const source_span at = l->machine->options.stages_at;
+        diag *g = diag_error(l->diags, "E0506", at.line ? at : loop->span,
+                             "operands of the loop in line %d can't be copied %d stages ahead", loop->span.line, asked - 1);
+        diag_caret(l->diags, g, "the nearest legal value is 1");
+        diag_note(l->diags, g, "%s", why);
+        l->failed = true;
+        return true;
+    }
+    VEC_PUSH(
+        a, l->out->routes,
+        why ? arena_printf(a, "line %d: operands copied before each step, refused: a ring of stages: %s", loop->span.line, why)
+            : arena_printf(a, "line %d: operands copied asynchronously into a ring of %d stages (refused: before each step)",
+                           loop->span.line, stages));
+    if (why)
+        return false;
+    ring g = {l, loop, stages, size};
+    l->ringed = true;
+    for (int i = 0; i < loop->body.items.count; i++)
+        l->rings[loop->body.items.at[i]->value->id] = stages;
+    kernel_block *outside = l->block;
+    index_expr *steps = name_index(l, outside, arena_printf(a, "%s_steps", r->name), ix_ceildiv(a, hi, ix_const(a, size)));
+    kernel_stmt *ahead = kernel_for(l->ir, outside, lower_name(l, arena_printf(a, "%s_ahead", r->name)), ix_const(a, 0),
+                                    ix_const(a, stages - 1), 1, loop->span);
+    kernel_stmt *exists = append(l, &ahead->body, KSTMT_IF, loop->span);
+    exists->condition = cond_compare(a, COND_LT, ix_var(a, ahead->var), steps);
+    l->block = &exists->body;
+    copy_step(&g, ix_var(a, ahead->var), ix_var(a, ahead->var));
+    append(l, &ahead->body, KSTMT_COMMIT, loop->span);
+
+    kernel_stmt *each =
+        kernel_for(l->ir, outside, lower_name(l, arena_printf(a, "%s_step", r->name)), ix_const(a, 0), steps, 1, loop->span);
+    index_expr *step = ix_var(a, each->var), *next = ix_add(a, step, ix_const(a, stages - 1));
+    l->block = &each->body;
+    append(l, l->block, KSTMT_WAIT_ASYNC, loop->span)->count = stages - 2;
+    lanes_barrier(l, 1u << SPACE_SHARED, loop->span);
+    exists = append(l, l->block, KSTMT_IF, loop->span);
+    exists->condition = cond_compare(a, COND_LT, next, steps);
+    l->block = &exists->body;
+    copy_step(&g, next, name_index(l, l->block, arena_printf(a, "%s_slot", r->name), ix_mod(a, next, ix_const(a, stages))));
+    l->block = &each->body;
+    append(l, l->block, KSTMT_COMMIT, loop->span);
+    index_expr *start = name_index(l, l->block, arena_printf(a, "%s_start", r->name), ix_mul(a, step, ix_const(a, size)));
+    l->place[r->id] = (range_place){.start = start,
+                                    .count = name_index(l, l->block, arena_printf(a, "%s_count", r->name),
+                                                        ix_min(a, ix_const(a, size), ix_sub(a, hi, start))),
+                                    .capacity = range_capacity(r),
+                                    .entered = true};
+    l->predicates[r->id] = NULL;
+    VEC_PUSH(a, l->loops, r);
+    l->ring_slot = name_index(l, l->block, arena_printf(a, "%s_slot", r->name), ix_mod(a, step, ix_const(a, stages)));
+    for (int i = 0; i < loop->body.items.count && !l->failed; i++)
+        lanes_epilogue_update(l, loop->body.items.at[i]);
+    l->ring_slot = NULL;
+    l->loops.count--;
+    l->place[r->id].entered = false;
+    l->block = outside;
+    return true;
+}

@@ -1,0 +1,110 @@
+/* CUDA C++: asynchronous copies of rows into shared memory, by cp.async where both sides are aligned. Where they are not, a copy is made at once: what Kernel IR
+ * promises of it is that it is made between its issue and the wait that covers it. test/run/_cuda_on_cpu.h says what the asm statements mean. */
+#include "target/cuda_helpers.h"
+#include <string.h>
+
+#define HEAD "static __device__ inline "
+
+static bool is_new(cfamily *p, const char *name) {
+    if (names_have(&p->helpers, name))
+        return false;
+    names_add(p, &p->helpers, name);
+    return true;
+}
+
+/* (to, from, how many elements exist): the others become zero. */
+static const char *asynchronous(cfamily *p, element_type t, int lanes) {
+    int each = element_table[t].block_bytes, bytes = each * lanes;
+    const char *element = cuda_storage_type(t), *name = arena_printf(p->arena, "copy_async_%dx%d", each, lanes);
+    if (!is_new(p, name))
+        return name;
+    text_add(&p->prelude, HEAD "void %s(%s *to, const %s *from, long long count)\n{\n", name, element, element);
+    text_add(&p->prelude,
+             "    const int bytes = count <= 0 ? 0 : count >= %d ? %d : (int)count * %d;\n"
+             "    const unsigned address = (unsigned)__cvta_generic_to_shared(to);\n"
+             "    asm volatile(\"cp.async.%s.shared.global [%%0], [%%1], %d, %%2;\" : : \"r\"(address), \"l\"(from), "
+             "\"r\"(bytes) : \"memory\");\n}\n",
+             lanes, bytes, each, bytes == 16 ? "cg" : "ca", bytes);
+    return name;
+}
+
+static const char *group_function(cfamily *p, const char *name, const char *instruction) {
+    if (is_new(p, name))
+        text_add(&p->prelude, HEAD "void %s()\n{\n    asm volatile(\"%s;\" : : : \"memory\");\n}\n", name, instruction);
+    return name;
+}
+
+/* How many elements of the row exist: all, or none where another index is outside. */
+static const char *existing(cfamily *p, const kernel_stmt *s, int lanes) {
+    arena *a = p->arena;
+    const kernel_array *from = s->source.array;
+    text_buffer inside = {0};
+    const char *count = arena_printf(a, "%d", lanes);
+    if (!s->clip)
+        return count;
+    for (int d = 0; d < from->rank; d++) {
+        index_expr *x = s->source.indices[d];
+        const char *text = cfamily_wrap(p, cfamily_index(p, x), PRECEDENCE_ADD),
+                   *extent = cfamily_wrap(p, cfamily_index(p, from->dims[d]), PRECEDENCE_ADD);
+        if (!cfamily_not_negative(p, x))
+            text_add(&inside, "%s0 <= %s", inside.length ? " && " : "", text);
+        if (d < from->rank - 1)
+            text_add(&inside, "%s%s < %s", inside.length ? " && " : "", text, extent);
+        else
+            count = cfamily_index_text(p, ix_sub(a, from->dims[d], x));
+    }
+    if (inside.length)
+        count = arena_printf(a, "%s ? %s : 0", text_get(&inside), count);
+    text_free(&inside);
+    return count;
+}
+
+static bool copy(cfamily *p, const kernel_stmt *s) {
+    arena *a = p->arena;
+    const kernel_array *to = s->access.array, *from = s->source.array;
+    element_type t = to->element;
+    int lanes = kernel_row_lanes(s), bytes = lanes * element_table[t].block_bytes;
+    int64_t one;
+    if (s->name || to->space != SPACE_SHARED || from->space != SPACE_GLOBAL || lanes < 2 || bytes > 16 || (lanes & (lanes - 1)))
+        return false;
+    for (int d = 0; d < to->rank - 1; d++)
+        if (!ix_is_const(s->extents[d], &one) || one != 1)
+            return false;
+    kernel_access into = s->access;
+    into.lanes = lanes;
+    into.vector_dim = to->rank - 1;
+    if (!cfamily_contiguous(p, &into))
+        return false;
+    p->arrays[to->id].used = p->arrays[from->id].used = true;
+    const char *target = arena_printf(a, "&%s[%s]", p->arrays[to->id].name, cfamily_offset(p, &s->access, 0));
+    const char *source = arena_printf(a, "&%s[%s]", p->arrays[from->id].name, cfamily_offset(p, &s->source, 0)),
+               *count = existing(p, s, lanes);
+    if (s->access.aligned && s->source.aligned && bytes >= 4) {
+        cfamily_line(p, "%s(%s, %s, %s);", asynchronous(p, t, lanes), target, source, count);
+        return true;
+    }
+    const char *loaded = arena_printf(a, "%s(%s, %s)", cuda_memory_helper(p, t, lanes, false, false, true), source, count);
+    if (s->access.aligned)
+        cfamily_line(p, "*(%s *)%s = %s;", cuda_register_type(p, t, lanes), target, loaded);
+    else
+        cfamily_line(p, "%s(%s, %s);", cuda_memory_helper(p, t, lanes, true, false, false), target, loaded);
+    return true;
+}
+
+bool cuda_copy_statement(cfamily *p, const kernel_stmt *s) {
+    switch (s->kind) {
+    case KSTMT_COPY: return copy(p, s);
+    case KSTMT_COMMIT:
+        if (s->matrix)
+            return false;
+        cfamily_line(p, "%s();", group_function(p, "copy_commit", "cp.async.commit_group"));
+        return true;
+    default:
+        if (s->matrix)
+            return false;
+        cfamily_line(p, "%s();",
+                     group_function(p, arena_printf(p->arena, "copy_wait_%lld", (long long)s->count),
+                                    arena_printf(p->arena, "cp.async.wait_group %lld", (long long)s->count)));
+        return true;
+    }
+}
