@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Scores `tilec check` on a copy of GPUVerify's test suite: what a program's first line says (pass, or xfail) against what we find at the launch that its second
-line gives. Races and divergent barriers count, as there; out-of-bounds accesses where its options ask for them.
+line gives. Races, divergent barriers and null pointers count, as there; out-of-bounds accesses where its options ask for them.
 
     scripts/score_gpuverify.py SUITE [--tilec build/tilec] [--only WORD] [--rows FILE]
 
@@ -27,7 +27,7 @@ def numbers(text):
 
 def launch(options):
     """The launch that the second line says: block and grid, or None."""
-    said = dict(re.findall(r"--(local_size|num_groups|global_size|blockDim|gridDim)=(\[[\d,\s]+\]|\d+)", options))
+    said = dict(re.findall(r"--(local_size|num_groups|global_size|blockDim|gridDim)=(\[[\d,\s]+\]|[\d,]+)", options))
     block, grid = said.get("local_size") or said.get("blockDim"), said.get("num_groups") or said.get("gridDim")
     if block and not grid and "global_size" in said:
         sizes, whole = numbers(block).split(","), numbers(said["global_size"]).split(",")
@@ -68,7 +68,7 @@ def judge(options, path):
     for kernel in answer["kernels"]:
         for item in kernel.get("properties", kernel.get("proof", [])) or []:
             items += 1
-            counts = any(word in item["property"] for word in OF_RACES) or (bounds and item["property"] == "bounds")
+            counts = any(word in item["property"] for word in OF_RACES) or (item["property"] == "bounds" and (bounds or item["subject"] == "null"))
             if item["verdict"] == "refuted" and counts:
                 refuted.append(item)
             elif item["verdict"] not in ("proved", "refuted") and counts:

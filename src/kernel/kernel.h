@@ -243,6 +243,7 @@ typedef struct kernel_ir {
     VEC(cond *) assumptions;  /* hold for every launch: each is checked by the plan before anything runs */
     index_expr *grid; /* persistent kernels: how many blocks are launched, each running tasks by TASKS; NULL: one per task */
     kernel_block body;
+    bool holds_loads;     /* read from another language: loads stay whether or not anything uses what they read, for they are judged */
     const char *schedule; /* one line for people: tile sizes, vector axis, routes */
     int var_count;        /* ids given */
 } kernel_ir;

@@ -477,19 +477,20 @@ static void clear_uses(kernel_block *b, int depth) {
 }
 
 /* A subgroup operation is reached by all lanes together or not at all: dropping it is fine, since every lane drops it. */
-static bool drop_unused(kernel_block *b, int depth) {
+static bool drop_unused(const kernel_ir *k, kernel_block *b, int depth) {
     bool dropped = false;
     int kept = 0;
     if (depth > BLOCK_DEPTH)
         return false;
     for (int i = 0; i < b->items.count; i++) {
         kernel_stmt *s = b->items.at[i];
-        if (s->kind == KSTMT_LET && !s->uses && !states_range(s)) {
+        bool held = s->kind == KSTMT_LET && k->holds_loads && s->value->op == KERNEL_LOAD;
+        if (s->kind == KSTMT_LET && !s->uses && !states_range(s) && !held) {
             dropped = true;
             continue;
         }
-        dropped = drop_unused(&s->body, depth + 1) || dropped;
-        dropped = drop_unused(&s->otherwise, depth + 1) || dropped;
+        dropped = drop_unused(k, &s->body, depth + 1) || dropped;
+        dropped = drop_unused(k, &s->otherwise, depth + 1) || dropped;
         b->items.at[kept++] = s;
     }
     b->items.count = kept;
@@ -502,7 +503,7 @@ static void drop_dead_lets(kernel_ir *k) {
     for (int round = 0; again && round < ROUNDS; round++) {
         clear_uses(&k->body, 0);
         visit_block(&k->body, 0, &count, 0);
-        again = drop_unused(&k->body, 0);
+        again = drop_unused(k, &k->body, 0);
     }
 }
 

@@ -89,7 +89,7 @@ bool contract_add(arena *a, lift_contract *c, const char *key, const char *value
     if (!strcmp(key, "block")) {
         split(a, value, &parts);
         for (int i = 0; i < parts.count; i++)
-            if (i > 2 || !whole(parts.at[i], &n) || n < 1 || n > 1024)
+            if (i > 2 || !whole(parts.at[i], &n) || n < 1 || n > MOST_BLOCK_THREADS)
                 return wrong(diags, span, key, value, "one to three numbers of threads, as 16,16");
             else
                 c->block[i] = n;

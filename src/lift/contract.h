@@ -4,6 +4,9 @@
 #include "base/diag.h"
 #include "base/element.h"
 
+/* More than any device has: what a target allows the capacity proof says. */
+enum { MOST_BLOCK_THREADS = 1 << 20 };
+
 /* One argument. Texts are read when the launch's names are known. */
 typedef struct contract_argument {
     const char *name;

@@ -220,8 +220,8 @@ static bool read_block_size(lifter *l) {
         return false;
     }
     int64_t threads = l->block[0] * l->block[1] * l->block[2];
-    if (threads < 1 || threads > 1024 || l->block[0] > 1024 || l->block[1] > 1024 || l->block[2] > 1024) {
-        lift_fail(l, "E1131", NULL, "blocks of %lld threads; 1 to 1024 are possible", (long long)threads);
+    if (threads < 1 || threads > MOST_BLOCK_THREADS) {
+        lift_fail(l, "E1131", NULL, "blocks of %lld threads; 1 to %d are read", (long long)threads, MOST_BLOCK_THREADS);
         return false;
     }
     l->lanes = l->contract->subgroup ? l->contract->subgroup : 32;

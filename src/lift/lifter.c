@@ -98,7 +98,7 @@ static lifted constant(lifter *l, const lift_value *v) {
             x.elements[i] = lift_operand(l, v->elements[i]);
         return x;
     }
-    case LIFT_ZERO: lift_fail(l, "E1124", NULL, "a null pointer"); return (lifted){.kind = LIFTED_ANY};
+    case LIFT_ZERO: return lift_null(l, v);
     default:
         lift_fail(l, "E1124", NULL, "%s", v->text ? v->text : "a value that is not read");
         return (lifted){.kind = LIFTED_ANY};
@@ -317,6 +317,7 @@ bool lift_kernel(arena *a, const lift_function *f, const char *path, const lift_
     if (l.failed)
         return false;
     kernel_settle_names(l.k);
+    l.k->holds_loads = true;
     kernel_simplify(l.k);
     out->kernel = l.k;
     out->function = f;

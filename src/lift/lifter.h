@@ -30,6 +30,7 @@ typedef struct lift_object {
     int64_t bytes;         /* of those */
     bool constant;
     bool parameters; /* values of the launch */
+    bool nothing;    /* what a null pointer leads to */
     struct object_facts *facts;
 } lift_object;
 
@@ -175,6 +176,7 @@ element_type lift_value_type(const lift_type *t); /* in registers; ELEMENT_COUNT
 
 /* ---- memory.c ---- */
 lifted lift_pointer_to(lifter *l, const lift_value *origin);
+lifted lift_null(lifter *l, const lift_value *origin); /* leads to memory without an element */
 lifted lift_gep(lifter *l, const lift_value *v);
 lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted pointer);
 void lift_store(lifter *l, const lift_type *t, lifted pointer, lifted x);

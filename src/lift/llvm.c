@@ -325,7 +325,6 @@ static void read_operation(reading *r, lift_value *x, LLVMValueRef v, int nestin
     case LIFT_LOAD:
     case LIFT_STORE:
         x->pointee = x->op == LIFT_LOAD ? x->type : x->operands[0]->type;
-        x->is_volatile = LLVMGetVolatile(v);
         x->is_atomic = LLVMGetOrdering(v) != LLVMAtomicOrderingNotAtomic;
         x->align = (int)LLVMGetAlignment(v);
         break;
@@ -566,10 +565,23 @@ static LLVMTargetMachineRef machine_of(LLVMModuleRef m) {
     return LLVMCreateTargetMachine(t, triple, "gfx900", "", LLVMCodeGenLevelNone, LLVMRelocDefault, LLVMCodeModelDefault);
 }
 
+/* Private memory too: what reaches outside it, or goes through no pointer at all, would make passes take away all that comes after. */
+static void hold_accesses(reading *r) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef v = LLVMGetFirstInstruction(b); v; v = LLVMGetNextInstruction(v))
+                if (LLVMIsALoadInst(v) || LLVMIsAStoreInst(v))
+                    LLVMSetVolatile(v, true);
+}
+
 static const char *run_passes(reading *r) {
     LLVMTargetMachineRef machine = machine_of(r->module);
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef e = LLVMRunPasses(r->module, LIFT_READ_PASSES, machine, options);
+    LLVMErrorRef e = LLVMRunPasses(r->module, LIFT_PASSES_BEFORE, machine, options);
+    if (!e) {
+        hold_accesses(r);
+        e = LLVMRunPasses(r->module, LIFT_PASSES_AFTER, machine, options);
+    }
     const char *why = NULL;
     if (e) {
         char *text = LLVMGetErrorMessage(e);

@@ -51,6 +51,20 @@ lifted lift_pointer_to(lifter *l, const lift_value *origin) {
     return (lifted){.kind = LIFTED_POINTER, .bits = 64, .object = o};
 }
 
+lifted lift_null(lifter *l, const lift_value *origin) {
+    for (int i = 0; i < l->objects.count; i++)
+        if (l->objects.at[i]->nothing)
+            return (lifted){.kind = LIFTED_POINTER, .bits = 64, .object = l->objects.at[i]};
+    lift_object *o = NEW(l->arena, lift_object);
+    *o = (lift_object){.name = lift_name(l, "null", "null"),
+                       .origin = origin,
+                       .space = SPACE_GLOBAL,
+                       .facts = facts_of(l, origin),
+                       .nothing = true};
+    VEC_PUSH(l->arena, l->objects, o);
+    return (lifted){.kind = LIFTED_POINTER, .bits = 64, .object = o};
+}
+
 lifted lift_gep(lifter *l, const lift_value *v) {
     lifted p = lift_operand(l, v->operands[0]);
     if (p.kind != LIFTED_POINTER) {
@@ -185,6 +199,8 @@ static bool make_array(lifter *l, lift_object *o) {
         }
         for (int i = 0; i < rank; i++)
             dims[i] = ix_const(a, extents[i]);
+    } else if (o->nothing) {
+        dims[0] = ix_const(a, 0);
     } else if (o->bytes) {
         dims[0] = ix_const(a, (o->bytes + t->size - 1) / t->size);
     } else if (!read_extents(l, o, dims, &rank)) {

@@ -176,7 +176,7 @@ struct lift_value {
     lift_opcode op;
     lift_predicate predicate;
     lift_atomic atomic;
-    bool no_signed_wrap, no_unsigned_wrap, is_volatile, is_atomic;
+    bool no_signed_wrap, no_unsigned_wrap, is_atomic; /* each access is made once and in order, as volatile ones ask */
     int operand_count;
     lift_value **operands; /* PHI: incoming values. STORE: value, pointer. ATOMIC: pointer, value. BR: the condition, if any */
     lift_block **blocks;   /* PHI: incoming blocks; BR: one or two successors */
@@ -225,12 +225,11 @@ typedef struct lift_module {
     int version; /* of LLVM */
 } lift_module;
 
-/* What runs before reading: inlining and promotion to registers, no more; every access of the source is still there (-O1 may delete the very one that is
- * the defect). Then loops get one way in and one way round, and values that leave a loop pass through a phi. */
-#define LIFT_READ_PASSES                                                                                                         \
-    "always-inline,globaldce,function(sroa,infer-address-spaces,sroa,early-cse,instsimplify,simplifycfg,lower-switch,loop-"      \
-    "simplify,"                                                                                                                  \
-    "lcssa)"
+/* What runs before reading: inlining and promotion to registers, no more. Then the accesses of memory that are left are held (as if volatile), so that
+ * every access of the source is still there afterwards: one whose value nobody needs may be the very one that is the defect. Then loops get one way in
+ * and one way round, and values that leave a loop pass through a phi. */
+#define LIFT_PASSES_BEFORE "always-inline,globaldce,function(sroa,infer-address-spaces,sroa)"
+#define LIFT_PASSES_AFTER "function(early-cse,instsimplify,simplifycfg,lower-switch,loop-simplify,lcssa)"
 
 /* How a module is read. */
 typedef struct lift_reading {

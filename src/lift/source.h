@@ -1,10 +1,10 @@
 /* Other people's kernels as LLVM IR: Metal, CUDA and OpenCL C through clang with headers of our own, or a `.ll` text as it is.
  *
  * clang 16 or newer (clang-19 is what the tests use) runs as a child process, without a shell, and stops before LLVM's passes: every access of
- * the source is still there. The caller runs LIFT_PASSES on the module. Nothing here needs LLVM's libraries.
+ * the source is still there. The reader runs passes of its own (module.h). Nothing here needs LLVM's libraries.
  *
  * What the module looks like, whatever the language: target amdgcn, whose address spaces are 1 device, 3 threadgroup, 4 constant, 5 thread; 0 is
- * generic, and gone after LIFT_PASSES. Line tables and names are kept. What the device does itself is a call of a declared function:
+ * generic, and gone after those. Line tables and names are kept. What the device does itself is a call of a declared function:
  *   OpenCL C   the mangled OpenCL name: _Z13get_global_idj, _Z7barrierj, _Z3sinDv4_f, ...
  *   CUDA       cuda.WHAT: see shim/cuda_device.h (math by C's names: cuda.expf).  The ids and the barrier are i32 cuda.tid.x, cuda.ctaid.x, cuda.ntid.x, cuda.nctaid.x, void cuda.barrier()
  *   Metal      air.WHAT.TYPE: see shim/metal_simd.h, metal_math.h.  void air.wg.barrier(i32 flags), float air.simd_sum.f32(float), ...
@@ -15,10 +15,6 @@
 #ifndef TILEC_LIFT_SOURCE_H
 #define TILEC_LIFT_SOURCE_H
 #include "base/diag.h"
-
-/* For judging: nothing but inlining and promotion to registers. (instcombine would turn index arithmetic into shifts, and -O1 may delete the very access
- * that is the defect.) */
-#define LIFT_PASSES "always-inline,globaldce,function(sroa,infer-address-spaces,sroa,early-cse,instsimplify,simplifycfg)"
 
 typedef enum { SOURCE_METAL, SOURCE_CUDA, SOURCE_OPENCL, SOURCE_LLVM } source_language;
 /* By the ending: .metal, .cu, .cl, .ll. False for others. */
@@ -82,7 +78,7 @@ typedef struct source_module {
     const char *path;
     VEC(source_kernel) kernels;
     source_spaces spaces;
-    const char *text; /* LLVM IR in text form, in the arena, before LIFT_PASSES */
+    const char *text; /* LLVM IR in text form, in the arena, before any pass */
     size_t length;
     const char *compiler; /* what made it: "clang 19.1.7 (/usr/bin/clang-19)"; NULL for SOURCE_LLVM */
 } source_module;

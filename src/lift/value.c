@@ -371,6 +371,9 @@ static lifted any_operation(lifter *l, const lift_value *v) {
     y = v->operand_count > 1 ? lift_operand(l, v->operands[1]) : x;
     const lift_type *from = v->operands[0]->type;
     if (v->op == LIFT_ICMP && from->kind == LIFT_POINTER) { /* within one object */
+        if (x.kind == LIFTED_POINTER && y.kind == LIFTED_POINTER && x.object->nothing != y.object->nothing &&
+            (v->predicate == LIFT_EQ || v->predicate == LIFT_NE)) /* null is no place in any memory */
+            return lifted_number(l, 1, v->predicate == LIFT_NE);
         if (x.kind != LIFTED_POINTER || y.kind != LIFTED_POINTER || x.object != y.object) {
             lift_fail(l, "E1125", v, "pointers into different arrays, or null, are compared");
             return (lifted){.kind = LIFTED_ANY};

@@ -9,7 +9,7 @@ WANTED = {
     "loop_overwrites": ("race", {10, 11, 12, 14}), "mask_overwritten": ("race", {8, 10}), "norm_mean": ("race", {12, 14, 19}),
     "overflow": ("bounds", {3, 4}), "rows_unwritten": ("coverage", {0, 3, 4, 5, 6}), "scan_in_place": ("race", {8, 9}),
     "scratch_reused": ("race", {4, 6, 8, 12, 14}), "skipped_barrier": ("order", {7}), "slice_past_end": ("bounds", {5}),
-    "stale_cells": ("initialised", {10}),
+    "stale_cells": ("initialised", {10}), "through_null": ("bounds", {7}), "unused_read": ("race", {2, 9}),
 }
 TOO_LARGE = {"overflow"}  # at its witness an array has 2^31 elements
 
