@@ -344,3 +344,73 @@ void lanes_scatter(lower *l, kernel_array *parts, tile_range **axes, int axis_co
             exchange_step(l, parts, dims, -1, 0, half * stride, NULL, combine, span);
     }
 }
+
+/* ---- tiles at the edge: what does not exist of them reads as zeros, so that lanes need no branches around their loads ---- */
+
+enum { MOST_AHEAD = 64 }; /* registers of a thread */
+
+static bool is_cut(const lower *l, const tile_range *r) {
+    int64_t here;
+    return !ix_is_const(l->place[r->id].count, &here) || here != l->place[r->id].capacity;
+}
+
+static int64_t load_registers(const lower *l, const tile_value *v) {
+    const spread *spreads = lanes_table(l, v->axes, v->axis_count);
+    const element_info *e = &element_table[v->array->type];
+    int64_t bytes = e->block_elements > 1 ? 8 * MOST_AHEAD : e->block_bytes;
+    for (int i = 0; i < v->axis_count && bytes <= 4 * MOST_AHEAD; i++) {
+        int64_t slots = spread_slots_in(spreads, v->axes[i]);
+        bytes = slots < 0 ? 8 * MOST_AHEAD : bytes * slots * spreads[v->axes[i]->id].vector;
+    }
+    return (bytes + 3) / 4;
+}
+
+/* Loads of the range from inputs, at places that no data says. */
+static void loads_of(lower *l, tile_value *v, const tile_range *r, value_list *out, unsigned char *seen) {
+    if (seen[v->id]++ || l->held[v->id])
+        return;
+    for (int i = 0; i < v->operand_count; i++)
+        loads_of(l, v->operands[i], r, out, seen);
+    if (v->op != TILE_LOAD || v->has_outside || v->array->role != ARRAY_IN || !tile_has_axis(v, r))
+        return;
+    for (int i = 0; i < l->k->ranges.count; i++)
+        if (value_index_varies(v, l->k->ranges.at[i]))
+            return;
+    VEC_PUSH(l->arena, *out, v);
+}
+
+void lanes_load_edge(lower *l, const tile_stmt *loop) {
+    int64_t registers = 0;
+    if (loop != l->dealt || !l->apart || !is_cut(l, loop->range))
+        return;
+    value_list loads = {0};
+    unsigned char *seen = NEW_ARRAY(l->arena, unsigned char, l->value_count);
+    for (int i = 0; i < loop->body.items.count; i++) {
+        const tile_stmt *s = loop->body.items.at[i];
+        for (int f = 0; s->kind == TILE_STMT_JOIN && f < s->variable->field_count; f++)
+            loads_of(l, s->values[f], loop->range, &loads, seen);
+    }
+    for (int i = 0; i < loads.count; i++)
+        registers += load_registers(l, loads.at[i]);
+    l->fills = true;
+    for (int i = 0; i < loads.count && registers <= MOST_AHEAD; i++)
+        hold_value(l, loads.at[i]);
+    l->fills = false;
+}
+
+/* Whether v reads nothing from memory along the ranges that a tile's end cuts. */
+static bool reads_whole(const lower *l, const tile_value *v, unsigned char *seen) {
+    if (seen[v->id]++ || l->held[v->id] || l->held_scalar[v->id])
+        return true;
+    for (int i = 0; v->op == TILE_LOAD && i < l->k->ranges.count; i++)
+        if ((tile_has_axis(v, l->k->ranges.at[i]) && is_cut(l, l->k->ranges.at[i])) || value_index_varies(v, l->k->ranges.at[i]))
+            return false;
+    for (int i = 0; i < v->operand_count; i++)
+        if (!reads_whole(l, v->operands[i], seen))
+            return false;
+    return true;
+}
+
+bool lanes_reads_whole(const lower *l, const tile_value *v) {
+    return reads_whole(l, v, NEW_ARRAY(l->arena, unsigned char, l->value_count));
+}

@@ -190,6 +190,9 @@ static void step(point *p, reduction *c) {
     point q = inside_of(p, c);
     for (int i = 0; i < c->reduced_count; i++)
         q.position[c->reduced[i]->id] = p->position[c->reduced[i]->id];
+    q.vector = p->vector; /* of a reduced range: results have none here */
+    q.lanes = p->lanes;
+    q.active = p->active;
     ghost_consume(&q, &c->ghost, c->span);
 }
 
@@ -485,6 +488,10 @@ reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile
     c->unguarded = !s->array && !c->extreme && lanes_from_registers(l, value, heavy);
     for (int i = 0; i < heavy->operand_count; i++)
         c->unguarded = c->unguarded && lanes_from_registers(l, heavy->operands[i], NULL);
+    if (c->scattered)
+        c->unguarded = true;
+    for (int i = 0; c->scattered && i < heavy->operand_count; i++)
+        c->unguarded = c->unguarded && lanes_reads_whole(l, heavy->operands[i]);
     c->staged = lanes_staged(l, heavy);
     if (c->staged && l->matrices[heavy->id]) {
         c->matrix = c->held = true;
@@ -614,7 +621,7 @@ static void whole_result(point *p, reduction *c) {
 /* What this thread has of one result, as one number. */
 static void gather_result(point *p, reduction *c) {
     start_parts(p, c);
-    point share = inside_of(p, c);
+    point share = c->unguarded ? *p : inside_of(p, c);
     reduced_share(&share, c);
     fold_vector(p, c);
 }

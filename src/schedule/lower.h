@@ -118,6 +118,7 @@ typedef struct lower {
     spread *spreads;             /* by range id, of the root that is lowered; NULL when a task is one thread: one of */
     spread *along;               /* those of values that vary along a range of the lanes, */
     spread *apart; /* and of the others, where these are dealt out to the lanes; NULL: each lane holds copies. lanes_apart.c */
+    bool fills;    /* private memory that is made now begins as zeros */
     tile_range *apart_ranges[2]; /* that have the dimensions of the lanes there; NULL: none has */
     unsigned char *stages;       /* by value id, of products: 1: operands go through shared memory; 2: and that was told */
     kernel_array **staged;       /* by value id, of their operands: the tile there */
@@ -339,6 +340,10 @@ spread *lanes_root_spreads(const lower *l, tile_range *const *axes, int count, c
 /* Gives the cells that some lanes have no element for a value, since every lane reads what one of them is asked for. */
 void lanes_fill_apart(lower *l, kernel_array *array, tile_range *const *axes, int count, source_span span);
 void lanes_fill(lower *l, kernel_array *array, kernel_value *v, source_span span); /* all cells, by every thread */
+/* Before the statements of a dealt loop's last tile: loads what they read of it, zeros where nothing is. */
+void lanes_load_edge(lower *l, const tile_stmt *loop);
+/* Whether v can be computed for elements that a tile's end cuts off: what it reads of them is kept in registers. */
+bool lanes_reads_whole(const lower *l, const tile_value *v);
 /* Keeps the parts of v that are dealt out to the lanes, for a root along the lanes; they are added to `held`. */
 void lanes_hold_apart(lower *l, tile_value *v, value_list *held);
 /* Every lane has its parts of all results over the axes, which have l->apart's lanes: each result's come together in the lane that it is dealt to, in the

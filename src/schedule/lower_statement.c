@@ -39,7 +39,9 @@ kernel_array *private_array(lower *l, const char *name, element_type type, tile_
         kernel_add_array(l->ir, lower_name(l, name), l->spreads ? SPACE_REGISTER : SPACE_PRIVATE, USE_LOCAL, type, rank, dims);
     array->lanes = lanes;
     array->span = span;
-    if (lanes_apart(l, axes, axis_count))
+    if (l->fills)
+        lanes_fill(l, array, kernel_const(l->ir, array->element, 1, 0), span);
+    else if (lanes_apart(l, axes, axis_count))
         lanes_fill_apart(l, array, axes, axis_count, span);
     return array;
 }
@@ -404,6 +406,7 @@ static void lower_loop_body(lower *l, const tile_stmt *s) {
     memcpy(scalars, l->held_scalar, values * sizeof *scalars);
     l->predicates[r->id] = s->predicate;
     VEC_PUSH(l->arena, l->loops, r);
+    lanes_load_edge(l, s);
     lower_block(l, &s->body);
     l->loops.count--;
     l->place[r->id].entered = false;
