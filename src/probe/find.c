@@ -26,7 +26,12 @@ static const stage stages[] = {
      false},
     {{"specials"}, {PARAMETER_NAN, PARAMETER_SIGNED_ZERO, PARAMETER_OVERFLOW_CLAMPS, PARAMETER_COUNT}, false, false, true}};
 static const stage whole_stage = {{"whole numbers"}, {PARAMETER_SATURATE, PARAMETER_COUNT}, false, false, true};
-enum { STAGES = sizeof stages / sizeof *stages, DENSE = 48, ANY = 64 };
+enum { STAGES = sizeof stages / sizeof *stages, SUMS = 1, DENSE = 48, ANY = 64 };
+
+typedef struct value_list {
+    int64_t at[PARAMETER_MOST_VALUES];
+    int count;
+} value_list;
 
 typedef struct finder {
     arena *arena;
@@ -38,6 +43,7 @@ typedef struct finder {
     int random_count;
     matrix_unit *candidates;
     int candidate_count;
+    value_list alignments; /* that explained the answers before `keep_exact` */
     diag_list *diags;
 } finder;
 
@@ -156,10 +162,6 @@ static bool run_stage(finder *f, const stage *s) {
 
 /* ---- verdicts ---- */
 
-typedef struct value_list {
-    int64_t at[PARAMETER_MOST_VALUES];
-    int count;
-} value_list;
 static void values_left(const finder *f, matrix_parameter p, value_list *out) {
     out->count = 0;
     for (int c = 0; c < f->candidate_count; c++) {
@@ -231,6 +233,8 @@ static void conclude(finder *f, int index) {
             if (u->alignment == MATRIX_EXACT && parameter_aligns(p))
                 continue;
             values_left(f, p, &left);
+            if (p == PARAMETER_ALIGNMENT && u->alignment == MATRIX_EXACT)
+                left = f->alignments;
             text_add(&verdict, "%s%s", shown_parameters++ ? "; " : "", parameter_text(f->arena, u, p, parameter_get(u, p)));
             if (left.count > 1) {
                 one = false;
@@ -259,7 +263,23 @@ static void conclude(finder *f, int index) {
     VEC_PUSH(f->arena, f->finding->facts, fact);
 }
 
-static bool search(finder *f) {
+/* Where exact sums explain what alignments wide enough for the formats do as well, the exact ones go on alone: what is settled later is then settled once. */
+static void keep_exact(finder *f) {
+    values_left(f, PARAMETER_ALIGNMENT, &f->alignments);
+    int left = 0;
+    for (int i = 0; i < f->candidate_count; i++)
+        left += f->candidates[i].alignment == MATRIX_EXACT;
+    if (!left)
+        return;
+    left = 0;
+    for (int i = 0; i < f->candidate_count; i++)
+        if (f->candidates[i].alignment == MATRIX_EXACT)
+            f->candidates[left++] = f->candidates[i];
+    f->candidate_count = left;
+}
+
+static bool search(finder *f, bool all) {
+    free(f->candidates);
     matrix_unit first = matrix_unit_plain(f->box->a, f->box->b, f->box->c, f->box->k);
     f->candidates = malloc(sizeof first);
     if (!f->candidates) {
@@ -270,9 +290,12 @@ static bool search(finder *f) {
     f->candidate_count = 1;
     if (is_whole(f->box))
         return run_stage(f, &whole_stage);
-    for (int i = 0; i < STAGES && !f->finding->why_not; i++)
+    for (int i = 0; i < STAGES && !f->finding->why_not; i++) {
         if (!run_stage(f, &stages[i]))
             return false;
+        if (i == SUMS && !all)
+            keep_exact(f);
+    }
     return true;
 }
 
@@ -311,10 +334,15 @@ bool matrix_find(arena *a, const matrix_box *box, const find_options *o, matrix_
     bool good = ask_everything(f);
     if (good && out->unstable)
         out->why_not = arena_printf(a, "%d of %d answers differ when asked again", out->unstable, out->questions);
-    else if (good)
-        good = search(f);
-    if (good && !out->why_not)
-        good = confirm(f);
+    /* The second time round without the short cut, where that was one too many. */
+    for (int all = 0; good && !out->unstable && all < 2; all++) {
+        out->why_not = NULL;
+        good = search(f, all);
+        if (good && !out->why_not)
+            good = confirm(f);
+        if (!out->why_not || f->alignments.count < 2)
+            break;
+    }
     for (int i = 0; good && i < matrix_fact_count; i++)
         conclude(f, i);
     out->determined = good && !out->why_not;

@@ -10,8 +10,8 @@ enum { REMEMBERED = 12, MOST_DEPTH = 8 };
 typedef struct search_state {
     const matrix_search *search;
     const matrix_unit *from;
-    int from_count, depth;
-    bool first_is_dense; /* the first question has no zeros */
+    int from_count, depth, alignment_depth; /* which of the parameters is the alignment; -1: none, it is settled */
+    bool first_is_dense;                    /* the first question has no zeros */
     int64_t *values[MOST_DEPTH];
     int counts[MOST_DEPTH];
     pthread_mutex_t lock;
@@ -92,7 +92,7 @@ static void descend(search_state *s, matrix_unit *u, int depth, matrix_terms *te
         !alike(s->search, u, matrix_unit_sum(u, &terms[0], s->search->questions[0].c), s->search->questions[0].answer))
         return;
     for (int i = 0; i < s->counts[depth]; i++) {
-        if (i && u->alignment == MATRIX_EXACT && parameter_aligns(p))
+        if (i && depth > s->alignment_depth && u->alignment == MATRIX_EXACT && parameter_aligns(p))
             break;
         if (p == PARAMETER_OUTPUT_BITS && s->values[depth][i] < s->search->least_bits)
             continue;
@@ -132,7 +132,7 @@ static int by_parameters(const void *x, const void *y) {
 }
 
 int matrix_search_run(const matrix_search *search, const matrix_unit *from, int from_count, matrix_unit **out, bool *all) {
-    search_state s = {.search = search, .from = from, .from_count = from_count, .all = true};
+    search_state s = {.search = search, .from = from, .from_count = from_count, .alignment_depth = -1, .all = true};
     s.first_is_dense = search->count > 0;
     for (int i = 0; s.first_is_dense && i < from->k; i++)
         s.first_is_dense = number_decode(from->a, search->questions[0].a[i]).significand &&
@@ -143,6 +143,8 @@ int matrix_search_run(const matrix_search *search, const matrix_unit *from, int 
             s.failed = true;
             break;
         }
+        if (search->parameters[s.depth] == PARAMETER_ALIGNMENT)
+            s.alignment_depth = s.depth;
         s.counts[s.depth] = parameter_values(from, search->parameters[s.depth], s.values[s.depth]);
         if (search->parameters[s.depth] == PARAMETER_NAN)
             s.values[s.depth][s.counts[s.depth]++] = search->nan;
