@@ -137,7 +137,7 @@ void compile_explain(const compiled_kernel *c, text_buffer *out) {
         text_add(out, "  schedule      %s\n", c->schedule.text);
     for (int i = 0; i < c->lowered.routes.count; i++)
         text_add(out, "  %-13s %s\n", i ? "" : "routes", c->lowered.routes.at[i]);
-    const launch_plan *plan = c->lowered.plan;
+    const launch_plan *plan = c->plan ? proved_plan_get(c->plan) : c->lowered.plan;
     if (!plan)
         return;
     for (int i = 0; i < plan->variants.count; i++) {
@@ -154,6 +154,14 @@ void compile_explain(const compiled_kernel *c, text_buffer *out) {
         text_free(&when);
         text_free(&grid);
         const plan_variant *v = &plan->variants.at[i];
+        if (v->narrow)
+            text_add(
+                out,
+                "  index width   of variant %d: 32 bits where extents are at most %d and arrays have at most %d elements; 64 "
+                "beyond\n",
+                i, PLAN_NARROW_EXTENT, PLAN_NARROW_ELEMENTS);
+        else if (v->not_narrow)
+            text_add(out, "  index width   of variant %d: 64 bits; 32 are not known to be enough: %s\n", i, v->not_narrow);
         if (!v->aligned || c->proof.left_out)
             continue;
         text_add(out, "  aligned form  of variant %d: arrays begin at multiples of %d bytes", i, PLAN_ALIGNMENT);

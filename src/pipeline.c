@@ -108,7 +108,9 @@ static bool run_align(pipeline_state *s) {
 /* v: the one door: only a proved plan goes on. */
 static bool run_prove(pipeline_state *s) {
     compiled_kernel *out = s->out;
-    out->plan = prove_plan(s->arena, out->lowered.plan, s->options->target->limits(), &out->proof, s->diags);
+    target_limits limits = *s->options->target->limits();
+    limits.narrow_indices = limits.narrow_indices && !out->schedule.options.wide_indices;
+    out->plan = prove_plan(s->arena, out->lowered.plan, &limits, &out->proof, s->diags);
     return out->plan != NULL;
 }
 static void print_proof(const pipeline_state *s, text_buffer *out) {

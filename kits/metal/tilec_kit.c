@@ -248,7 +248,7 @@ static bool set_arguments(const tilec_kernel *k, void *const *data, const int64_
                           tilec_argument *out) {
     static int64_t integers[PARAMETERS];
     static float floats[PARAMETERS];
-    static int32_t truths[PARAMETERS];
+    static int32_t truths[PARAMETERS]; /* and integers of 32 bits */
     if (e->parameter_count > PARAMETERS)
         return false;
     for (int i = 0; i < e->parameter_count; i++) {
@@ -262,6 +262,10 @@ static bool set_arguments(const tilec_kernel *k, void *const *data, const int64_
             integers[i] = k->integer(at);
             out[i] = (tilec_argument){.bytes = &integers[i], .size = sizeof integers[i]};
             break;
+        case 'I':
+            truths[i] = (int32_t)k->integer(at);
+            out[i] = (tilec_argument){.bytes = &truths[i], .size = sizeof truths[i]};
+            break;
         case 'f':
             floats[i] = k->real(at);
             out[i] = (tilec_argument){.bytes = &floats[i], .size = sizeof floats[i]};
@@ -269,6 +273,9 @@ static bool set_arguments(const tilec_kernel *k, void *const *data, const int64_
         case 'b':
             truths[i] = k->real(at) != 0;
             out[i] = (tilec_argument){.bytes = &truths[i], .size = sizeof truths[i]};
+            break;
+        case 'T': /* little-endian, as every Mac: the lower half stands first */
+            out[i] = (tilec_argument){.bytes = first, .size = sizeof(int32_t), .first_task = true};
             break;
         default: out[i] = (tilec_argument){.bytes = first, .size = sizeof *first, .first_task = true}; break;
         }

@@ -28,7 +28,8 @@ typedef struct tilec_array {
     bool distinct;          /* and differ from each other */
 } tilec_array;
 
-/* What stands at a buffer's place: 'a' array, 'i' integer (64 bits), 'f' float, 'b' 32-bit truth value, 't' the first task of the launch. */
+/* What stands at a buffer's place: 'a' array, 'i' integer of 64 bits, 'I' of 32, 'f' float, 'b' 32-bit truth value, 't' the first task of the launch, 'T' the
+ * same in 32 bits. */
 typedef struct tilec_parameter {
     char kind;
     int position;

@@ -53,7 +53,7 @@ static double launch(id<MTLCommandQueue> queue, id<MTLComputePipelineState> pipe
             if (arguments[i].array)
                 [encoder setBuffer:buffers[next++] offset:0 atIndex:(NSUInteger)i];
             else if (arguments[i].first_task)
-                [encoder setBytes:&first length:sizeof first atIndex:(NSUInteger)i];
+                [encoder setBytes:&first length:arguments[i].size atIndex:(NSUInteger)i];
             else
                 [encoder setBytes:arguments[i].bytes length:arguments[i].size atIndex:(NSUInteger)i];
         }

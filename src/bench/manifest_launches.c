@@ -101,15 +101,42 @@ static launch_names names_of(arena *a, const kernel_ir *k) {
     return n;
 }
 
-static json_t *argument_object(const launch_names *n, const gpu_parameter *q) {
+static json_t *argument_object(const launch_names *n, const gpu_entry *e, const gpu_parameter *q) {
+    const char *integer = e->narrow ? "int32" : "int64";
     switch (q->kind) {
     case GPU_ARRAY: return json_string(n->arrays.at[q->position]);
-    case GPU_INTEGER: return json_pack("{s:s, s:s}", "name", n->integers.at[q->position], "type", "int64");
+    case GPU_INTEGER: return json_pack("{s:s, s:s}", "name", n->integers.at[q->position], "type", integer);
     case GPU_FLOAT: return json_pack("{s:s, s:s}", "name", n->floats.at[q->position], "type", "f32");
     case GPU_BOOL: return json_pack("{s:s, s:s}", "name", n->floats.at[q->position], "type", "bool");
     case GPU_FIRST_TASK: break;
     }
-    return json_pack("{s:s, s:i, s:s}", "is", "first task", "value", 0, "type", "int64");
+    return json_pack("{s:s, s:i, s:s}", "is", "first task", "value", 0, "type", integer);
+}
+
+/* What fits narrow indices (kernel.h). */
+static void add_narrow(text_buffer *when, const kernel_ir *k) {
+    for (int i = 0; i < k->symbols.count; i++)
+        if (!k->symbols.at[i]->has_value)
+            text_add(when, "%s%s <= %d", when->length ? " and " : "", k->symbols.at[i]->name, PLAN_NARROW_EXTENT);
+    for (int i = 0; i < k->arrays.count; i++) {
+        const kernel_array *a = k->arrays.at[i];
+        if (a->space != SPACE_GLOBAL || a->view_of || !a->rank)
+            continue;
+        text_add(when, "%s", when->length ? " and " : "");
+        for (int d = 0; d < a->rank; d++) {
+            text_add(when, "%smax(1, ", d ? " * " : "");
+            ix_print(when, a->dims[d]);
+            text_add(when, ")");
+        }
+        text_add(when, " <= %d", PLAN_NARROW_ELEMENTS);
+    }
+    text_add(when, "%s", when->length ? " and " : "");
+    for (int d = 0; k->levels.count && d < k->levels.at[0].rank; d++) {
+        text_add(when, "%smax(0, ", d ? " * " : "");
+        ix_print(when, k->levels.at[0].extents[d]);
+        text_add(when, ")");
+    }
+    text_add(when, "%s <= %d", k->levels.count && k->levels.at[0].rank ? "" : "1", PLAN_NARROW_TASKS);
 }
 
 static json_t *launch_object(arena *a, const plan_variant *v, const gpu_entry *e, bool aligned) {
@@ -123,13 +150,15 @@ static json_t *launch_object(arena *a, const plan_variant *v, const gpu_entry *e
     }
     for (int i = 0; i < e->divided.count; i++)
         text_add(&when, "%s%s mod %d == 0", when.length ? " and " : "", names.integers.at[e->divided.at[i]], GPU_DIVIDED);
+    if (e->narrow)
+        add_narrow(&when, v->kernel);
     for (int d = 0; v->kernel->levels.count && d < v->kernel->levels.at[0].rank; d++) {
         text_add(&blocks, "%smax(0, ", d ? " * " : "");
         ix_print(&blocks, v->kernel->levels.at[0].extents[d]);
         text_add(&blocks, ")");
     }
     for (int i = 0; i < e->parameters.count; i++)
-        json_array_append_new(arguments, argument_object(&names, &e->parameters.at[i]));
+        json_array_append_new(arguments, argument_object(&names, e, &e->parameters.at[i]));
     json_t *o = json_pack("{s:s, s:I, s:s, s:o}", "entry", e->name, "threads", (json_int_t)e->threads, "blocks",
                           blocks.length ? text_get(&blocks) : "1", "arguments", arguments);
     if (when.length)
@@ -148,10 +177,10 @@ json_t *manifest_launches(const launch_plan *plan, const char *target, diag_list
     if (gpu_plan_print(a, plan, !strcmp(target, "cuda") ? &cuda_gpu : opencl_dialect_of(plan), &program, diags)) {
         list = json_array();
         for (int i = 0; i < plan->variants.count; i++) {
-            const gpu_entry *aligned = i < program.aligned.count ? &program.aligned.at[i] : NULL;
-            if (aligned && aligned->name)
-                json_array_append_new(list, launch_object(a, &plan->variants.at[i], aligned, true));
-            json_array_append_new(list, launch_object(a, &plan->variants.at[i], &program.entries.at[i], false));
+            for (int f = 0; f < GPU_FORMS; f++)
+                if (program.forms[f].at[i].name)
+                    json_array_append_new(
+                        list, launch_object(a, &plan->variants.at[i], &program.forms[f].at[i], gpu_form_is_aligned((gpu_form)f)));
         }
     }
     arena_free(a);

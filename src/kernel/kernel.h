@@ -266,7 +266,20 @@ typedef struct plan_variant {
      * `divided` symbols (by position) are multiples of PLAN_DIVIDED. NULL: there is none. */
     kernel_ir *aligned;
     VEC(int) divided;
+    /* Whether integers of PLAN_NARROW_BITS hold every index, in launches that fit (PLAN_NARROW_*): targets then have a text for these and one for the
+     * others, of the same kernel. The prover alone says so; elsewhere false. */
+    bool narrow;
+    const char *not_narrow; /* why it does not say so; NULL: nothing was asked, or it does */
 } plan_variant;
+/* A launch fits narrow indices when its extents are at most PLAN_NARROW_EXTENT, the elements of each global array at most PLAN_NARROW_ELEMENTS, and the
+ * tasks at most PLAN_NARROW_TASKS. The elements leave room for the lanes of a vector past the end, which are masked. */
+enum {
+    PLAN_NARROW_BITS = 32,
+    PLAN_NARROW_EXTENT = 1 << 30,
+    PLAN_NARROW_SLACK = 1 << 16,
+    PLAN_NARROW_ELEMENTS = INT32_MAX - PLAN_NARROW_SLACK,
+    PLAN_NARROW_TASKS = INT32_MAX
+};
 /* Rows of so many elements begin at multiples of 16 bytes when the first does, whatever the element. */
 enum { PLAN_ALIGNMENT = 16, PLAN_DIVIDED = 16 };
 typedef struct launch_plan {

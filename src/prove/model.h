@@ -439,6 +439,7 @@ typedef struct prover {
     cond *launch;                    /* what the plan guarantees for this kernel */
     void (*judge)(struct prover *p); /* the property being judged */
     bool small;                      /* a launch of small constants is being tried */
+    bool narrow;                     /* indices of PLAN_NARROW_BITS, and launches that fit them, are being judged */
     between_kernels *between;        /* PLAN: its workspaces; NULL: the kernel is judged by itself */
     int between_count;
 } prover;

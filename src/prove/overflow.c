@@ -93,6 +93,36 @@ static void judge_condition(overflow *o, scope *s, const cond *c, source_span sp
     judge_condition(o, s, c->b, span, nesting + 1);
 }
 
+/* In a text of narrow indices values of type index have their width too. What only hands on other values, each judged where it is made (in memory an
+ * index has 32 bits in any case), is one of them. */
+static void judge_narrow_value(overflow *o, const kernel_value *v) {
+    switch (v->op) {
+    case KERNEL_INDEX: /* judged as an expression */
+    case KERNEL_LOAD:
+    case KERNEL_REF:
+    case KERNEL_SELECT:
+    case KERNEL_MIN:
+    case KERNEL_MAX:
+    case KERNEL_SUBGROUP_MAX:
+    case KERNEL_SUBGROUP_MIN:
+    case KERNEL_SUBGROUP_BROADCAST:
+    case KERNEL_SHUFFLE:
+    case KERNEL_SHUFFLE_XOR:
+    case KERNEL_SHUFFLE_DOWN:
+        if (v->lanes == 1)
+            return;
+        break;
+    default: break;
+    }
+    bool shifts = v->op == KERNEL_SHL || v->op == KERNEL_SHR; /* counts are taken modulo the width */
+    if (o->refuted || (v->lanes == 1 && !shifts && fits(o, interval_of_value(o->m, v, NULL))))
+        return;
+    prover_unknown(o->p, o->p->kernel->name, v->span, NULL,
+                   model_text(o->m, v->lanes > 1 ? "a vector of indices, by `%s`" : "an index made of data, by `%s`",
+                              kernel_op_table[v->op].name));
+    o->refuted = true;
+}
+
 /* Integers inside a value: index expressions, and 64-bit arithmetic on them (32-bit arithmetic wraps by definition). */
 static void judge_value(overflow *o, scope *s, const kernel_value *v, int nesting) {
     if (nesting > 210)
@@ -108,6 +138,8 @@ static void judge_value(overflow *o, scope *s, const kernel_value *v, int nestin
                        model_text(o->m, "`%s` on integers of unknown size", kernel_op_table[v->op].name));
         o->refuted = true;
     }
+    if (o->p->narrow && v->type == ELEMENT_INDEX)
+        judge_narrow_value(o, v);
 }
 
 /* The expressions that bound a scope. */
@@ -150,6 +182,58 @@ static void judge_region(overflow *o, region *r) {
 }
 
 /* ---- offsets ---- */
+
+/* In launches that fit narrow indices, each array's offsets do, and each product of its extents, where the access is in bounds. The offset of a masked
+ * vector is computed when no lane takes part, too: it must then stand less than PLAN_NARROW_SLACK past the end of its row. */
+static bool start_is_near(overflow *o, const place *p) {
+    model *m = o->m;
+    const kernel_array *a = p->array;
+    if (!p->active)
+        return true;
+    place whole = *p; /* its first lane alone */
+    whole.active = NULL;
+    whole.lanes = 1;
+    for (int d = 0; d < a->rank; d++) {
+        bool last = d == a->rank - 1 && d == p->vector_dim;
+        if (last ? reach_most(m, p->scope, p->indices[d], -1, NULL, 0) > 0 ||
+                       reach_most(m, p->scope, p->indices[d], 1, a->dims[d], -1) >= PLAN_NARROW_SLACK / 2
+                 : !reach_inside(m, &whole, d))
+            return false;
+    }
+    return true;
+}
+
+static void judge_narrow_offsets(overflow *o) {
+    model *m = o->m;
+    const char *why = NULL;
+    for (int i = 0; i < m->kernel->scalars.count && !why; i++) {
+        const kernel_scalar *s = &m->kernel->scalars.at[i];
+        if (s->var &&
+            !fits(o, s->type == ELEMENT_U32 && kernel_scalar_is_whole_type(s) ? (interval){0, UINT32_MAX}
+                                                                              : interval_of(m, ix_var(m->arena, s->var))))
+            why = model_text(m, "the scalar `%s`", s->name);
+    }
+    for (int i = 0; i < m->kernel->arrays.count && !why; i++) {
+        const kernel_array *a = m->kernel->arrays.at[i];
+        if (a->view_of || m->object_of[a->id])
+            why = model_text(m, "the view `%s`", a->name);
+        else if (a->space == SPACE_GLOBAL && a->layout.kind != LAYOUT_ROW)
+            why = model_text(m, "the layout of `%s`", a->name);
+    }
+    for (int i = 0; i < m->places.count && !why; i++) {
+        const place *p = m->places.at[i];
+        if (p->array->space == SPACE_GHOST)
+            continue;
+        if (p->extents || p->asynchronous || p->collective)
+            why = model_text(m, "an access of `%s` by several threads or by another unit", p->array->name);
+        else if (!start_is_near(o, p))
+            why = model_text(m, "where a masked access of `%s` begins", p->array->name);
+    }
+    if (!why)
+        return;
+    prover_unknown(o->p, m->kernel->name, m->kernel->span, NULL, why);
+    o->refuted = true;
+}
 
 /* The largest offset an access can have, in cells: sum cell[d] * (product of the later extents), symbols fixed where `fixed`. */
 static int_set *beyond_type(overflow *o, const kernel_array *a, int_set *cells, const int64_t *fixed) {
@@ -238,7 +322,7 @@ static void judge_offsets(overflow *o, const kernel_array *a) {
         return;
     }
     /* An array that exists has fewer than 2^62 bytes (a launch check), and accesses are in bounds: 63 bits are enough. */
-    if (!global || o->p->limits->index_bits >= 63)
+    if (!global || o->p->limits->index_bits >= 63 || o->p->narrow)
         return;
     interval size = {1, 1};
     for (int d = 0; d < a->rank; d++)
@@ -288,6 +372,8 @@ void judge_overflow(prover *p) {
         if (p->kernel->arrays.at[i]->space != SPACE_GHOST &&
             model_touched(m, p->kernel->arrays.at[i], ACCESS_READ | ACCESS_WRITE))
             judge_offsets(&o, p->kernel->arrays.at[i]);
+    if (p->narrow && !o.refuted)
+        judge_narrow_offsets(&o);
     if (!o.refuted)
         prover_proved(p, p->kernel->name, p->kernel->span);
 }

@@ -406,6 +406,58 @@ static void judge_aligned_form(prover *p, plan_variant *kept, cond *launch) {
     }
 }
 
+/* Whether indices of PLAN_NARROW_BITS are enough for the kernel, in launches that fit them: *index overflow* for that width and those launches. Where
+ * they are not, or it is not known, nothing is lost: the text has wide ones. Returns NULL, or why not. */
+static const char *judge_narrow(prover *p, const kernel_ir *k, cond *launch) {
+    diag_list diags, *own = p->diags;
+    target_limits limits = *p->limits;
+    const target_limits *own_limits = p->limits;
+    proof result = {0}, *own_proof = p->proof;
+    char key[HASH_DIGITS + 1];
+    const char *why = NULL;
+    limits.index_bits = PLAN_NARROW_BITS;
+    limits.largest_extent = PLAN_NARROW_EXTENT;
+    diag_init(&diags, p->arena);
+    *p = (prover){.arena = p->arena, .limits = &limits, .plan = p->plan, .proof = &result, .diags = &diags, .narrow = true};
+    p->kernel = k;
+    p->launch = launch;
+    memo_key(k, launch, &limits, key);
+    key[0] = '~'; /* no digit: not a whole kernel's proof */
+    sets *s = memo_find(p->arena, key, &result) ? NULL : new_session(p);
+    if (s) {
+        p->m = model_new(p->arena, s, k, &limits, launch);
+        p->property = "index width";
+        p->code = "E0406";
+        p->judge = judge_overflow;
+        judge_overflow(p);
+        sets_free(s);
+        memo_keep(key, &result, 0);
+    }
+    for (int i = 0; i < result.items.count; i++) {
+        const proof_item *t = &result.items.at[i];
+        if (t->verdict != VERDICT_PROVED && !why)
+            why = t->explanation ? t->explanation : t->subject;
+        if (t->verdict == VERDICT_PROVED)
+            VEC_PUSH(p->arena, own_proof->items, *t);
+    }
+    if (why)
+        own_proof->items.count -= result.proved;
+    else
+        own_proof->proved += result.proved;
+    *p = (prover){.arena = p->arena, .limits = own_limits, .plan = p->plan, .proof = own_proof, .diags = own};
+    return why;
+}
+
+static void judge_width(prover *p, plan_variant *kept, cond *launch) {
+    if (!p->limits->narrow_indices || kept->before.count || p->plan->workspaces.count || p->proof->refuted || p->proof->unknown)
+        return;
+    const char *why = judge_narrow(p, kept->kernel, launch);
+    if (!why && kept->aligned && !kernel_is_aligned_form(kept->aligned, kept->kernel))
+        why = judge_narrow(p, kept->aligned, launch);
+    kept->narrow = !why;
+    kept->not_narrow = why;
+}
+
 between_kernels *prover_between(const prover *p, const kernel_array *a) {
     for (int i = 0; i < p->between_count && a->space == SPACE_GLOBAL; i++)
         if (!strcmp(p->between[i].name, a->name))
@@ -492,7 +544,7 @@ const proved_plan *prove_plan(arena *a, const launch_plan *plan, const target_li
         for (int j = 0; j < v->before.count; j++)
             well_formed = kernel_check(v->before.at[j], diags) && well_formed;
     }
-    launch_plan *kept = NEW(a, launch_plan); /* the plan, less aligned forms that can't be judged */
+    launch_plan *kept = NEW(a, launch_plan); /* the plan, less aligned forms that can't be judged, and what widths are enough */
     *kept = *plan;
     kept->variants.at = NEW_ARRAY(a, plan_variant, plan->variants.count + 1);
     kept->variants.capacity = plan->variants.count + 1;
@@ -509,13 +561,14 @@ const proved_plan *prove_plan(arena *a, const launch_plan *plan, const target_li
                 judge_kernel(&p, v->kernel, launch);
             if (v->aligned)
                 judge_aligned_form(&p, &kept->variants.at[i], launch);
+            judge_width(&p, &kept->variants.at[i], launch);
         }
     }
     out->milliseconds = prover_clock() - start;
     if (!well_formed || !all_proved(out))
         return NULL;
     proved_plan *proved = NEW(a, proved_plan);
-    proved->plan = out->left_out ? kept : plan;
+    proved->plan = kept;
     return proved;
 }
 

@@ -222,8 +222,15 @@ typedef union argument {
     cu_pointer pointer;
     int64_t integer;
     float real;
-    int32_t flag;
+    int32_t flag, narrow;
 } argument;
+
+static void set_integer(argument *x, const gpu_entry *e, int64_t value) {
+    if (e->narrow)
+        x->narrow = (int32_t)value;
+    else
+        x->integer = value;
+}
 
 /* On a stream that orders only what is on it, kernels of ours begin before the last has ended, and wait for it themselves (target/cuda.c). */
 static cu_status launch_blocks(device *d, cu_handle function, unsigned blocks, unsigned threads, cu_handle stream,
@@ -253,10 +260,10 @@ static bool run(device *d, device_kernel *k, int variant, int64_t tasks, void *c
             parameters[i] = &values[i];
             switch (q->kind) {
             case GPU_ARRAY: values[i].pointer = address(arrays[q->position]); break;
-            case GPU_INTEGER: values[i].integer = integers[q->position]; break;
+            case GPU_INTEGER: set_integer(&values[i], e, integers[q->position]); break;
             case GPU_FLOAT: values[i].real = floats[q->position]; break;
             case GPU_BOOL: values[i].flag = floats[q->position] != 0; break;
-            case GPU_FIRST_TASK: values[i].integer = first; break;
+            case GPU_FIRST_TASK: set_integer(&values[i], e, first); break;
             }
         }
         cu_status status = launch_blocks(d, function, (unsigned)count, (unsigned)e->threads, stream_of(d, stream), parameters);
@@ -379,8 +386,8 @@ static bool resources(const device *d, const device_kernel *k, kernel_resources 
     bool any = false;
     if (!cuda_enter(d, NULL))
         return false;
-    for (int m = 0; m < MODULE_COUNT; m++)
-        for (int i = 0; k->modules[m].functions && i < k->program.entries.count; i++) {
+    for (int m = 0; m < GPU_FORMS; m++)
+        for (int i = 0; k->modules[m].functions && i < k->program.variants; i++) {
             int registers = 0, local = 0, shared = 0;
             cu_handle f = k->modules[m].functions[i];
             if (!f || d->system->api.FuncGetAttribute(&registers, CU_FUNCTION_REGISTERS, f) ||

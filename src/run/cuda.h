@@ -18,18 +18,17 @@ struct device {
     pthread_mutex_t lock;
 };
 
-/* The module with the entries for aligned arrays (and the variants that have none), and the one for all other launches. */
+/* The first module has each variant's quickest form; the others, by form, what the first does not have. */
 typedef struct cuda_module {
     cu_handle module;
     cu_handle *functions; /* by variant; NULL: not in this one */
 } cuda_module;
-enum { MODULE_ALIGNED, MODULE_PLAIN, MODULE_COUNT };
 
 struct device_kernel {
     arena *arena; /* of the program's description */
     const launch_plan *plan;
     gpu_program program;
-    cuda_module modules[MODULE_COUNT]; /* PLAIN is made when a launch needs it */
+    cuda_module modules[GPU_FORMS]; /* all but the first are made when a launch needs them */
 };
 
 /* Every call of the driver stands between these: the context is the calling thread's current one for that time only. */

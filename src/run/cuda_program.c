@@ -76,27 +76,6 @@ bool cuda_compile(const char *name, const char *text, const char *architecture, 
 
 /* ---- modules ---- */
 
-static const gpu_entry *entry_of(const device_kernel *k, int which, int variant) {
-    const gpu_entry *plain = &k->program.entries.at[variant], *aligned = &k->program.aligned.at[variant];
-    return which == MODULE_ALIGNED && aligned->name ? aligned : plain;
-}
-
-/* A variant without an aligned entry is in the first module already. */
-static bool is_in(const device_kernel *k, int which, int variant) {
-    return which == MODULE_ALIGNED || k->program.aligned.at[variant].name;
-}
-
-static const char *module_text(const device_kernel *k, int which) {
-    text_buffer b = {0};
-    text_add(&b, "%s", k->program.prelude);
-    for (int i = 0; i < k->program.entries.count; i++)
-        if (is_in(k, which, i))
-            text_add(&b, "%s\n", entry_of(k, which, i)->text);
-    const char *text = arena_strdup(k->arena, text_get(&b));
-    text_free(&b);
-    return text;
-}
-
 static bool load_bytes(device *d, const unsigned char *bytes, cu_handle *module, cu_status *status) {
     *status = d->system->api.ModuleLoadData(module, bytes);
     return *status == 0;
@@ -132,7 +111,7 @@ bool cuda_build_module(device *d, const cuda_source *s, const char *description,
 
 static bool build(device *d, device_kernel *k, int which, diag_list *diags) {
     const char *schedule = k->plan->variants.count ? k->plan->variants.at[0].kernel->schedule : NULL;
-    cuda_source s = {k->plan->name, module_text(k, which), "emitted code", "E0856", false};
+    cuda_source s = {k->plan->name, gpu_module_text(k->arena, &k->program, which), "emitted code", "E0856", false};
     text_buffer description = {0};
     text_add(&description, "%s, CUDA %s\nvariant 0: %s", s.name, d->architecture, schedule ? schedule : "");
     bool loaded = cuda_build_module(d, &s, text_get(&description), &k->modules[which].module, diags);
@@ -142,7 +121,7 @@ static bool build(device *d, device_kernel *k, int which, diag_list *diags) {
 
 /* What the compiler made may still be more than the device runs: registers. */
 static bool fits(device *d, const device_kernel *k, int which, int variant, diag_list *diags) {
-    const gpu_entry *e = entry_of(k, which, variant);
+    const gpu_entry *e = gpu_module_entry(&k->program, which, variant);
     int threads = 0, registers = 0;
     cu_handle f = k->modules[which].functions[variant];
     if (!d->system->api.FuncGetAttribute(&threads, CU_FUNCTION_MAX_THREADS_PER_BLOCK, f) && threads > 0 && threads < e->threads) {
@@ -157,7 +136,7 @@ static bool fits(device *d, const device_kernel *k, int which, int variant, diag
 
 static bool load_module(device *d, device_kernel *k, int which, diag_list *diags) {
     cuda_module *m = &k->modules[which];
-    int count = k->program.entries.count;
+    int count = k->program.variants;
     if (m->functions)
         return true;
     if (!build(d, k, which, diags))
@@ -166,10 +145,11 @@ static bool load_module(device *d, device_kernel *k, int which, diag_list *diags
     m->functions = functions;
     bool ok = true;
     for (int i = 0; i < count && ok; i++) {
-        if (!is_in(k, which, i))
+        const gpu_entry *e = gpu_module_entry(&k->program, which, i);
+        if (!e)
             continue;
-        cu_status status = d->system->api.ModuleGetFunction(&functions[i], m->module, entry_of(k, which, i)->name);
-        ok = status ? cuda_fail(d, entry_of(k, which, i)->name, status, diags) : fits(d, k, which, i, diags);
+        cu_status status = d->system->api.ModuleGetFunction(&functions[i], m->module, e->name);
+        ok = status ? cuda_fail(d, e->name, status, diags) : fits(d, k, which, i, diags);
     }
     if (!ok)
         m->functions = NULL;
@@ -177,8 +157,8 @@ static bool load_module(device *d, device_kernel *k, int which, diag_list *diags
 }
 
 static bool device_fits(const device *d, const device_kernel *k, diag_list *diags) {
-    for (int i = 0; i < k->program.entries.count; i++) {
-        const gpu_entry *e = &k->program.entries.at[i];
+    for (int i = 0; i < k->program.variants; i++) {
+        const gpu_entry *e = gpu_module_entry(&k->program, 0, i);
         source_span span = k->plan->variants.at[i].kernel->span;
         if (e->threads > d->threads_limit)
             diag_error(diags, "E0858", span, "%s needs blocks of %" PRId64 " threads, and the device allows %d", k->plan->name,
@@ -206,7 +186,7 @@ device_kernel *cuda_load_plan(device *d, const launch_plan *plan, diag_list *dia
     k->plan = plan;
     bool ok = gpu_plan_print(k->arena, plan, &cuda_gpu, &k->program, diags) && device_fits(d, k, diags);
     if (ok && (ok = cuda_enter(d, diags))) {
-        ok = load_module(d, k, MODULE_ALIGNED, diags);
+        ok = load_module(d, k, 0, diags);
         cuda_leave(d);
     }
     if (!ok) {
@@ -224,7 +204,7 @@ void cuda_unload(device *d, device_kernel *k) {
     if (!k)
         return;
     if (cuda_enter(d, NULL)) {
-        for (int i = 0; i < MODULE_COUNT; i++)
+        for (int i = 0; i < GPU_FORMS; i++)
             if (k->modules[i].module)
                 d->system->api.ModuleUnload(k->modules[i].module);
         cuda_leave(d);
@@ -233,10 +213,7 @@ void cuda_unload(device *d, device_kernel *k) {
     free(k);
 }
 
-static bool is_for_aligned(const device_kernel *k, int variant, void *const *arrays, const int64_t *integers) {
-    const gpu_entry *e = &k->program.aligned.at[variant];
-    if (!e->name)
-        return false;
+static bool takes(const gpu_entry *e, void *const *arrays, const int64_t *integers) {
     for (int i = 0; i < e->divided.count; i++)
         if (integers[e->divided.at[i]] % GPU_DIVIDED)
             return false;
@@ -248,10 +225,16 @@ static bool is_for_aligned(const device_kernel *k, int variant, void *const *arr
 
 cu_handle cuda_function(device *d, device_kernel *k, int variant, void *const *arrays, const int64_t *integers,
                         const gpu_entry **entry, diag_list *diags) {
-    int which =
-        !k->program.aligned.at[variant].name || is_for_aligned(k, variant, arrays, integers) ? MODULE_ALIGNED : MODULE_PLAIN;
+    bool fits = launch_fits_narrow(k->plan, variant, integers);
+    int form = 0;
+    for (; form < GPU_PLAIN; form++) {
+        const gpu_entry *e = &k->program.forms[form].at[variant];
+        if (e->name && (fits || !e->narrow) && (!gpu_form_is_aligned((gpu_form)form) || takes(e, arrays, integers)))
+            break;
+    }
+    int which = gpu_module_of(&k->program, variant, (gpu_form)form);
     if (!load_module(d, k, which, diags))
         return NULL;
-    *entry = entry_of(k, which, variant);
+    *entry = gpu_module_entry(&k->program, which, variant);
     return k->modules[which].functions[variant];
 }

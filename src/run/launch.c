@@ -358,3 +358,26 @@ bool launch_task_count(const launch_plan *p, int variant, const int64_t *integer
         diag_error(diags, "E0609", k->span, "%s: more tasks than can be counted", p->name);
     return fits || none;
 }
+
+bool launch_fits_narrow(const launch_plan *p, int variant, const int64_t *integers) {
+    const plan_variant *v = &p->variants.at[variant];
+    const kernel_ir *k = v->kernel;
+    arena *a = v->narrow ? arena_new() : NULL;
+    diag_list quiet;
+    int64_t tasks;
+    if (!v->narrow)
+        return false;
+    diag_init(&quiet, a);
+    bool fits = launch_task_count(p, variant, integers, &tasks, &quiet) && tasks <= PLAN_NARROW_TASKS;
+    arena_free(a);
+    for (int i = 0; i < k->symbols.count && fits; i++)
+        fits = integers[i] <= PLAN_NARROW_EXTENT;
+    for (int i = 0; i < k->arrays.count && fits; i++) {
+        const kernel_array *array = k->arrays.at[i];
+        int64_t cells = 1, extent;
+        for (int d = 0; d < array->rank && fits && array->space == SPACE_GLOBAL && !array->view_of; d++)
+            fits = launch_evaluate(k, array->dims[d], integers, &extent) && /* an extent of 0 counts as 1: every product fits */
+                   !__builtin_mul_overflow(cells, extent > 0 ? extent : 1, &cells) && cells <= PLAN_NARROW_ELEMENTS;
+    }
+    return fits;
+}

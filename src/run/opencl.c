@@ -38,8 +38,10 @@ struct device_kernel {
     arena *arena; /* of the program's description */
     const launch_plan *plan;
     gpu_program program;
-    cl_handle built;
-    cl_handle *kernels; /* by variant */
+    struct {
+        cl_handle built;
+        cl_handle *kernels; /* by variant; NULL: not in this one, or the module is not made yet */
+    } modules[GPU_FORMS];   /* gpu_plan.h; all but the first are made when a launch needs them */
 };
 
 int opencl_count(void) {
@@ -299,8 +301,8 @@ static bool block_divides(const kernel_block *b) {
 
 /* The plan was proved against what every device is counted on to have; this one may have less. */
 static bool fits(const device *d, const device_kernel *k, diag_list *diags) {
-    for (int i = 0; i < k->program.entries.count; i++) {
-        const gpu_entry *e = &k->program.entries.at[i];
+    for (int i = 0; i < k->program.variants; i++) {
+        const gpu_entry *e = gpu_module_entry(&k->program, 0, i);
         const kernel_ir *ir = k->plan->variants.at[i].kernel;
         const char *name = k->plan->name;
         if ((uint64_t)e->threads > d->work_group_limit) {
@@ -325,32 +327,25 @@ static bool fits(const device *d, const device_kernel *k, diag_list *diags) {
     return true;
 }
 
-device_kernel *opencl_load_plan(device *d, const launch_plan *plan, diag_list *diags) {
-    device_kernel *k = calloc(1, sizeof *k);
-    if (k)
-        k->kernels = calloc((size_t)plan->variants.count + 1, sizeof *k->kernels);
-    if (!k || !k->kernels) {
-        diag_error(diags, "E0803", (source_span){0}, "no memory to load %s", plan->name);
-        free(k);
-        return NULL;
-    }
-    k->arena = arena_new();
-    k->plan = plan;
-    bool ok = gpu_plan_print(k->arena, plan, opencl_dialect_of(plan), &k->program, diags) && fits(d, k, diags);
-    if (ok) {
-        k->built = build_plan(d, plan, k->program.text, diags);
-        ok = k->built;
-    }
+static bool load_module(device *d, device_kernel *k, int which, diag_list *diags) {
+    const launch_plan *plan = k->plan;
+    if (k->modules[which].kernels)
+        return true;
+    cl_handle built = build_plan(d, plan, gpu_module_text(k->arena, &k->program, which), diags);
+    cl_handle *kernels = NEW_ARRAY(k->arena, cl_handle, plan->variants.count + 1);
+    bool ok = built;
     for (int i = 0; ok && i < plan->variants.count; i++) {
-        const gpu_entry *e = &k->program.entries.at[i];
+        const gpu_entry *e = gpu_module_entry(&k->program, which, i);
         cl_status status = 0;
         size_t limit = 0;
-        k->kernels[i] = d->system->api.CreateKernel(k->built, e->name, &status);
-        ok = k->kernels[i] && !status;
+        if (!e)
+            continue;
+        kernels[i] = d->system->api.CreateKernel(built, e->name, &status);
+        ok = kernels[i] && !status;
         if (!ok) {
             fail(diags, "E0851", e->name, status);
-        } else if (!d->system->api.GetKernelWorkGroupInfo(k->kernels[i], d->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit,
-                                                          &limit, NULL) &&
+        } else if (!d->system->api.GetKernelWorkGroupInfo(kernels[i], d->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit,
+                                                          NULL) &&
                    limit && limit < (size_t)e->threads) {
             diag_error(diags, "E0853", plan->variants.at[i].kernel->span,
                        "%s needs blocks of %" PRId64 " threads, and the device allows %zu for it (registers, local memory)",
@@ -358,7 +353,29 @@ device_kernel *opencl_load_plan(device *d, const launch_plan *plan, diag_list *d
             ok = false;
         }
     }
-    if (!ok) {
+    if (ok) {
+        k->modules[which].built = built;
+        k->modules[which].kernels = kernels;
+        return true;
+    }
+    for (int i = 0; i < plan->variants.count; i++)
+        if (kernels[i])
+            d->system->api.ReleaseKernel(kernels[i]);
+    if (built)
+        d->system->api.ReleaseProgram(built);
+    return false;
+}
+
+device_kernel *opencl_load_plan(device *d, const launch_plan *plan, diag_list *diags) {
+    device_kernel *k = calloc(1, sizeof *k);
+    if (!k) {
+        diag_error(diags, "E0803", (source_span){0}, "no memory to load %s", plan->name);
+        return NULL;
+    }
+    k->arena = arena_new();
+    k->plan = plan;
+    if (!gpu_plan_print(k->arena, plan, opencl_dialect_of(plan), &k->program, diags) || !fits(d, k, diags) ||
+        !load_module(d, k, 0, diags)) {
         opencl_unload(d, k);
         return NULL;
     }
@@ -372,13 +389,14 @@ device_kernel *opencl_load(device *d, const proved_plan *p, diag_list *diags) {
 void opencl_unload(device *d, device_kernel *k) {
     if (!k)
         return;
-    for (int i = 0; i < k->plan->variants.count; i++)
-        if (k->kernels[i])
-            d->system->api.ReleaseKernel(k->kernels[i]);
-    if (k->built)
-        d->system->api.ReleaseProgram(k->built);
+    for (int m = 0; m < GPU_FORMS; m++) {
+        for (int i = 0; k->modules[m].kernels && i < k->plan->variants.count; i++)
+            if (k->modules[m].kernels[i])
+                d->system->api.ReleaseKernel(k->modules[m].kernels[i]);
+        if (k->modules[m].built)
+            d->system->api.ReleaseProgram(k->modules[m].built);
+    }
     arena_free(k->arena);
-    free(k->kernels);
     free(k);
 }
 
@@ -416,16 +434,16 @@ static bool set_arguments(device *d, const gpu_entry *e, cl_handle kernel, void 
     for (int i = 0; i < e->parameters.count; i++) {
         const gpu_parameter *q = &e->parameters.at[i];
         cl_handle buffer = NULL;
-        int32_t flag;
-        size_t size = sizeof(int64_t);
-        const void *value = &first_task;
+        int32_t flag, narrow = (int32_t)(q->kind == GPU_INTEGER ? integers[q->position] : first_task);
+        size_t size = e->narrow ? sizeof narrow : sizeof(int64_t);
+        const void *value = e->narrow ? (const void *)&narrow : &first_task;
         switch (q->kind) {
         case GPU_ARRAY:
             buffer = arrays[q->position] ? ((const memory *)arrays[q->position])->buffer : NULL;
             size = sizeof buffer;
             value = &buffer;
             break;
-        case GPU_INTEGER: value = &integers[q->position]; break;
+        case GPU_INTEGER: value = e->narrow ? (const void *)&narrow : &integers[q->position]; break;
         case GPU_FLOAT:
             size = sizeof(float);
             value = &floats[q->position];
@@ -492,8 +510,11 @@ bool opencl_launch(device *d, device_kernel *k, void *const *arrays, const int64
     int64_t tasks;
     if (variant < 0 || !launch_task_count(k->plan, variant, integers, &tasks, diags))
         return false;
+    bool narrow = k->program.forms[GPU_NARROW].at[variant].name && launch_fits_narrow(k->plan, variant, integers);
+    int which = gpu_module_of(&k->program, variant, narrow ? GPU_NARROW : GPU_PLAIN);
     pthread_mutex_lock(&d->lock);
-    bool ok = run(d, &k->program.entries.at[variant], k->kernels[variant], tasks, arrays, integers, floats, diags);
+    bool ok = load_module(d, k, which, diags) && run(d, gpu_module_entry(&k->program, which, variant),
+                                                     k->modules[which].kernels[variant], tasks, arrays, integers, floats, diags);
     pthread_mutex_unlock(&d->lock);
     return ok;
 }

@@ -109,6 +109,8 @@ bool launch_checks_elsewhere(const launch_plan *p, void *const *handles, void *c
 int64_t launch_data_bytes(const launch_plan *p, int position, const int64_t *integers);
 /* How many tasks a launch has; false with E0609. */
 bool launch_task_count(const launch_plan *p, int variant, const int64_t *integers, int64_t *tasks, diag_list *diags);
+/* Whether the launch fits narrow indices (plan_variant.narrow); false where the variant has none. */
+bool launch_fits_narrow(const launch_plan *p, int variant, const int64_t *integers);
 /* Which variant holds; -1 with a diagnostic when none. */
 int launch_variant(const launch_plan *p, const int64_t *integers, diag_list *diags);
 /* Evaluates an expression over a kernel's launch values (integers as target.h orders them). */

@@ -213,10 +213,10 @@ bool session_takes_setting(const tile_kernel *k, const char *key) {
 }
 
 static bool some_kernel_takes(run_call *c, const char *key, diag_list *diags) {
-    static const char *const options[] = {"vector", "subgroups", "operands", "tasks"};
+    static const char *const options[] = {"vector", "subgroups", "operands", "tasks", "indices"};
     const char *names[128];
     int count = 0;
-    for (; count < 4; count++)
+    for (; count < (int)(sizeof options / sizeof *options); count++)
         names[count] = options[count];
     for (int i = 0; i < c->program->calls.count; i++) {
         const tile_kernel *k = c->program->calls.at[i]->kernel;

@@ -1,4 +1,4 @@
-/* What a schedule says besides tile sizes: vector, subgroups, operands, tasks, split. Each is legal for the target and the kernel, or an error that names the limit. */
+/* What a schedule says besides tile sizes: vector, subgroups, operands, tasks, split, indices. Each is legal for the target and the kernel, or an error that names the limit. */
 #include "schedule/lower.h"
 #include "tile/split.h"
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static bool has_rows(const tile_kernel *k) {
 }
 
 bool schedule_has_option(const tile_kernel *k, const char *key) {
-    return !strcmp(key, "vector") || !strcmp(key, "subgroups") ||
+    return !strcmp(key, "vector") || !strcmp(key, "subgroups") || !strcmp(key, "indices") ||
            ((!strcmp(key, "operands") || !strcmp(key, "stages")) && has_products(k)) || (!strcmp(key, "tasks") && has_rows(k));
 }
 
@@ -262,10 +262,22 @@ bool option_chunk(const option_place *p, const schedule_setting *s, int64_t *chu
     return false;
 }
 
+/* ---- indices ---- */
+
+static bool set_indices(const option_place *p, const schedule_setting *s, schedule_options *out) {
+    out->wide_indices = !strcmp(s->value, "64");
+    if (out->wide_indices)
+        return true;
+    diag *g = diag_error(p->diags, "E0504", p->span, "indices = %s: a schedule can ask for 64 bits alone", s->value);
+    diag_caret(p->diags, g, "64, or leave it out: where 32 bits are enough is for the prover to say");
+    return false;
+}
+
 /* ---- all ---- */
 
 bool option_target_has(const machine_model *machine, const char *key) {
-    return !strcmp(key, "vector") || !strcmp(key, "split") || (!strcmp(key, "subgroups") && machine->subgroup_lanes) ||
+    return !strcmp(key, "vector") || !strcmp(key, "split") ||
+           ((!strcmp(key, "subgroups") || !strcmp(key, "indices")) && machine->subgroup_lanes) ||
            (!strcmp(key, "tasks") && machine->subgroup_lanes) || (!strcmp(key, "operands") && machine->stages_operands) ||
            (!strcmp(key, "stages") && machine->stages);
 }
@@ -276,6 +288,7 @@ bool option_set(const option_place *p, const schedule_setting *s, schedule_optio
            : !strcmp(s->key, "tasks")     ? set_tasks(p, s, out)
            : !strcmp(s->key, "stages")    ? set_stages(p, s, out)
            : !strcmp(s->key, "split")     ? option_chunk(p, s, &out->split)
+           : !strcmp(s->key, "indices")   ? set_indices(p, s, out)
                                           : set_operands(p, s, out);
 }
 
@@ -300,6 +313,8 @@ void options_print(text_buffer *out, const schedule_options *o) {
         text_add(out, "%soperands = staged(%s)", out->length ? ", " : "", element_table[o->operand_type].name);
     else if (o->operands == OPERANDS_STAGED)
         text_add(out, "%soperands = staged", out->length ? ", " : "");
+    if (o->wide_indices)
+        text_add(out, "%sindices = 64", out->length ? ", " : "");
 }
 
 machine_model schedule_machine(const machine_model *row, const schedule_options *o) {

@@ -321,7 +321,7 @@ static void print_for(cfamily *p, const kernel_stmt *s) {
     const char *name = cfamily_unique(p, s->var->name);
     cfamily_bind(p, s->var, name)->multiple = multiple;
     bool one = !strcmp(step, "1");
-    cfamily_line(p, one ? "for (%s %s = %s; %s < %s; %s++) {" : "for (%s %s = %s; %s < %s; %s += %s) {", p->dialect->index_type,
+    cfamily_line(p, one ? "for (%s %s = %s; %s < %s; %s++) {" : "for (%s %s = %s; %s < %s; %s += %s) {", cfamily_index_type(p),
                  name, lo, name, hi, name, step);
     p->break_label = NULL;
     inner_block(p, &s->body);

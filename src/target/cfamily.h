@@ -70,7 +70,8 @@ typedef enum cfamily_helper {
 
 typedef struct cfamily_dialect {
     const char *target;
-    const char *index_type;                                              /* of index expressions */
+    const char *index_type;  /* of index expressions */
+    const char *narrow_type; /* the same with PLAN_NARROW_BITS; NULL: it has no narrow texts */
     const char *(*register_type)(cfamily *p, element_type t, int lanes); /* declares it in the prelude when it must be */
     const char *(*storage_type)(element_type t);                         /* of an array's elements in memory */
     const char *(*helper)(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes); /* its name */
@@ -128,6 +129,7 @@ struct cfamily {
     const cfamily_dialect *dialect;
     diag_list *diags;
     bool failed;
+    bool narrow;           /* index expressions, and values of type index, have PLAN_NARROW_BITS */
     text_buffer prelude;   /* types and helpers, in order of first use */
     cfamily_names helpers; /* what the prelude holds */
     text_buffer *out;      /* where statements go */
@@ -175,6 +177,10 @@ text_expr cfamily_index(cfamily *p, index_expr *x);
 text_expr cfamily_cond(cfamily *p, const cond *c);
 const char *cfamily_index_text(cfamily *p, index_expr *x);
 bool cfamily_not_negative(cfamily *p, index_expr *x);                          /* for all that is known */
+const char *cfamily_index_type(const cfamily *p);
+element_type cfamily_index_element(const cfamily *p, element_type t); /* i32 for index in narrow texts, else t itself */
+/* The name of the helper for index expressions, written into the prelude as `HEAD TYPE name(..)`; NULL: h is none. */
+const char *cfamily_index_helper(cfamily *p, cfamily_helper h, const char *head);
 int64_t cfamily_multiple(cfamily *p, const index_expr *x);                     /* a divisor of x; 0 when x is 0 */
 const char *cfamily_offset(cfamily *p, const kernel_access *access, int lane); /* element offset of that lane, as text */
 /* How the lanes of an access lie in memory: 1 contiguous, another constant or a text stride, or 0 when neither. */

@@ -6,6 +6,43 @@ const char *cfamily_wrap(cfamily *p, text_expr e, precedence at_least) {
     return e.precedence >= at_least ? e.text : arena_printf(p->arena, "(%s)", e.text);
 }
 
+const char *cfamily_index_type(const cfamily *p) {
+    return p->narrow ? p->dialect->narrow_type : p->dialect->index_type;
+}
+
+element_type cfamily_index_element(const cfamily *p, element_type t) {
+    return p->narrow && t == ELEMENT_INDEX ? ELEMENT_I32 : t;
+}
+
+const char *cfamily_index_helper(cfamily *p, cfamily_helper h, const char *head) {
+    static const struct {
+        cfamily_helper h;
+        const char *name, *text; /* T: the type */
+    } table[] = {
+        {HELPER_FLOOR_DIV, "floor_div", "T a, T b)\n{\n    return a / b - (a % b < 0);\n}\n"},
+        {HELPER_FLOOR_MOD, "floor_mod", "T a, T b)\n{\n    const T r = a % b;\n    return r < 0 ? r + b : r;\n}\n"},
+        {HELPER_INDEX_MIN, "index_min", "T a, T b)\n{\n    return a < b ? a : b;\n}\n"},
+        {HELPER_INDEX_MAX, "index_max", "T a, T b)\n{\n    return a > b ? a : b;\n}\n"},
+        {HELPER_SWIZZLE, "swizzle",
+         "T x, int bits, int base, int shift)\n{\n    return x ^ (((x >> shift) & (((T)1 << bits) - 1)) << base);\n}\n"}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (table[i].h != h)
+            continue;
+        const char *name = p->narrow ? arena_printf(p->arena, "%s_%d", table[i].name, PLAN_NARROW_BITS) : table[i].name;
+        if (names_have(&p->helpers, name))
+            return name;
+        names_add(p, &p->helpers, name);
+        text_add(&p->prelude, "%s %s %s(", head, cfamily_index_type(p), name);
+        for (const char *c = table[i].text; *c; c++)
+            if (*c == 'T')
+                text_add(&p->prelude, "%s", cfamily_index_type(p));
+            else
+                text_add(&p->prelude, "%c", *c);
+        return name;
+    }
+    return NULL;
+}
+
 index_expr *cfamily_fold(cfamily *p, index_expr *x) {
     if (x->op == IX_CONST)
         return x;
@@ -195,7 +232,7 @@ static text_expr variable(cfamily *p, const index_var *v) {
     ((cfamily_binding *)b)->used = true;
     /* Integers that were loaded have 32 bits in registers; index arithmetic has 64. */
     if (let && let->value && let->value->type != ELEMENT_INDEX)
-        return expr(arena_printf(p->arena, "(%s)%s", p->dialect->index_type, b->text), PRECEDENCE_UNARY);
+        return expr(arena_printf(p->arena, "(%s)%s", cfamily_index_type(p), b->text), PRECEDENCE_UNARY);
     return expr(b->text, PRECEDENCE_PRIMARY);
 }
 
@@ -214,8 +251,8 @@ static text_expr index_text(cfamily *p, index_expr *x) {
     case IX_ADD:
         if (ix_is_const(x->b, &c) && c < 0 && c > INT64_MIN)
             return infix(p, a, "-", expr(arena_printf(p->arena, "%lld", -(long long)c), PRECEDENCE_PRIMARY), PRECEDENCE_ADD);
-        if (b.precedence == PRECEDENCE_ADD &&
-            b.text[0] != '-') /* a + (b + c) is (a + b) + c here: 64 bits are enough for all of them */
+        if (b.precedence == PRECEDENCE_ADD && b.text[0] != '-' &&
+            !p->narrow) /* a + (b + c) is (a + b) + c here: 64 bits are enough for all of them */
             return expr(arena_printf(p->arena, "%s + %s", cfamily_wrap(p, a, PRECEDENCE_ADD), b.text), PRECEDENCE_ADD);
         return infix(p, a, "+", b, PRECEDENCE_ADD);
     case IX_SUB: return infix(p, a, "-", b, PRECEDENCE_ADD);

@@ -73,7 +73,7 @@ static text_expr scalar_place(cfamily *p, const kernel_access *access, int lane)
     if (a->element == ELEMENT_BOOL)
         return (text_expr){arena_printf(p->arena, "%s != 0", e.text), PRECEDENCE_COMPARE};
     if (a->element == ELEMENT_INDEX)
-        return (text_expr){arena_printf(p->arena, "(%s)%s", p->dialect->index_type, e.text), PRECEDENCE_UNARY};
+        return (text_expr){arena_printf(p->arena, "(%s)%s", cfamily_index_type(p), e.text), PRECEDENCE_UNARY};
     return e;
 }
 

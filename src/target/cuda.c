@@ -170,6 +170,7 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
 static const cfamily_dialect cuda_dialect = {
     .target = "cuda",
     .index_type = "long long",
+    .narrow_type = "int",
     .register_type = cuda_register_type,
     .storage_type = cuda_storage_type,
     .helper = cuda_helper,
@@ -221,6 +222,7 @@ const gpu_dialect cuda_gpu = {
     .begin = in_turn,
     .head = head,
     .integer_type = "const long long ",
+    .narrow_integer_type = "const int ",
     .float_type = "const float ",
     .bool_type = "const int ",
     .begin_fragments = cuda_fragments_begin,

@@ -122,6 +122,12 @@ static void add_choice(launcher *l) {
         text_add(b, "        break;\n");
     }
     text_add(b, "    default: return -1;\n    }\n    return none ? 0 : fits ? tasks : -1;\n}\n");
+    for (int i = 0; i < l->plan->variants.count; i++)
+        if (l->plan->variants.at[i].narrow)
+            text_add(b,
+                     "\n/* Whether integers of 32 bits hold every index. */\nbool narrow_%d(%s)\n{\n    long long cells = "
+                     "task_count(%s);\n    return %s;\n}\n",
+                     i, l->sizes, l->size_values, gpu_fits_narrow_text(p, &l->plan->variants.at[i], "cells", "cells"));
 }
 
 static void add_launch(launcher *l, const gpu_entry *e, const char *indent) {
@@ -138,6 +144,24 @@ static void add_launch(launcher *l, const gpu_entry *e, const char *indent) {
     text_add(b, ");\n");
 }
 
+/* The conditions of a form other than PLAIN. */
+static void add_conditions(launcher *l, int variant, gpu_form f, const gpu_entry *e) {
+    text_buffer *b = &l->out;
+    const char *between = "";
+    if (e->narrow) {
+        text_add(b, "%s_host::narrow_%d(%s)", l->program->name, variant, l->size_values);
+        between = " && ";
+    }
+    for (int d = 0; d < e->divided.count; d++, between = " && ")
+        text_add(b, "%s%s %% %d == 0", between, l->integers.at[e->divided.at[d]], GPU_DIVIDED);
+    if (!gpu_form_is_aligned(f))
+        return;
+    text_add(b, "%s(0", between);
+    for (int j = 0; j < l->arrays.count; j++)
+        text_add(b, " | (size_t)%s", l->arrays.at[j]);
+    text_add(b, ") %% %d == 0", GPU_ALIGNMENT);
+}
+
 static void add_entry(launcher *l) {
     text_buffer *b = &l->out;
     const char *name = l->program->name;
@@ -147,21 +171,21 @@ static void add_entry(launcher *l) {
     text_add(b, "    for (long long first = 0; first < tasks; first += 2147483647) {\n");
     text_add(b, "        const long long count = tasks - first < 2147483647 ? tasks - first : 2147483647;\n");
     text_add(b, "        switch (%s_host::variant(%s)) {\n", name, l->size_values);
-    for (int i = 0; i < l->program->entries.count; i++) {
-        const gpu_entry *plain = &l->program->entries.at[i], *aligned = &l->program->aligned.at[i];
+    for (int i = 0; i < l->program->variants; i++) {
         text_add(b, "        case %d:\n", i);
-        if (aligned->name) {
-            text_add(b, "            if (");
-            for (int d = 0; d < aligned->divided.count; d++)
-                text_add(b, "%s %% %d == 0 && ", l->integers.at[aligned->divided.at[d]], GPU_DIVIDED);
-            text_add(b, "(0");
-            for (int j = 0; j < l->arrays.count; j++)
-                text_add(b, " | (size_t)%s", l->arrays.at[j]);
-            text_add(b, ") %% %d == 0)\n", GPU_ALIGNMENT);
-            add_launch(l, aligned, "                ");
-            text_add(b, "            else\n    ");
+        bool first = true;
+        for (int f = 0; f < GPU_PLAIN; f++) {
+            const gpu_entry *e = &l->program->forms[f].at[i];
+            if (!e->name)
+                continue;
+            text_add(b, "            %sif (", first ? "" : "else ");
+            add_conditions(l, i, (gpu_form)f, e);
+            text_add(b, ")\n");
+            add_launch(l, e, "                ");
+            first = false;
         }
-        add_launch(l, plain, "            ");
+        text_add(b, "%s", first ? "" : "            else\n    ");
+        add_launch(l, &l->program->forms[GPU_PLAIN].at[i], "            ");
         text_add(b, "            break;\n");
     }
     text_add(b, "        }\n        if (const cudaError_t error = cudaGetLastError())\n            return (int)error;\n    }\n   "

@@ -35,6 +35,7 @@ const char *cuda_storage_type(element_type t) {
 }
 
 const char *cuda_register_type(cfamily *p, element_type t, int lanes) {
+    t = cfamily_index_element(p, t);
     if (lanes == 1)
         return cuda_scalar_type(t);
     static const struct {
@@ -302,24 +303,7 @@ static void shift(writer *w, bool left) {
 }
 
 static const char *index_helper(cfamily *p, cfamily_helper h) {
-    static const struct {
-        cfamily_helper h;
-        const char *name, *text;
-    } table[] = {{HELPER_FLOOR_DIV, "floor_div", "long long a, long long b)\n{\n    return a / b - (a % b < 0);\n}\n"},
-                 {HELPER_FLOOR_MOD, "floor_mod",
-                  "long long a, long long b)\n{\n    const long long r = a % b;\n    return r < 0 ? r + b : r;\n}\n"},
-                 {HELPER_INDEX_MIN, "index_min", "long long a, long long b)\n{\n    return a < b ? a : b;\n}\n"},
-                 {HELPER_INDEX_MAX, "index_max", "long long a, long long b)\n{\n    return a > b ? a : b;\n}\n"},
-                 {HELPER_SWIZZLE, "swizzle",
-                  "long long x, int bits, int base, int shift)\n{\n    return x ^ ((x >> shift) & (((long long)1 << bits) - 1) "
-                  "<< base);\n}\n"}};
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (table[i].h == h) {
-            if (is_new(p, table[i].name))
-                text_add(&p->prelude, "static __host__ __device__ inline long long %s(%s", table[i].name, table[i].text);
-            return table[i].name;
-        }
-    return NULL;
+    return cfamily_index_helper(p, h, "static __host__ __device__ inline");
 }
 
 /* The name of CUDA's own function for scalars; NULL: it has none, or another way of writing it. */
@@ -356,6 +340,8 @@ static void by_lanes(writer *w, cfamily_helper h, const char *one) {
 }
 
 const char *cuda_helper(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes) {
+    t = cfamily_index_element(p, t);
+    from = cfamily_index_element(p, from);
     static const char *const names[] = {[HELPER_SPLAT] = "splat",
                                         [HELPER_IOTA] = "iota",
                                         [HELPER_BLOCK_LOAD] = "at",
@@ -448,6 +434,7 @@ const char *cuda_helper(cfamily *p, cfamily_helper h, element_type t, element_ty
 /* ---- operators on vectors ---- */
 
 void cuda_operator(cfamily *p, const char *op, element_type t, int lanes, bool x_scalar, bool y_scalar, bool compares) {
+    t = cfamily_index_element(p, t);
     const char *name = arena_printf(p->arena, "%s%s%s%s", x_scalar ? "scalar" : "", cuda_register_type(p, t, lanes), op,
                                     y_scalar ? "scalar" : "");
     const char *v = cuda_register_type(p, t, lanes), *s = cuda_scalar_type(t == ELEMENT_BOOL ? ELEMENT_I32 : t);
@@ -473,6 +460,7 @@ void cuda_prefix_operator(cfamily *p, const char *op, element_type t, int lanes)
 /* ---- among the lanes of a warp ---- */
 
 const char *cuda_warp_helper(cfamily *p, kernel_op op, element_type t, int lanes) {
+    t = cfamily_index_element(p, t);
     const char *name = tagged(p, t, lanes, kernel_op_table[op].name);
     writer writer_of = {.p = p, .t = t, .lanes = lanes, .name = name}, *w = &writer_of;
     w->v = type_of(p, t, lanes);

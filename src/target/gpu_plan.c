@@ -36,6 +36,10 @@ static void bind_outside(cfamily *p, const kernel_ir *k) {
             cfamily_bind(p, k->levels.at[i].ids[d], cfamily_unique(p, k->levels.at[i].ids[d]->name));
 }
 
+static const char *integer_type(const printed *t) {
+    return t->p->narrow ? t->dialect->narrow_integer_type : t->dialect->integer_type;
+}
+
 static void add_parameter(printed *t, gpu_parameter_kind kind, int position, const char *type, const char *name, bool read_only) {
     gpu_parameter one = {kind, position, type, name, read_only};
     VEC_PUSH(t->p->arena, t->entry->parameters, one);
@@ -68,7 +72,7 @@ static void parameters(printed *t) {
     }
     for (int i = 0; i < k->symbols.count; i++)
         if (used(p, k->symbols.at[i]))
-            add_parameter(t, GPU_INTEGER, i, t->dialect->integer_type, cfamily_find(p, k->symbols.at[i])->text, true);
+            add_parameter(t, GPU_INTEGER, i, integer_type(t), cfamily_find(p, k->symbols.at[i])->text, true);
     position = k->symbols.count;
     for (int i = 0; i < k->scalars.count; i++) {
         const kernel_scalar *s = &k->scalars.at[i];
@@ -81,19 +85,19 @@ static void parameters(printed *t) {
                       : is_bool ? GPU_BOOL
                                 : GPU_FLOAT,
                       at,
-                      s->var    ? t->dialect->integer_type
+                      s->var    ? integer_type(t)
                       : is_bool ? t->dialect->bool_type
                                 : t->dialect->float_type,
                       cfamily_find(p, scalar_key(s))->text, true);
     }
-    add_parameter(t, GPU_FIRST_TASK, 0, t->dialect->integer_type, "first_task", true);
+    add_parameter(t, GPU_FIRST_TASK, 0, integer_type(t), "first_task", true);
 }
 
 /* Ids out of one flat number, the last one fastest; only those that are used. */
 static void take_apart(printed *t, text_buffer *out, const char *flat, const char *flat_text, index_var **ids,
                        index_expr **extents, int rank) {
     cfamily *p = t->p;
-    const char *type = p->dialect->index_type;
+    const char *type = cfamily_index_type(p);
     int wanted = 0, first = rank;
     for (int i = rank - 1; i >= 0; i--)
         if (used(p, ids[i])) {
@@ -254,6 +258,9 @@ static void comment(arena *a, text_buffer *out, const launch_plan *plan, int var
         text_add(out, "%s%s", i ? ", " : "; multiples of 16: ", k->symbols.at[e->divided.at[i]]->name);
     if (aligned)
         text_add(out, ".");
+    if (e->narrow)
+        text_add(out, " Extents are at most %d, and no array has more than %d elements.", PLAN_NARROW_EXTENT,
+                 PLAN_NARROW_ELEMENTS);
     if (k->schedule && *k->schedule)
         text_add(out, "\n * Schedule: %s", c_comment_text(a, k->schedule));
     text_add(out, " */\n");
@@ -304,6 +311,7 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
     arena *a = p->arena;
     cfamily_begin(p, k);
     p->cell_names = (cfamily_names){0};
+    p->narrow = entry->narrow;
     if (p->failed || !printable(p, dialect, plan, variant, &entry->threads))
         return "";
     printed t = {p, dialect, k, entry};
@@ -335,22 +343,56 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
     return text;
 }
 
+const char *const gpu_form_suffixes[GPU_FORMS] = {"_narrow_aligned", "_narrow", "_aligned", ""};
+
+static bool has_form(const gpu_dialect *dialect, const plan_variant *v, gpu_form f) {
+    bool narrow = f == GPU_NARROW_ALIGNED || f == GPU_NARROW;
+    return (!narrow || (v->narrow && dialect->values->narrow_type)) && (!gpu_form_is_aligned(f) || v->aligned);
+}
+
+gpu_form gpu_quickest_form(const gpu_program *p, int variant) {
+    int f = 0;
+    while (f < GPU_PLAIN && !p->forms[f].at[variant].name)
+        f++;
+    return (gpu_form)f;
+}
+
+int gpu_module_of(const gpu_program *p, int variant, gpu_form f) {
+    return f == gpu_quickest_form(p, variant) ? 0 : (int)f;
+}
+
+const gpu_entry *gpu_module_entry(const gpu_program *p, int module, int variant) {
+    gpu_form quickest = gpu_quickest_form(p, variant);
+    const gpu_entry *e = &p->forms[module ? module : (int)quickest].at[variant];
+    return !module || (e->name && module != (int)quickest) ? e : NULL;
+}
+
+const char *gpu_module_text(arena *a, const gpu_program *p, int module) {
+    text_buffer b = {0};
+    text_add(&b, "%s", p->prelude);
+    for (int i = 0; i < p->variants; i++)
+        if (gpu_module_entry(p, module, i))
+            text_add(&b, "%s\n", gpu_module_entry(p, module, i)->text);
+    const char *text = arena_strdup(a, text_get(&b));
+    text_free(&b);
+    return text;
+}
+
 bool gpu_plan_print(arena *a, const launch_plan *plan, const gpu_dialect *dialect, gpu_program *out, diag_list *diags) {
     cfamily p = {.arena = a, .dialect = dialect->values, .diags = diags};
     text_buffer functions = {0}, all = {0};
-    *out = (gpu_program){.name = cfamily_legal(a, plan->name)};
-    for (int i = 0; i < plan->variants.count && !p.failed; i++) {
-        gpu_entry entry = {.name = arena_printf(a, "%s_variant_%d", out->name, i)}, aligned = {0};
-        entry.text = print_variant(&p, dialect, plan, i, false, &entry);
-        text_add(&functions, "%s%s", i ? "\n" : "", entry.text);
-        if (plan->variants.at[i].aligned && !p.failed) {
-            aligned.name = arena_printf(a, "%s_aligned", entry.name);
-            aligned.text = print_variant(&p, dialect, plan, i, true, &aligned);
-            text_add(&functions, "\n%s", aligned.text);
+    *out = (gpu_program){.name = cfamily_legal(a, plan->name), .variants = plan->variants.count};
+    for (int i = 0; i < plan->variants.count; i++)
+        for (int f = 0; f < GPU_FORMS && !p.failed; f++) {
+            gpu_entry entry = {0};
+            if (has_form(dialect, &plan->variants.at[i], (gpu_form)f)) {
+                entry.name = arena_printf(a, "%s_variant_%d%s", out->name, i, gpu_form_suffixes[f]);
+                entry.narrow = f == GPU_NARROW_ALIGNED || f == GPU_NARROW;
+                entry.text = print_variant(&p, dialect, plan, i, gpu_form_is_aligned((gpu_form)f), &entry);
+                text_add(&functions, "%s%s", functions.length ? "\n" : "", entry.text);
+            }
+            VEC_PUSH(a, out->forms[f], entry);
         }
-        VEC_PUSH(a, out->entries, entry);
-        VEC_PUSH(a, out->aligned, aligned);
-    }
     text_add(&all, "%s%s%s", dialect->file_head, c_wrap_lines(a, text_get(&p.prelude)), p.prelude.length ? "\n" : "");
     out->prelude = arena_strdup(a, text_get(&all));
     text_add(&all, "%s", text_get(&functions));
@@ -359,4 +401,27 @@ bool gpu_plan_print(arena *a, const launch_plan *plan, const gpu_dialect *dialec
     text_free(&functions);
     text_free(&all);
     return !p.failed;
+}
+
+const char *gpu_fits_narrow_text(cfamily *p, const plan_variant *v, const char *tasks, const char *cells) {
+    const kernel_ir *k = v->kernel;
+    text_buffer b = {0};
+    text_add(&b, "%s <= %d", tasks, PLAN_NARROW_TASKS);
+    for (int i = 0; i < k->symbols.count; i++)
+        if (!k->symbols.at[i]->has_value)
+            text_add(&b, " && %s <= %d", cfamily_wrap(p, cfamily_index(p, ix_var(p->arena, k->symbols.at[i])), PRECEDENCE_ADD),
+                     PLAN_NARROW_EXTENT);
+    for (int i = 0; i < k->arrays.count; i++) {
+        const kernel_array *a = k->arrays.at[i];
+        if (a->space != SPACE_GLOBAL || a->view_of)
+            continue;
+        text_add(&b, " && (%s = 1)", cells);
+        for (int d = 0; d < a->rank; d++) { /* an extent of 0 counts as 1, so that every product of extents fits */
+            const char *extent = cfamily_wrap(p, cfamily_index(p, a->dims[d]), PRECEDENCE_PRIMARY);
+            text_add(&b, " && (%s *= %s > 0 ? %s : 1) <= %d", cells, extent, extent, PLAN_NARROW_ELEMENTS);
+        }
+    }
+    const char *text = arena_strdup(p->arena, text_get(&b));
+    text_free(&b);
+    return text;
 }

@@ -6,7 +6,8 @@
 #include "target/cfamily.h"
 
 typedef enum gpu_parameter_kind { GPU_ARRAY, GPU_INTEGER, GPU_FLOAT, GPU_BOOL, GPU_FIRST_TASK } gpu_parameter_kind;
-/* What the runtime passes: the array, integer or float (see target.h) at `position`; FIRST_TASK: the number of the task that block 0 runs. */
+/* What the runtime passes: the array, integer or float (see target.h) at `position`; FIRST_TASK: the number of the task that block 0 runs. Integers and
+ * FIRST_TASK have 64 bits, 32 in narrow entries. */
 typedef struct gpu_parameter {
     gpu_parameter_kind kind;
     int position;
@@ -23,17 +24,22 @@ typedef struct gpu_entry {
     VEC(int) divided;     /* an entry for aligned arrays: the launch integers that it takes to be multiples of GPU_DIVIDED */
     int64_t threads;      /* of a block */
     int64_t shared_bytes; /* declared inside the kernel */
+    bool narrow;          /* for launches that fit narrow indices (plan_variant.narrow) */
 } gpu_entry;
+
+/* The forms in which a variant is printed, the quickest first. PLAIN is always there and takes every launch; each other one has conditions. */
+typedef enum gpu_form { GPU_NARROW_ALIGNED, GPU_NARROW, GPU_ALIGNED, GPU_PLAIN, GPU_FORMS } gpu_form;
 
 /* A plan's text, and how each variant is called: one block of `threads` for each task. Arena memory. */
 typedef struct gpu_program {
-    const char *name;       /* the plan's, made legal */
-    const char *text;       /* the whole: what stands in front of the functions, then each */
-    const char *prelude;    /* what stands in front */
-    VEC(gpu_entry) entries; /* by variant */
-    /* By variant, of its aligned form (plan_variant.aligned), with parameters as the entry's: for launches whose arrays all begin at multiples of GPU_ALIGNMENT and whose `divided` integers are
-     * multiples of GPU_DIVIDED. None where the plan has no such form. */
-    VEC(gpu_entry) aligned;
+    const char *name;    /* the plan's, made legal */
+    const char *text;    /* the whole: what stands in front of the functions, then each */
+    const char *prelude; /* what stands in front */
+    int variants;
+    /* By form, then by variant; parameters of all are the same but for their widths. ALIGNED ones are of the plan's aligned form (plan_variant.aligned), for
+     * launches whose arrays all begin at multiples of GPU_ALIGNMENT and whose `divided` integers are multiples of GPU_DIVIDED; NARROW ones for launches that
+     * fit narrow indices. Entries that are not there have no name. */
+    VEC(gpu_entry) forms[GPU_FORMS];
 } gpu_program;
 
 typedef struct gpu_dialect {
@@ -51,7 +57,7 @@ typedef struct gpu_dialect {
     const char *begin; /* lines in front of a kernel's statements; NULL: none */
     /* The kernel's head up to its opening brace. */
     void (*head)(arena *a, text_buffer *out, const gpu_entry *e);
-    const char *integer_type, *float_type, *bool_type; /* of parameters */
+    const char *integer_type, *narrow_integer_type, *float_type, *bool_type; /* of parameters */
     /* Of a target with matrix instructions: names and declares fragments. NULL: fragments are refused. */
     bool (*begin_fragments)(cfamily *p, const kernel_ir *k);
     void (*declare_fragments)(cfamily *p, const kernel_ir *k, text_buffer *out);
@@ -59,6 +65,21 @@ typedef struct gpu_dialect {
 
 /* Prints every variant. False with diagnostics. */
 bool gpu_plan_print(arena *a, const launch_plan *plan, const gpu_dialect *dialect, gpu_program *out, diag_list *diags);
+/* The first of the variant's forms that is there. */
+gpu_form gpu_quickest_form(const gpu_program *p, int variant);
+static inline bool gpu_form_is_aligned(gpu_form f) {
+    return f == GPU_NARROW_ALIGNED || f == GPU_ALIGNED;
+}
+/* Texts are compiled by module, the first at once and the others when a launch needs them: module 0 has each variant's quickest form, module f the form f of
+ * the variants whose quickest it is not. NULL: the variant has no entry in this one. */
+const gpu_entry *gpu_module_entry(const gpu_program *p, int module, int variant);
+int gpu_module_of(const gpu_program *p, int variant, gpu_form f);
+const char *gpu_module_text(arena *a, const gpu_program *p, int module);
+/* What stands behind NAME_variant_0 in the forms' names: "_narrow_aligned". */
+extern const char *const gpu_form_suffixes[GPU_FORMS];
+/* C's text of whether a launch fits narrow indices: over the launch values as p names them, `tasks` its count of tasks, `cells` a variable of 64 bits that it
+ * may assign. */
+const char *gpu_fits_narrow_text(cfamily *p, const plan_variant *v, const char *tasks, const char *cells);
 /* `, ` between parameters as "TYPE NAME". */
 void gpu_parameter_list(text_buffer *out, const gpu_entry *e);
 

@@ -145,6 +145,7 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
 const cfamily_dialect metal_dialect = {
     .target = "metal",
     .index_type = "long",
+    .narrow_type = "int",
     .register_type = metal_register_type,
     .storage_type = metal_storage_type,
     .helper = metal_helper,
@@ -190,6 +191,7 @@ const gpu_dialect metal_gpu = {
     .thread_number = "simd_number * 32 + simd_lane",
     .head = head,
     .integer_type = "constant long &",
+    .narrow_integer_type = "constant int &",
     .float_type = "constant float &",
     .bool_type = "constant int &",
 };
@@ -197,10 +199,10 @@ const gpu_dialect metal_gpu = {
 /* What only the whole shows: a launch binds no more than 31 buffers. */
 static bool complete(const launch_plan *plan, const gpu_program *program, diag_list *diags) {
     source_span span = plan->variants.count ? plan->variants.at[0].kernel->span : (source_span){0};
-    for (int i = 0; i < program->entries.count; i++)
-        if (program->entries.at[i].parameters.count > METAL_BUFFERS) {
+    for (int i = 0; i < program->variants; i++)
+        if (program->forms[GPU_PLAIN].at[i].parameters.count > METAL_BUFFERS) {
             diag_error(diags, "E0551", span, "target metal cannot express %d arguments: a launch binds %d buffers (kernel %s)",
-                       program->entries.at[i].parameters.count, METAL_BUFFERS, plan->name);
+                       program->forms[GPU_PLAIN].at[i].parameters.count, METAL_BUFFERS, plan->name);
             return false;
         }
     return true;

@@ -165,25 +165,35 @@ static void arrays(host *h, text_buffer *functions, text_buffer *table) {
     }
 }
 
-static void entry(host *h, text_buffer *functions, text_buffer *table, int variant, bool aligned) {
-    const gpu_entry *e = aligned ? &h->program->aligned.at[variant] : &h->program->entries.at[variant];
+static void entry(host *h, text_buffer *functions, text_buffer *table, int variant, gpu_form f) {
+    const gpu_entry *e = &h->program->forms[f].at[variant];
     const plan_variant *v = &h->plan->variants.at[variant];
-    const char *tag = aligned ? "_aligned" : "";
+    const char *tag = gpu_form_suffixes[f];
     static const char kinds[] = {
         [GPU_ARRAY] = 'a', [GPU_INTEGER] = 'i', [GPU_FLOAT] = 'f', [GPU_BOOL] = 'b', [GPU_FIRST_TASK] = 't'};
     if (!e->name)
         return;
     text_add(functions, "static const tilec_parameter parameters_%d%s[] = {", variant, tag);
-    for (int i = 0; i < e->parameters.count; i++)
-        text_add(functions, "%s{'%c', %d}", i ? ", " : "", kinds[e->parameters.at[i].kind], e->parameters.at[i].position);
-    text_add(functions, "};\nstatic bool holds_%d%s(void)\n{\n    return ", variant, tag);
-    for (int i = 0; aligned && i < e->divided.count; i++) {
+    for (int i = 0; i < e->parameters.count; i++) {
+        gpu_parameter_kind kind = e->parameters.at[i].kind;
+        char letter = kinds[kind];
+        if (e->narrow && (kind == GPU_INTEGER || kind == GPU_FIRST_TASK))
+            letter = kind == GPU_INTEGER ? 'I' : 'T';
+        text_add(functions, "%s{'%c', %d}", i ? ", " : "", letter, e->parameters.at[i].position);
+    }
+    text_add(functions, "};\nstatic bool holds_%d%s(void)\n{\n", variant, tag);
+    if (e->narrow)
+        text_add(functions, "    int64_t cells;\n");
+    text_add(functions, "    return ");
+    for (int i = 0; i < e->divided.count; i++) {
         const index_var *symbol = h->k->symbols.at[e->divided.at[i]];
         text_add(functions, "%s %% %d == 0 && ", cfamily_find(&h->p, symbol)->text, GPU_DIVIDED);
     }
+    if (e->narrow)
+        text_add(functions, "%s && ", gpu_fits_narrow_text(&h->p, v, arena_printf(h->a, "tasks_%d()", variant), "cells"));
     bool always = !v->predicate || v->predicate->op == COND_TRUE;
     text_add(functions, "%s;\n}\n\n", always ? "true" : arena_printf(h->a, "(%s)", cfamily_cond(&h->p, v->predicate).text));
-    if (!aligned) {
+    if (f == GPU_PLAIN) {
         text_add(functions, "static int64_t tasks_%d(void)\n{\n    int64_t tasks = 1;\n", variant);
         for (int d = 0; v->kernel->levels.count && d < v->kernel->levels.at[0].rank && v->kernel->levels.at[0].kind == LEVEL_TASK;
              d++)
@@ -230,12 +240,9 @@ bool metal_host_print(arena *a, const launch_plan *plan, const gpu_program *prog
     values(&h);
     derive(&h, &functions);
     arrays(&h, &functions, &array_table);
-    for (int i = 0; i < plan->variants.count; i++)
-        entry(&h, &functions, &entry_table, i, true);
-    for (int i = 0; i < plan->variants.count; i++) {
-        /* The count of tasks is written with the plain entry; in the table the aligned one stands in front, since the first that holds is taken. */
-        entry(&h, &functions, &entry_table, i, false);
-    }
+    for (int f = 0; f < GPU_FORMS; f++) /* the first that holds is taken; counts of tasks are written with the last */
+        for (int i = 0; i < plan->variants.count; i++)
+            entry(&h, &functions, &entry_table, i, (gpu_form)f);
     launch_values(&h, &functions);
     text_add(out,
              "/* %s on a Metal device, beside the same kernel as C: what tilec_kit.c needs to know of it. Written by tilec. */\n"

@@ -22,6 +22,7 @@ const char *opencl_scalar_type(element_type t, bool in_vector) {
 }
 
 const char *opencl_register_type(cfamily *p, element_type t, int lanes) {
+    t = cfamily_index_element(p, t);
     return lanes == 1 ? opencl_scalar_type(t, false) : arena_printf(p->arena, "%s%d", opencl_scalar_type(t, true), lanes);
 }
 
@@ -101,6 +102,7 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
 static const cfamily_dialect opencl_dialect = {
     .target = "opencl",
     .index_type = "long",
+    .narrow_type = "int",
     .register_type = opencl_register_type,
     .storage_type = opencl_storage_type,
     .helper = opencl_helper,
@@ -139,6 +141,7 @@ const gpu_dialect opencl_gpu = {
     .thread_number = "(int)get_local_id(0)", /* PoCL 3.1 loses what 64-bit ids were made into behind a conditional barrier */
     .head = opencl_kernel_head,
     .integer_type = "const long ",
+    .narrow_integer_type = "const int ",
     .float_type = "const float ",
     .bool_type = "const int ",
 };

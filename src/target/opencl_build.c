@@ -4,29 +4,35 @@
 #include "target/gpu_plan.h"
 #include <string.h>
 
+static void describe_entry(arena *a, text_buffer *out, const plan_variant *v, const gpu_entry *e) {
+    text_buffer line = {0};
+    text_add(&line, "%s", e->name);
+    if (v->predicate) {
+        text_add(&line, ", when ");
+        cond_print(&line, v->predicate);
+    }
+    if (e->narrow)
+        text_add(&line, ", where extents are at most %d, arrays have at most %d elements and there are at most %d tasks",
+                 PLAN_NARROW_EXTENT, PLAN_NARROW_ELEMENTS, PLAN_NARROW_TASKS);
+    text_add(&line, ": %lld work-items for each task; tasks ", (long long)e->threads);
+    for (int d = 0; v->kernel->levels.count && d < v->kernel->levels.at[0].rank; d++) {
+        text_add(&line, "%s(", d ? " * " : "");
+        ix_print(&line, v->kernel->levels.at[0].extents[d]);
+        text_add(&line, ")");
+    }
+    if (!v->kernel->levels.count || !v->kernel->levels.at[0].rank)
+        text_add(&line, "1");
+    text_add(&line, ", in one dimension; first_task = 0");
+    text_add(out, " *   %s\n", c_comment_text(a, text_get(&line)));
+    text_free(&line);
+}
+
 static void describe(arena *a, text_buffer *out, const launch_plan *plan, const gpu_program *program) {
     text_add(out, "/* %s, written and proved by tilec. How to launch it:\n", c_comment_text(a, plan->name));
-    for (int i = 0; i < plan->variants.count; i++) {
-        const plan_variant *v = &plan->variants.at[i];
-        const gpu_entry *e = &program->entries.at[i];
-        text_buffer line = {0};
-        text_add(&line, "%s", e->name);
-        if (v->predicate) {
-            text_add(&line, ", when ");
-            cond_print(&line, v->predicate);
-        }
-        text_add(&line, ": %lld work-items for each task; tasks ", (long long)e->threads);
-        for (int d = 0; v->kernel->levels.count && d < v->kernel->levels.at[0].rank; d++) {
-            text_add(&line, "%s(", d ? " * " : "");
-            ix_print(&line, v->kernel->levels.at[0].extents[d]);
-            text_add(&line, ")");
-        }
-        if (!v->kernel->levels.count || !v->kernel->levels.at[0].rank)
-            text_add(&line, "1");
-        text_add(&line, ", in one dimension; first_task = 0");
-        text_add(out, " *   %s\n", c_comment_text(a, text_get(&line)));
-        text_free(&line);
-    }
+    for (int i = 0; i < plan->variants.count; i++)
+        for (int f = 0; f < GPU_FORMS; f++)
+            if (program->forms[f].at[i].name)
+                describe_entry(a, out, &plan->variants.at[i], &program->forms[f].at[i]);
     text_add(out, " * Arrays are row-major, none overlaps one that is written. Before a launch the caller must know:\n");
     for (int i = 0; i < plan->checks.count; i++)
         text_add(out, " *   %s\n", c_comment_text(a, plan->checks.at[i].text));

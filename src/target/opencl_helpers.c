@@ -294,25 +294,7 @@ static void prefix_select(writer *w) {
 }
 
 static const char *index_helper(cfamily *p, cfamily_helper h) {
-    static const struct {
-        cfamily_helper h;
-        const char *name, *text;
-    } table[] = {
-        {HELPER_FLOOR_DIV, "floor_div", "long a, long b)\n{\n    return a / b - (a % b < 0);\n}\n"},
-        {HELPER_FLOOR_MOD, "floor_mod", "long a, long b)\n{\n    const long r = a % b;\n    return r < 0 ? r + b : r;\n}\n"},
-        {HELPER_INDEX_MIN, "index_min", "long a, long b)\n{\n    return a < b ? a : b;\n}\n"},
-        {HELPER_INDEX_MAX, "index_max", "long a, long b)\n{\n    return a > b ? a : b;\n}\n"},
-        {HELPER_SWIZZLE, "swizzle",
-         "long x, int bits, int base, int shift)\n{\n    return x ^ ((x >> shift) & (((long)1 << bits) - 1) << base);\n}\n"}};
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (table[i].h == h) {
-            if (!names_have(&p->helpers, table[i].name)) {
-                names_add(p, &p->helpers, table[i].name);
-                text_add(&p->prelude, "static inline long %s(%s", table[i].name, table[i].text);
-            }
-            return table[i].name;
-        }
-    return NULL;
+    return cfamily_index_helper(p, h, "static inline");
 }
 
 /* What OpenCL C has itself; NULL otherwise. */
@@ -336,6 +318,8 @@ static const char *builtin(cfamily *p, cfamily_helper h, element_type t, int lan
 }
 
 const char *opencl_helper(cfamily *p, cfamily_helper h, element_type t, element_type from, int lanes) {
+    t = cfamily_index_element(p, t);
+    from = cfamily_index_element(p, from);
     /* clang-format off */
     static const char *const names[] = {[HELPER_SPLAT] = "splat",       [HELPER_IOTA] = "iota",           [HELPER_BLOCK_LOAD] = "at",
                                         [HELPER_NEG] = "neg",           [HELPER_ABS] = "abs",             [HELPER_WRAP_ADD] = "add",

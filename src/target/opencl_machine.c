@@ -38,7 +38,8 @@ const target_limits *opencl_limits(void) {
                                          .threads_per_block = MOST_THREADS,
                                          .index_bits = 64,
                                          .largest_extent = INT32_MAX,
-                                         .has_lanes = true};
+                                         .has_lanes = true,
+                                         .narrow_indices = true};
     return &limits;
 }
 

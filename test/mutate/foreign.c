@@ -76,9 +76,9 @@ static bool write_files(arena *a, kernel_ir *k, const char *launch, const char *
     plan_variant v = {.kernel = k};
     VEC_PUSH(a, plan.variants, v);
     if (!kernel_legalize(k, &opencl_legal, &routes, &diags) || !gpu_plan_print(a, &plan, &opencl_gpu, &program, &diags) ||
-        program.entries.count != 1 || !program.entries.at[0].name)
+        program.variants != 1 || !program.forms[GPU_PLAIN].at[0].name)
         return false;
-    const gpu_entry *e = &program.entries.at[0];
+    const gpu_entry *e = &program.forms[GPU_PLAIN].at[0];
     FILE *text = fopen(arena_printf(a, "%s/mutant.cl", folder), "w"), *sim = fopen(arena_printf(a, "%s/mutant.sim", folder), "w");
     bool good = text && sim;
     if (good) {

@@ -2,6 +2,7 @@
  *   cuda --compile [--all]   every kernel of kernels/ through NVRTC, for which no device is needed, with the time that takes
  * --all: those of test/accept/ too, and long texts for each architecture. */
 #include "run/cuda.h"
+#include "target/gpu_plan.h"
 #include "compile.h"
 #include "trial/device.h"
 #include "trial/trial.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TEXT_LIMIT = 24000 };
+enum { TEXT_LIMIT = 12000 };
 static const char *const architectures[] = {"sm_90a", "sm_80", "sm_100"};
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
@@ -44,28 +45,41 @@ static bool prove(arena *a, const tile_module *m, const tile_kernel *k, compiled
     return false;
 }
 
+static bool try_text(suite *s, const char *name, const char *text, int architecture_count, text_buffer *times, diag_list *diags) {
+    for (int i = 0; i < architecture_count; i++) {
+        unsigned char *bytes;
+        size_t length;
+        double start = now_ms();
+        if (!cuda_compile(name, text, architectures[i], &bytes, &length, diags))
+            return false;
+        double took = now_ms() - start;
+        text_add(times, "%s%s %.0f ms", times->length ? ", " : "", architectures[i], took);
+        s->total_ms += took;
+        s->compiled++;
+        s->fastest_ms = s->fastest_ms && s->fastest_ms < took ? s->fastest_ms : took;
+        free(bytes);
+    }
+    return true;
+}
+
+/* The forms that a runtime compiles at once for every architecture, the others for one; NVRTC takes seconds over long texts. */
 static void try_kernel(suite *s, const tile_module *m, const tile_kernel *k) {
     arena *a = arena_new();
     diag_list diags;
     compiled_kernel ck;
-    text_buffer text = {0}, times = {0};
-    bool good = prove(a, m, k, &ck, &diags) && target_find("cuda")->emit(ck.plan, &text, &diags);
+    gpu_program program;
+    text_buffer times = {0};
+    bool good = prove(a, m, k, &ck, &diags) && cuda_program(a, ck.plan, &program, &diags);
     if (!good && strstr(trial_first_error(&diags), "the question took too many steps")) {
         printf("skip nvrtc %s (%s)\n", k->name, trial_first_error(&diags));
     } else {
-        int count = text.length > TEXT_LIMIT && !s->all ? 1 : ARCHITECTURES; /* NVRTC takes seconds over long ones */
-        for (int i = 0; good && i < count; i++) {
-            unsigned char *bytes;
-            size_t length;
-            double start = now_ms();
-            good = cuda_compile(k->name, text_get(&text), architectures[i], &bytes, &length, &diags);
-            double took = now_ms() - start;
-            text_add(&times, "%s%s %.0f ms", i ? ", " : "", architectures[i], took);
-            s->total_ms += took;
-            s->compiled++;
-            s->fastest_ms = s->fastest_ms && s->fastest_ms < took ? s->fastest_ms : took;
-            if (good)
-                free(bytes);
+        for (int f = 0; good && f < GPU_FORMS; f++) {
+            const char *text = gpu_module_text(a, &program, f);
+            bool any = false, short_enough = strlen(text) <= TEXT_LIMIT;
+            for (int i = 0; i < program.variants; i++)
+                any = any || gpu_module_entry(&program, f, i);
+            if (any && (!f || short_enough || s->all))
+                good = try_text(s, k->name, text, !f && (short_enough || s->all) ? ARCHITECTURES : 1, &times, &diags);
         }
         if (good)
             printf("ok nvrtc %s  %s\n", k->name, text_get(&times));
@@ -75,7 +89,6 @@ static void try_kernel(suite *s, const tile_module *m, const tile_kernel *k) {
         s->failed += !good;
     }
     fflush(stdout);
-    text_free(&text);
     text_free(&times);
     arena_free(a);
 }

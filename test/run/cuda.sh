@@ -46,9 +46,9 @@ expect "cuda devices are listed" 0 "^cuda .*sm_90" "$tilec" devices
 expect "cuda rows of any length" 0 "worst error" "$tilec" "${softmax[@]}" --shape R=5,C=1001 --check
 expect "cuda aligned rows" 0 "worst error" "$tilec" "${softmax[@]}" --shape R=5,C=1024 --check
 FAKE_CUDA_LOG=$fake/log expect "cuda what the compiler made is told" 0 "32 registers a thread" "$tilec" "${softmax[@]}" --shape R=5,C=1024 --explain
-expect "cuda rows that begin at multiples of 16 bytes take the entry for them" 0 softmax_variant_0_aligned cat "$fake/log"
+expect "cuda rows that begin at multiples of 16 bytes take the entry for them" 0 softmax_variant_0_narrow_aligned cat "$fake/log"
 FAKE_CUDA_LOG=$fake/program expect "cuda a program runs" 0 "ran" "$tilec" run kernels/argmax.tile --device cuda --shape N=9001 --arg x=random:1 --no-check
-expect "cuda a program's launches follow each other without waiting" 0 "launch argmax_part_variant_0 3 128 launch argmax_last_variant_0 1 128 out 4 wait" \
+expect "cuda a program's launches follow each other without waiting" 0 "launch argmax_part_variant_0_narrow 3 128 launch argmax_last_variant_0_narrow 1 128 out 4 wait" \
     tr '\n' ' ' < "$fake/program"
 FAKE_CUDA_LOG=$fake/graph expect "cuda launches are timed in a graph" 0 "ours@cuda" "$tilec" bench --kernel vec_add --shape N=16 --threads 1 --rounds 6 --no-store \
     --no-ceilings --sample-ms 1 ours@cuda

@@ -54,7 +54,8 @@ static void warps_are_used(void **state) {
     assert_non_null(strstr(f.program.text, "__shfl_xor_sync(0xffffffffu, "));
     assert_null(strstr(f.program.text, "lane_parts")); /* what legalisation for targets without subgroups makes */
     assert_null(strstr(f.program.text, "#include"));
-    assert_non_null(strstr(f.program.text, "extern \"C\" __global__ void __launch_bounds__(128)\nrows_variant_0("));
+    assert_non_null(
+        strstr(f.program.text, "extern \"C\" __global__ void __launch_bounds__(128)\nrows_variant_0_narrow_aligned("));
     close_kernel(&f);
 }
 
@@ -62,8 +63,7 @@ static void aligned_entries(void **state) {
     (void)state;
     fixture f;
     open_kernel(&f, "add"); /* one dimension: any extent */
-    assert_int_equal(f.program.entries.count, f.program.aligned.count);
-    const gpu_entry *plain = &f.program.entries.at[0], *aligned = &f.program.aligned.at[0];
+    const gpu_entry *plain = &f.program.forms[GPU_PLAIN].at[0], *aligned = &f.program.forms[GPU_ALIGNED].at[0];
     assert_string_equal(aligned->name, "add_variant_0_aligned");
     assert_int_equal(aligned->divided.count, 0);
     assert_null(strstr(plain->text, "(const f32x4 *)"));
@@ -75,15 +75,34 @@ static void aligned_entries(void **state) {
     }
     close_kernel(&f);
     open_kernel(&f, "product"); /* rows: the last extent alone counts */
-    aligned = &f.program.aligned.at[0];
+    aligned = &f.program.forms[GPU_ALIGNED].at[0];
     const kernel_ir *k = proved_plan_get(f.compiled.plan)->variants.at[0].kernel;
     assert_int_equal(aligned->divided.count, 1);
     assert_string_equal(k->symbols.at[aligned->divided.at[0]]->name, "K");
     assert_non_null(strstr(aligned->text, "*(const u16x8 *)&w["));
     close_kernel(&f);
     open_kernel(&f, "first"); /* no vector: one entry */
-    assert_null(f.program.aligned.at[0].name);
+    assert_null(f.program.forms[GPU_ALIGNED].at[0].name);
     assert_null(strstr(f.program.text, "_aligned"));
+    close_kernel(&f);
+}
+
+/* Narrow forms are the same kernels with other widths. */
+static void narrow_entries(void **state) {
+    (void)state;
+    fixture f;
+    open_kernel(&f, "product");
+    assert_int_equal(gpu_quickest_form(&f.program, 0), GPU_NARROW_ALIGNED);
+    for (int form = 0; form < GPU_FORMS; form++) {
+        const gpu_entry *e = &f.program.forms[form].at[0], *plain = &f.program.forms[GPU_PLAIN].at[0];
+        assert_int_equal(e->narrow, form == GPU_NARROW || form == GPU_NARROW_ALIGNED);
+        assert_int_equal(e->parameters.count, plain->parameters.count);
+        assert_int_equal(strstr(e->text, "long long") != NULL, !e->narrow);
+        for (int i = 0; i < e->parameters.count; i++)
+            assert_int_equal(e->parameters.at[i].kind, plain->parameters.at[i].kind);
+        assert_int_equal(gpu_module_of(&f.program, 0, (gpu_form)form), form);
+        assert_non_null(gpu_module_entry(&f.program, form, 0));
+    }
     close_kernel(&f);
 }
 
@@ -245,8 +264,8 @@ static void conversions_bit_for_bit(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(warps_are_used), cmocka_unit_test(aligned_entries),
-                                       cmocka_unit_test(other_subgroups_are_refused), cmocka_unit_test(other_lanes_values),
-                                       cmocka_unit_test(conversions_bit_for_bit)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(warps_are_used),     cmocka_unit_test(aligned_entries),
+                                       cmocka_unit_test(narrow_entries),     cmocka_unit_test(other_subgroups_are_refused),
+                                       cmocka_unit_test(other_lanes_values), cmocka_unit_test(conversions_bit_for_bit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
