@@ -188,7 +188,9 @@ static void judge_region(overflow *o, region *r) {
 static bool start_is_near(overflow *o, const place *p) {
     model *m = o->m;
     const kernel_array *a = p->array;
-    if (!p->active)
+    if (!p->active ||
+        a->rank <
+            2) /* in bounds (where a fragment begins outside its array, its offset is never a narrow one), or the index is the offset */
         return true;
     place whole = *p; /* its first lane alone */
     whole.active = NULL;
@@ -222,10 +224,10 @@ static void judge_narrow_offsets(overflow *o) {
     }
     for (int i = 0; i < m->places.count && !why; i++) {
         const place *p = m->places.at[i];
-        if (p->array->space == SPACE_GHOST)
+        if (p->array->space == SPACE_GHOST || p->array->space == SPACE_REGISTER)
             continue;
-        if (p->extents || p->asynchronous || p->collective)
-            why = model_text(m, "an access of `%s` by several threads or by another unit", p->array->name);
+        if (p->asynchronous || (p->extents && !p->collective))
+            why = model_text(m, "an access of `%s` by another unit", p->array->name);
         else if (!start_is_near(o, p))
             why = model_text(m, "where a masked access of `%s` begins", p->array->name);
     }

@@ -183,6 +183,8 @@ element_type cfamily_index_element(const cfamily *p, element_type t); /* i32 for
 const char *cfamily_index_helper(cfamily *p, cfamily_helper h, const char *head);
 int64_t cfamily_multiple(cfamily *p, const index_expr *x);                     /* a divisor of x; 0 when x is 0 */
 const char *cfamily_offset(cfamily *p, const kernel_access *access, int lane); /* element offset of that lane, as text */
+/* The same of lane 0 where that may stand far outside the array, because nothing is accessed then: never in narrow arithmetic. */
+const char *cfamily_far_offset(cfamily *p, const kernel_access *access);
 /* How the lanes of an access lie in memory: 1 contiguous, another constant or a text stride, or 0 when neither. */
 bool cfamily_contiguous(cfamily *p, const kernel_access *access);
 const char *cfamily_stride(cfamily *p, const kernel_access *access);    /* NULL when lanes do not lie at equal distances */

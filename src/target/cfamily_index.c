@@ -386,6 +386,20 @@ const char *cfamily_offset(cfamily *p, const kernel_access *access, int lane) {
     return offset.text;
 }
 
+const char *cfamily_far_offset(cfamily *p, const kernel_access *access) {
+    const kernel_array *a = access->array;
+    if (!p->narrow || a->space != SPACE_GLOBAL || a->layout.kind != LAYOUT_ROW || !a->rank)
+        return cfamily_offset(p, access, 0);
+    index_expr **at = folded_indices(p, access, 0);
+    const char *text =
+        arena_printf(p->arena, "(%s)%s", p->dialect->index_type, cfamily_wrap(p, cfamily_index(p, at[0]), PRECEDENCE_PRIMARY));
+    for (int d = 1; d < a->rank; d++)
+        text = arena_printf(p->arena, "%s%s%s * %s + %s", d > 1 ? "(" : "", text, d > 1 ? ")" : "",
+                            cfamily_wrap(p, cfamily_index(p, cfamily_fold(p, a->dims[d])), PRECEDENCE_UNARY),
+                            cfamily_wrap(p, cfamily_index(p, at[d]), PRECEDENCE_MULTIPLY));
+    return text;
+}
+
 /* The distance between neighbouring lanes; NULL when it differs from lane to lane or cannot be told. */
 static index_expr *lane_stride(cfamily *p, const kernel_access *access) {
     const kernel_array *a = access->array;

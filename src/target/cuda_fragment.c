@@ -231,7 +231,8 @@ static bool load_or_store(cfamily *p, const kernel_stmt *s) {
     if (s->by_reference)
         return false;
     p->arrays[access->array->id].used = true;
-    const char *place = arena_printf(a, "&%s[%s]", p->arrays[access->array->id].name, cfamily_offset(p, access, 0));
+    const char *place = arena_printf(a, "&%s[%s]", p->arrays[access->array->id].name,
+                                     s->extents ? cfamily_far_offset(p, access) : cfamily_offset(p, access, 0));
     const char *row = distance(p, access, s->row_dim), *column = distance(p, access, s->column_dim),
                *fragment = name_of_ref(p, &s->fragments[0]);
     if (!row || !column)
@@ -324,9 +325,9 @@ static void map(cfamily *p, const kernel_stmt *s) {
     cfamily_line(p, "for (int %s = 0; %s < %d; %s++) {", element, element, share(f), element);
     p->indent++;
     if (cfamily_find(p, s->row)->used)
-        cfamily_line(p, "const %s %s = fragment_row(%s);", p->dialect->index_type, row, element);
+        cfamily_line(p, "const %s %s = fragment_row(%s);", cfamily_index_type(p), row, element);
     if (cfamily_find(p, s->column)->used)
-        cfamily_line(p, "const %s %s = fragment_column(%s);", p->dialect->index_type, column, element);
+        cfamily_line(p, "const %s %s = fragment_column(%s);", cfamily_index_type(p), column, element);
     text_add(out, "%s", text_get(&body));
     p->indent--;
     cfamily_line(p, "}");
