@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# tilec probe and tilec layout: on the model of a device, on this processor, and on the driver that runs CUDA texts on the CPU.
+cd "$(dirname "$0")/../.." || exit 1
+build=${BUILD:-build}
+tilec=${TILEC:-$build/tilec}
+failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# expect NAME STATUS PATTERN COMMAND..
+expect() {
+    local name=$1 status=$2 pattern=$3 output got
+    shift 3
+    output=$("$@" 2>&1)
+    got=$?
+    if [ $got -eq "$status" ] && grep -q -- "$pattern" <<< "$output"; then
+        echo "ok $name"
+    else
+        echo "FAIL $name (status $got)"
+        head -n 8 <<< "$output" | sed 's/^/    /'
+        failed=1
+    fi
+}
+
+model=("$tilec" probe m16n8k8.f16 --device model:h200 --dots 20000)
+expect "probe finds a model's alignment" 0 "alignment *terms are cut to 2^(E - 25); terms are cut toward zero$" "${model[@]}"
+expect "probe tells what refuted its neighbours" 0 "\"terms are cut to 2^(E - 24)\" would give 0x" "${model[@]}" --evidence --store "$work/store"
+expect "probe keeps rows" 0 '"fact":"alignment"' cat "$work"/store/*.jsonl
+expect "probe writes a page of them" 0 "" "$tilec" probe --report "$work/page.html" --store "$work/store"
+expect "the page has what was measured" 0 "terms are cut to 2^(E - 25)" cat "$work/page.html"
+"$tilec" probe --report "$work/again.html" --store "$work/store"
+expect "the same rows give the same page" 0 "" cmp "$work/page.html" "$work/again.html"
+expect "probe lists instructions" 0 "^wgmma.m64n8k32.e4m3$" "$tilec" probe --device cuda:0 --list
+expect "probe knows no such device" 1 E1201 "$tilec" probe --device abacus
+expect "probe knows no such model" 1 E1201 "$tilec" probe --device model:abacus
+expect "probe knows no such instruction" 1 E1203 "$tilec" probe m16n8k16.f64 --device model:h200
+expect "probe wants a thousand dots" 2 E0860 "$tilec" probe m16n8k8.f16 --device model:h200 --dots 3
+expect "a store without findings has no page" 1 E1205 "$tilec" probe --report "$work/none.html" --store "$work/nothing"
+
+if grep -q avx512_bf16 /proc/cpuinfo 2> /dev/null; then
+    expect "vdpbf16ps adds the odd pair first" 0 "order *one product after the other, the last first$" "$tilec" probe vdpbf16ps --dots 20000
+    expect "vdpbf16ps flushes and ignores the rounding control" 0 "control *rounding control and flush flags are ignored" "$tilec" probe vdpbf16ps --dots 20000
+else
+    echo "skip vdpbf16ps (this processor has none)"
+    expect "an instruction that the processor lacks is told" 1 E1202 "$tilec" probe vdpbf16ps
+fi
+if grep -q avx512_vnni /proc/cpuinfo 2> /dev/null; then
+    expect "vpdpbusd wraps" 0 "sums wrap mod 2^32" "$tilec" probe vpdpbusd --dots 20000
+    expect "vpdpbusds clamps" 0 "sums clamp to s32" "$tilec" probe vpdpbusds --dots 20000
+else
+    echo "skip vpdpbusd (this processor has none)"
+fi
+
+if "$tilec" devices | grep '^cuda ' | grep -qv missing; then
+    expect "a CUDA device's f16 unit" 0 "1 of 1 instructions determined" "$tilec" probe m16n8k16.f16 --device cuda:0 --dots 1000000
+else
+    . test/run/_cuda_on_cpu.sh
+    fake=$(mkdir -p "$build" && cd "$build" && pwd)/probe-on-cpu
+    if (cuda_on_cpu "$fake"); then
+        cuda_on_cpu "$fake"
+        cuda=("$tilec" probe --device cuda:0 --dots 2000 m16n8k16.f16)
+        expect "CUDA texts: layouts as documented" 0 "as documented: all 32768 pairs" "${cuda[@]}"
+        FAKE_CUDA=lost expect "a device that is lost is told" 1 E08 "${cuda[@]}" --store "$work/lost"
+        expect "and nothing is recorded of it" 2 "No such file" ls "$work/lost"
+        expect "the device lacks it: left out without a name, told with one" 1 "E1022\|E1202" "$tilec" probe --device cuda:0 wgmma.m64n8k16.f16
+    else
+        echo "skip CUDA texts on the CPU (it needs a C++ compiler and a processor with F16C)"
+    fi
+fi
+
+layout=("$tilec" layout)
+expect "layout of an entry" 0 "^a: row 3, column 7 is in lane 15, register 0, bits 16 to 31" "${layout[@]}" --instruction m16n8k16.f16 --row 3 --column 7
+expect "layout of a register" 0 "^a: row 1, column 11 is in lane 5, register 2" "${layout[@]}" --instruction m16n8k16.f16 --operand a --lane 5 --register 2
+expect "layout of wgmma's result" 0 "64 x 24, 128 lanes of 12 elements" "${layout[@]}" --instruction wgmma.m64n24k16.bf16 --operand c
+expect "layout of a simdgroup's matrix" 0 "not documented" "${layout[@]}" --target metal --instruction simdgroup_matrix.8x8.f16 --operand a
+expect "layout draws" 0 "</svg>" "${layout[@]}" --instruction m16n8k16.f16 --operand b --format svg
+expect "banks without a swizzle" 0 "32 cycles where 4 would do" "${layout[@]}" --swizzle 0 --element f16 --stride 64
+expect "banks with one" 0 "no conflict" "${layout[@]}" --swizzle 128 --element f16 --stride 64
+expect "no such fragment" 1 E1210 "${layout[@]}" --instruction m16n8k16.f64
+expect "no such operand in registers" 1 E1210 "${layout[@]}" --instruction wgmma.m64n8k16.f16 --operand b
+expect "an entry outside" 1 E1211 "${layout[@]}" --instruction m16n8k16.f16 --operand a --row 16 --column 0
+expect "half a question" 2 E0860 "${layout[@]}" --instruction m16n8k16.f16 --row 1
+expect "no such form" 2 E0860 "${layout[@]}" --instruction m16n8k16.f16 --format png
+exit $failed

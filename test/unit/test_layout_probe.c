@@ -1,0 +1,158 @@
+/* Layouts found by one-hot operands on simulated devices with planted layouts; what the pictures and bank counts say. */
+#include "probe/layout_view.h"
+#include "probe/probe.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool fails(void *context, int first, int cases, unsigned char *out, diag_list *diags) {
+    (void)context, (void)cases, (void)out;
+    if (first == 0 || first > 1 << 15)
+        diag_error(diags, "E0859", (source_span){0}, "the simulated device fails");
+    return diags->errors == 0;
+}
+
+static void documented(const char *instruction, fragment_layout layouts[3]) {
+    for (int i = 0; i < 3; i++)
+        assert_true(fragment_layout_find("cuda", instruction, "abc"[i], &layouts[i]));
+}
+
+static layout_finding ask(arena *a, const char *instruction, fragment_layout planted[3]) {
+    fragment_layout table[3];
+    probe_target t = {.onehot = layout_simulate, .context = planted};
+    layout_finding found;
+    diag_list diags;
+    diag_init(&diags, a);
+    documented(instruction, table);
+    assert_true(layout_probe(a, &t, table, &found, &diags));
+    return found;
+}
+
+static void swap(fragment_step *x, fragment_step *y) {
+    fragment_step z = *x;
+    *x = *y;
+    *y = z;
+}
+
+static void planted_layouts(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    static const char *const instructions[] = {"m16n8k8.f16", "m16n8k16.bf16", "m16n8k8.tf32", "m16n8k16.e4m3", "m16n8k32.s8"};
+    fragment_layout planted[3];
+    int count = getenv("TILEC_QUICK") ? 1 : 5;
+    for (int i = 0; i < count; i++) {
+        documented(instructions[i], planted);
+        layout_finding f = ask(a, instructions[i], planted);
+        assert_int_equal(f.mismatches, 0);
+        assert_int_equal(f.hits, planted[0].rows * planted[0].columns * planted[1].columns);
+        /* Two bits of the lane changed round in a; then in b; then elements of c. */
+        swap(&planted[0].lane[0], &planted[0].lane[3]);
+        f = ask(a, instructions[i], planted);
+        assert_true(f.mismatches > 0 && f.differences.count > 0);
+        assert_non_null(strstr(f.differences.at[0], "lane 1 element 0 of a holds (2, "));
+        documented(instructions[i], planted);
+        swap(&planted[1].lane[2], &planted[1].lane[4]);
+        f = ask(a, instructions[i], planted);
+        assert_true(f.mismatches > 0);
+        assert_non_null(strstr(f.differences.at[0], " of b holds "));
+        documented(instructions[i], planted);
+        swap(&planted[2].element[0], &planted[2].element[1]);
+        assert_true(ask(a, instructions[i], planted).mismatches > 0);
+    }
+    arena_free(a);
+}
+
+static void failing_devices(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    diag_list diags;
+    diag_init(&diags, a);
+    fragment_layout table[3];
+    documented("m16n8k8.f16", table);
+    probe_target t = {.onehot = fails};
+    layout_finding found;
+    assert_false(layout_probe(a, &t, table, &found, &diags));
+    assert_null(found.verdict);
+    assert_int_equal(diags.errors, 1);
+    arena_free(a);
+}
+
+/* ---- banks ---- */
+
+static void swizzles_are_permutations(void **state) {
+    (void)state;
+    for (int swizzle = 32; swizzle <= 128; swizzle *= 2) {
+        bool seen[2048] = {false};
+        for (int address = 0; address < 2048; address++) {
+            int to = layout_swizzled(swizzle, address);
+            assert_in_range(to, 0, 2047);
+            assert_false(seen[to]);
+            seen[to] = true;
+            assert_int_equal(to % 16, address % 16);
+            assert_int_equal(to / 128, address / 128);
+            assert_int_equal(layout_swizzled(swizzle, to), address);
+        }
+    }
+    for (int address = 0; address < 2048; address++) /* the device's rule, as its documents write it */
+        assert_int_equal(layout_swizzled(128, address), address ^ (((address % 1024) >> 7) << 4));
+}
+
+static bool says(const layout_access_request *r, const char *what) {
+    text_buffer out = {0};
+    assert_null(layout_access_fault(r));
+    layout_view_banks(&out, r, LAYOUT_TEXT);
+    bool found = strstr(text_get(&out), what) != NULL;
+    text_free(&out);
+    return found;
+}
+
+static void conflicts_are_counted(void **state) {
+    (void)state;
+    assert_true(says(&(layout_access_request){128, 2, 64, "ldmatrix", NULL}, "4 cycles where 4 would do: no conflict"));
+    assert_true(says(&(layout_access_request){0, 2, 64, "ldmatrix", NULL}, "32 cycles where 4 would do"));
+    assert_true(says(&(layout_access_request){64, 2, 64, "ldmatrix", NULL}, "8 cycles where 4 would do"));
+    assert_true(says(&(layout_access_request){0, 2, 72, "ldmatrix", NULL}, "4 cycles where 4 would do")); /* padded rows */
+    assert_true(says(&(layout_access_request){0, 4, 32, "column", NULL}, "32 cycles where 1 would do"));
+    assert_true(says(&(layout_access_request){0, 4, 33, "column", NULL}, "1 cycle where 1 would do"));
+    assert_true(says(&(layout_access_request){0, 4, 32, "row", NULL}, "4 cycles where 4 would do"));
+    fragment_layout l;
+    assert_true(fragment_layout_find("cuda", "m16n8k16.f16", 'a', &l));
+    assert_true(says(&(layout_access_request){128, 2, 64, "fragment", &l}, "4 cycles where 4 would do"));
+    assert_true(says(&(layout_access_request){0, 2, 64, "fragment", &l}, "32 cycles where 4 would do"));
+    assert_non_null(layout_access_fault(&(layout_access_request){16, 2, 64, "row", NULL}));
+    assert_non_null(layout_access_fault(&(layout_access_request){0, 2, 0, "row", NULL}));
+    assert_non_null(layout_access_fault(&(layout_access_request){0, 2, 63, "ldmatrix", NULL}));
+    assert_non_null(layout_access_fault(&(layout_access_request){0, 2, 64, "diagonal", NULL}));
+    assert_non_null(layout_access_fault(&(layout_access_request){0, 4, 64, "fragment", &l}));
+}
+
+/* Each entry once in each form. */
+static void forms(void **state) {
+    (void)state;
+    fragment_layout l;
+    assert_true(fragment_layout_find("cuda", "m16n8k32.e4m3", 'a', &l));
+    text_buffer csv = {0}, svg = {0};
+    layout_view_fragment(&csv, &l, "m16n8k32.e4m3", LAYOUT_CSV);
+    layout_view_fragment(&svg, &l, "m16n8k32.e4m3", LAYOUT_SVG);
+    int lines = 0, cells = 0;
+    for (const char *at = text_get(&csv); *at; at++)
+        lines += *at == '\n';
+    for (const char *at = text_get(&svg); (at = strstr(at, "<rect")); at++)
+        cells++;
+    assert_int_equal(lines, 1 + 16 * 32);
+    assert_int_equal(cells, 1 + 16 * 32);
+    assert_non_null(strstr(text_get(&csv), "\na,3,7,13,0,24\n"));
+    text_free(&csv);
+    text_free(&svg);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(planted_layouts), cmocka_unit_test(failing_devices),
+                                       cmocka_unit_test(swizzles_are_permutations), cmocka_unit_test(conflicts_are_counted),
+                                       cmocka_unit_test(forms)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
