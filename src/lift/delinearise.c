@@ -164,6 +164,32 @@ index_expr *lift_expanded(arena *a, index_expr *x) {
     return p->failed ? x : sum_of(a, p);
 }
 
+index_expr *lift_divided(arena *a, index_expr *x, int64_t stride, int64_t size, void *context,
+                         void (*multiple)(void *context, index_var *v, int64_t of)) {
+    polynomial *p = collected(a, x);
+    if (p->failed)
+        return NULL;
+    for (int i = 0; i < p->count; i++) {
+        monomial *m = &p->terms[i];
+        m->coefficient *= stride;
+        if (m->coefficient % size == 0) {
+            m->coefficient /= size;
+            continue;
+        }
+        int64_t unit = ix_gcd(m->coefficient, size), rest = size / unit; /* the launch value must bring what is missing */
+        int at = 0;
+        while (at < m->count && !(m->factors[at]->op == IX_VAR &&
+                                  (m->factors[at]->var->kind == INDEX_SCALAR || m->factors[at]->var->kind == INDEX_SYMBOL)))
+            at++;
+        if (at == m->count)
+            return NULL;
+        multiple(context, m->factors[at]->var, rest);
+        m->factors[at] = ix_floordiv(a, m->factors[at], ix_const(a, rest));
+        m->coefficient /= unit;
+    }
+    return sum_of(a, p);
+}
+
 index_expr *lift_factor(arena *a, index_expr *x, const index_var *v) {
     polynomial *p = collected(a, x), *factor = NEW(a, polynomial);
     for (int i = 0; i < p->count && !p->failed; i++) {

@@ -7,6 +7,10 @@
 void lift_delinearise(arena *a, index_expr *x, index_expr *const *dims, int rank, index_expr **out);
 /* The same expression as a sum of products, like terms together; x itself where it is too large for that. */
 index_expr *lift_expanded(arena *a, index_expr *x);
+/* x * stride / size, where that is a whole number for every value of what x is made of, or is made one by a launch value that is a multiple of `size`: such
+ * values are handed to `multiple`, which then holds of them. NULL where it is neither. */
+index_expr *lift_divided(arena *a, index_expr *x, int64_t stride, int64_t size, void *context,
+                         void (*multiple)(void *context, index_var *v, int64_t of));
 /* What v is multiplied by in x; NULL where x is not linear in v. */
 index_expr *lift_factor(arena *a, index_expr *x, const index_var *v);
 /* 1: no term of x is subtracted; -1: all are; 0: some are, or it is too large to say. */

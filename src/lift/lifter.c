@@ -182,6 +182,8 @@ static bool walk(lifter *l) {
     l->again = false;
     l->depth = l->statements = 0;
     l->out->assumed.count = 0;
+    for (int i = 0; i < l->facts->objects.count; i++)
+        l->facts->objects.at[i]->settled = l->facts->objects.at[i]->element != NULL;
     if (lift_launch(l))
         lift_body(l);
     if (!lift_stopped(l))

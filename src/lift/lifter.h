@@ -37,6 +37,7 @@ typedef struct lift_object {
 typedef struct object_facts {
     const lift_value *origin;
     const lift_type *element; /* scalar; NULL: not accessed yet */
+    bool settled;             /* `element` was known when the walk began */
     const contract_argument *said;
     bool flat; /* indexed past the extents of inner dimensions, or not by them */
     bool written, reads, atomic;
@@ -184,6 +185,7 @@ void lift_store(lifter *l, const lift_type *t, lifted pointer, lifted x);
 kernel_access lift_cell(lifter *l, const lift_type *t, lifted pointer, bool writes, bool reads);
 /* A pointer's distance from the beginning of its object, in bytes. */
 index_expr *lift_pointer_bytes(lifter *l, lifted pointer);
+index_expr *lift_elements(lifter *l, lifted pointer, int64_t size); /* the same in elements; NULL where it may be between two */
 lifted lift_pointer_at(lifter *l, lift_object *o, index_expr *bytes, int64_t unit);
 kernel_value *lift_from_memory(lifter *l, kernel_value *v, const lift_type *t);
 

@@ -574,10 +574,51 @@ static void hold_accesses(reading *r) {
                     LLVMSetVolatile(v, true);
 }
 
+static bool holds_pointers(LLVMTypeRef t, int nesting) {
+    if (nesting > MOST_NESTING)
+        return false;
+    switch (LLVMGetTypeKind(t)) {
+    case LLVMPointerTypeKind: return true;
+    case LLVMArrayTypeKind:
+    case LLVMVectorTypeKind: return holds_pointers(LLVMGetElementType(t), nesting + 1);
+    case LLVMStructTypeKind:
+        for (unsigned i = 0; !LLVMIsOpaqueStruct(t) && i < LLVMCountStructElementTypes(t); i++)
+            if (holds_pointers(LLVMStructGetTypeAtIndex(t, i), nesting + 1))
+                return true;
+        return false;
+    default: return false;
+    }
+}
+
+/* Arrays of pointers become registers where the short loops over them are unrolled. */
+static bool keeps_pointers(reading *r) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef v = LLVMGetFirstInstruction(b); v; v = LLVMGetNextInstruction(v))
+                if (LLVMGetInstructionOpcode(v) == LLVMAlloca && holds_pointers(LLVMGetAllocatedType(v), 0))
+                    return true;
+    return false;
+}
+
+/* clang says of every loop at -O0 that it must not be unrolled. */
+static void forget_loop_notes(reading *r) {
+    unsigned kind = LLVMGetMDKindIDInContext(r->context, "llvm.loop", 9);
+    for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b)) {
+            LLVMValueRef last = LLVMGetBasicBlockTerminator(b);
+            if (last)
+                LLVMSetMetadata(last, kind, NULL);
+        }
+}
+
 static const char *run_passes(reading *r) {
     LLVMTargetMachineRef machine = machine_of(r->module);
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef e = LLVMRunPasses(r->module, LIFT_PASSES_BEFORE, machine, options);
+    if (!e && keeps_pointers(r)) {
+        forget_loop_notes(r);
+        e = LLVMRunPasses(r->module, LIFT_UNROLL_PASSES, machine, options);
+    }
     if (!e) {
         hold_accesses(r);
         e = LLVMRunPasses(r->module, LIFT_PASSES_AFTER, machine, options);

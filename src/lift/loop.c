@@ -112,7 +112,8 @@ static void after_test(lifter *l, flow_loop *inner, const counted_loop *c, const
     for (int i = 0; i < out && !lift_stopped(l); i++) {
         const lift_value *phi = c->normal->items.at[i];
         lifted x = lift_operand(l, lift_incoming(phi, inner->header));
-        l->aliased[phi->id] = !shared && c->normal->before.count == 1;
+        bool plain = phi->operand_count == 1 && x.kind == LIFTED_POINTER && !x.term_count;
+        l->aliased[phi->id] = plain || (!shared && c->normal->before.count == 1);
         if (l->aliased[phi->id])
             l->env[phi->id] = x;
         else

@@ -254,17 +254,38 @@ static bool by_dimension(lifter *l, const lift_object *o, const lifted *p, int64
     return true;
 }
 
+/* Strides in bytes, as a host program gives them, are multiples of the element: a condition of the launch. */
+static void demand_multiple(void *context, index_var *v, int64_t of) {
+    lifter *l = context;
+    arena *a = l->arena;
+    cond *c = cond_compare(a, COND_EQ, ix_mod(a, ix_var(a, v), ix_const(a, of)), ix_const(a, 0));
+    for (int i = 0; i < l->k->assumptions.count; i++) {
+        const cond *x = l->k->assumptions.at[i];
+        if (x->op == COND_EQ && ix_equal(x->x, c->x) && ix_equal(x->y, c->y))
+            return;
+    }
+    VEC_PUSH(a, l->k->assumptions, c);
+    VEC_PUSH(a, l->out->assumed, arena_printf(a, "`%s` is a multiple of %lld", v->name, (long long)of));
+}
+
 static index_expr *by_elements(lifter *l, const lifted *p, int64_t size) {
     arena *a = l->arena;
-    bool whole = p->offset % size == 0;
-    for (int i = 0; i < p->term_count; i++)
-        whole = whole && p->terms[i].stride % size == 0;
-    if (!whole)
+    if (p->offset % size)
         return NULL;
     index_expr *sum = ix_const(a, p->offset / size);
-    for (int i = 0; i < p->term_count; i++)
-        sum = ix_add(a, ix_mul(a, p->terms[i].index, ix_const(a, p->terms[i].stride / size)), sum);
+    for (int i = 0; i < p->term_count; i++) {
+        const pointer_term *t = &p->terms[i];
+        index_expr *part = t->stride % size ? lift_divided(a, t->index, t->stride, size, l, demand_multiple)
+                                            : ix_mul(a, t->index, ix_const(a, t->stride / size));
+        if (!part)
+            return NULL;
+        sum = ix_add(a, part, sum);
+    }
     return sum;
+}
+
+index_expr *lift_elements(lifter *l, lifted pointer, int64_t size) {
+    return by_elements(l, &pointer, size);
 }
 
 kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bool reads) {
@@ -285,6 +306,12 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bo
     }
     if (!f->element)
         f->element = t;
+    bool bits = f->element->kind == LIFT_INTEGER && f->element->bits == 16;
+    if (bits && (t->kind == LIFT_HALF || t->kind == LIFT_BFLOAT)) { /* 16 bits are those of floats */
+        f->element = t;
+        l->again = true;
+        return none;
+    }
     int64_t size = f->element->size;
     if (t->size != size) {
         lift_fail(l, "E1125", NULL, "`%s` is accessed as %s and as %s", o->name, f->element->text, t->text);
@@ -302,6 +329,10 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bo
         return kernel_at(l->k, o->array, indices);
     }
     index_expr *e = by_elements(l, &p, size);
+    if (!e && !f->settled) { /* pointers that loops carry are counted in elements once these are known */
+        l->again = true;
+        return none;
+    }
     if (!e) {
         lift_fail(l, "E1125", NULL, "`%s` is accessed at addresses that are no multiples of %lld bytes", o->name,
                   (long long)size);
@@ -352,6 +383,8 @@ lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
     kernel_value *load = kernel_load(l->k, access);
     load->span = lift_span(l, v);
     kernel_stmt *let = lift_let(l, *v->name ? v->name : p.object->name, load);
+    if (t->kind == LIFT_INTEGER && t->bits == 16) /* of a float: memory_type takes no other */
+        return (lifted){.kind = LIFTED_BITS, .bits = 16, .v = kernel_ref(l->k, let)};
     kernel_value *x = lift_from_memory(l, kernel_ref(l->k, let), t);
     return lifted_value(t->kind == LIFT_INTEGER ? t->bits : (int)t->size * 8, x);
 }
@@ -378,6 +411,8 @@ void lift_store(lifter *l, const lift_type *t, lifted p, lifted x) {
         return;
     kernel_value *v = x.kind == LIFTED_BITS ? x.v : lift_as_value(l, x);
     element_type e = access.array->element;
+    if (!lift_stopped(l) && t->kind == LIFT_INTEGER && t->bits == 16 && x.kind != LIFTED_BITS)
+        lift_fail(l, "E1125", NULL, "an integer of 16 bits, in `%s`", p.object->name);
     if (lift_stopped(l))
         return;
     if (v->type == ELEMENT_BOOL)

@@ -231,6 +231,11 @@ typedef struct lift_module {
 #define LIFT_PASSES_BEFORE "always-inline,globaldce,function(sroa,infer-address-spaces,sroa)"
 #define LIFT_PASSES_AFTER "function(early-cse,instsimplify,simplifycfg,lower-switch,loop-simplify,lcssa)"
 
+/* Where arrays of pointers are left after the first: the short loops over them are unrolled, so that they become registers. */
+#define LIFT_UNROLL_PASSES                                                                                                       \
+    "function(loop-simplify,lcssa,loop(loop-rotate),loop-unroll<full-unroll-max=64;no-partial;no-peeling;no-runtime;"            \
+    "no-upperbound;O3>,sroa,infer-address-spaces,sroa)"
+
 /* How a module is read. */
 typedef struct lift_reading {
     const char *source; /* calls inlined from other files are placed where this one makes them; NULL: innermost places */

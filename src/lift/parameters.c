@@ -15,7 +15,8 @@ static bool only_read(const lift_function *f, const lift_value *address, int nes
                 seen++;
                 if (v->op == LIFT_LOAD)
                     continue;
-                bool step = v->op == LIFT_GEP || v->op == LIFT_BITCAST || v->op == LIFT_ADDRSPACECAST;
+                bool step = v->op == LIFT_GEP || v->op == LIFT_BITCAST || v->op == LIFT_ADDRSPACECAST ||
+                            (v->op == LIFT_PHI && v->operand_count == 1); /* on the way out of a loop */
                 for (int s = 0; s < v->step_count; s++)
                     step = step && v->steps[s].index->kind == LIFT_CONSTANT_INTEGER;
                 if (!step || nesting > 8 || !only_read(f, v, nesting + 1))

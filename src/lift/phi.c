@@ -55,12 +55,8 @@ static void store_part(lifter *l, const lift_value *phi, int part, const lift_ty
             lift_fail(l, "E1125", phi, "a pointer that may point into `%s` or into `%s`", c->object->name, x.object->name);
             return;
         }
-        index_expr *sum = ix_const(l->arena, x.offset / unit);
-        bool fits = x.offset % unit == 0;
-        for (int i = 0; i < x.term_count; i++) {
-            fits = fits && x.terms[i].stride % unit == 0;
-            sum = ix_add(l->arena, ix_mul(l->arena, x.terms[i].index, ix_const(l->arena, x.terms[i].stride / unit)), sum);
-        }
+        index_expr *sum = lift_elements(l, x, unit);
+        bool fits = sum != NULL;
         if (!fits) {
             lift_fail(l, "E1125", phi, "a pointer into `%s` that moves by other than whole elements", x.object->name);
             return;

@@ -110,8 +110,10 @@ lift_block *lift_edge(lifter *l, flow_loop *region, lift_block *from, lift_block
         const lift_value *phi = to->items.at[i];
         if (back && l->loop->settled[i])
             continue;
-        l->aliased[phi->id] = only;
-        if (only)
+        bool plain =
+            phi->operand_count == 1 && values[i].kind == LIFTED_POINTER && !values[i].term_count; /* the same everywhere */
+        l->aliased[phi->id] = only || plain;
+        if (only || plain)
             lift_set(l, phi, values[i]);
         else
             lift_phi_store(l, phi, values[i]);
