@@ -146,37 +146,54 @@ static void join_element(lower *l, const tile_stmt *loop, kernel_array **kept) {
     }
 }
 
-index_expr *lanes_deal_several(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi) {
+/* Goes on where the element exists. */
+static kernel_block *where_exists(lower *l, index_expr *at, index_expr *end, source_span span) {
+    kernel_stmt *s = kernel_append(l->ir, l->block, KSTMT_IF, span);
+    s->condition = cond_compare(l->arena, COND_LT, at, end);
+    return &s->body;
+}
+
+/* Elements start, start + round, ..: `many` of them, as far as they lie before the end. Tests stand between reading and
+ * joining too, so that no compiler joins the first before it has asked for the others. */
+static void deal_batch(lower *l, const tile_stmt *loop, index_expr *start, index_expr *end, int many, int fields) {
     arena *a = l->arena;
-    int64_t first, round = l->machine->subgroups;
-    int many = ix_is_const(lo, &first) && first == 0 ? read_at_once(l, loop) : 1, fields = 0;
-    if (many == 1)
-        return lo;
-    for (int i = 0; i < loop->body.items.count; i++)
-        fields += loop->body.items.at[i]->variable->field_count;
-    index_expr *batch = ix_const(a, many * round), *own = ix_var(a, l->ir->levels.at[1].ids[0]);
-    index_expr *whole = ix_mul(a, ix_floordiv(a, hi, batch), batch);
+    int64_t round = l->machine->subgroups;
     kernel_block *outside = l->block;
-    kernel_stmt *s = kernel_for(l->ir, l->block, lower_name(l, arena_printf(a, "%s_start", loop->range->name)), own, whole,
-                                many * round, loop->span);
-    l->block = &s->body;
     size_t values = (size_t)l->value_count;
     kernel_array **held = NEW_ARRAY(a, kernel_array *, values), **kept = NEW_ARRAY(a, kernel_array *, many * fields);
     memcpy(held, l->held, values * sizeof *held);
     l->predicates[loop->range->id] = loop->predicate;
     VEC_PUSH(a, l->loops, loop->range);
-    for (int i = 0; i < many && !l->failed; i++) {
-        read_element(l, loop, ix_add(a, ix_var(a, s->var), ix_const(a, i * round)), kept + i * fields);
-        memcpy(l->held, held, values * sizeof *held);
-    }
-    for (int i = 0; i < many && !l->failed; i++) {
-        join_element(l, loop, kept + i * fields);
-        memcpy(l->held, held, values * sizeof *held);
-    }
+    for (int joins = 0; joins < 2; joins++)
+        for (int i = 0; i < many && !l->failed; i++) {
+            index_expr *at = ix_add(a, start, ix_const(a, i * round));
+            l->block = where_exists(l, at, end, loop->span);
+            if (joins)
+                join_element(l, loop, kept + i * fields);
+            else
+                read_element(l, loop, at, kept + i * fields);
+            memcpy(l->held, held, values * sizeof *held);
+            l->block = outside;
+        }
     l->loops.count--;
     l->place[loop->range->id].entered = false;
+}
+
+bool lanes_deal_several(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi) {
+    arena *a = l->arena;
+    int64_t first, round = l->machine->subgroups;
+    int many = ix_is_const(lo, &first) && first == 0 ? read_at_once(l, loop) : 1, fields = 0;
+    if (many == 1)
+        return false;
+    for (int i = 0; i < loop->body.items.count; i++)
+        fields += loop->body.items.at[i]->variable->field_count;
+    kernel_block *outside = l->block;
+    kernel_stmt *s = kernel_for(l->ir, l->block, lower_name(l, arena_printf(a, "%s_round", loop->range->name)), lo, hi,
+                                many * round, loop->span);
+    l->block = &s->body;
+    deal_batch(l, loop, ix_add(a, ix_var(a, s->var), ix_var(a, l->ir->levels.at[1].ids[0])), hi, many, fields);
     l->block = outside;
-    return whole;
+    return true;
 }
 
 /* ---- the joins after it ---- */

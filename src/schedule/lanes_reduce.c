@@ -21,6 +21,7 @@ struct reduction {
     int reduced_count;
     bool
         held; /* the parts of all results are kept at once: until subgroups have met, for a later trip of a loop, or because they are few */
+    bool single;   /* of one element, which exists */
     bool gathered; /* each result's vector of parts becomes one number at once, and those numbers of all results meet together */
     bool staged;   /* operands are read from shared memory */
     bool matrix;   /* and multiplied by matrix instructions: the parts are accumulators, not registers of single threads */
@@ -165,7 +166,9 @@ static void accumulate(point *p, reduction *c) {
         kernel_access to = result_cell(p, c, c->parts[0].array);
         kernel_value *x = operand(p, c, 0), *old = get(c, to), *v;
         element_type type = to.array->element;
-        if (c->heavy->op != TILE_DOT)
+        if (c->single && c->heavy->op == TILE_REDUCE_SUM)
+            v = x;
+        else if (c->heavy->op != TILE_DOT)
             v = kernel_op2(ir, combining_op(c->heavy), type, x, old);
         else if (is_whole_number(type))
             v = kernel_op2(ir, KERNEL_ADD, type, kernel_op2(ir, KERNEL_MUL, type, x, operand(p, c, 1)), old);
@@ -504,6 +507,10 @@ reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile
                               heavy->span.line, c->sum.with->name, deferred ? " over all tiles" : ""));
         return c;
     }
+    int64_t here;
+    c->single = chunk == 1 && threads == 1 && !deferred;
+    for (int i = 0; i < c->reduced_count; i++)
+        c->single = c->single && ix_is_const(l->place[c->reduced[i]->id].count, &here) && here == 1;
     reduction_tree tree = {.value_id = heavy->id, .chunk = chunk, .parallel = threads, .deferred = deferred};
     VEC_PUSH(l->arena, l->out->trees, tree);
     c->held = deferred || c->staged || crossing(c) || result_registers(c, c->lanes) <= MOST_HELD;

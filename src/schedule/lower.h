@@ -321,9 +321,9 @@ const tile_stmt *dealt_loop(const tile_kernel *k);
 /* Opens this subgroup's turns at its whole tiles, or else (`whole` false) at the last one, whose place is lo: l->block is their body, and the result
  * where the tile begins. The tiles are those that begin at multiples of the size from lo, itself one, up to hi. */
 index_expr *lanes_deal(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size, bool whole);
-/* The same of a loop over single elements (lo to hi) as far as each subgroup takes several at once: all are read, then joined one by one. The result is where
- * the rest begins. */
-index_expr *lanes_deal_several(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi);
+/* All of a loop over single elements (lo to hi), of which each subgroup takes several at once: all are read, then joined one by one. False: nothing is done, since
+ * they can't be. */
+bool lanes_deal_several(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi);
 /* After it: the subgroups' states become one, which the first subgroup has. */
 void lanes_join_dealt(lower *l, const tile_stmt *loop);
 void choose_spreads(lower *l);

@@ -448,8 +448,8 @@ static void lower_tiles_apart(lower *l, const tile_stmt *s, index_expr *lo, inde
     arena *a = l->arena;
     int64_t first, last;
     if (size == 1) {
-        lo = s == l->dealt ? lanes_deal_several(l, s, lo, hi) : lo;
-        lower_tiles(l, s, lo, hi, exact_hi, size, NULL);
+        if (s != l->dealt || !lanes_deal_several(l, s, lo, hi))
+            lower_tiles(l, s, lo, hi, exact_hi, size, NULL);
         return;
     }
     bool known = ix_is_const(lo, &first) && ix_is_const(hi, &last);
