@@ -238,8 +238,12 @@ check("an array updated in place", status == 0 and all(r["status"] == "pass" for
 status, answer, log = bench("--kernel", "argmax", "--shape", "N=10000", "ours")
 check("a program of several kernels", status == 0 and answer["rows"][0]["status"] == "pass", log, answer)
 status, answer, log = bench("--kernel", "argmax", "--shape", "N=10000", "ours",
-                            drop_in("best", "", kernel="argmax", arguments=("x", "i", "N"), head="const float *x, uint32_t *i, int64_t n"))
-check("strangers cannot be judged on a program", status == 1 and any(d["code"] == "E1041" for d in answer["diagnostics"]), log, answer)
+                            drop_in("best", "uint32_t best = 0; for (int64_t j = 1; j < n; j++) if (x[j] > x[best]) best = (uint32_t)j; i[0] = best;", kernel="argmax",
+                                    arguments=("x", "i", "N"), head="const float *x, uint32_t *i, int64_t n"))
+check("a stranger with a program's results", status == 0 and all(r["status"] == "pass" for r in answer["rows"]), log, answer)
+status, answer, log = bench("--kernel", "argmax", "--shape", "N=10000", "ours",
+                            drop_in("last", "i[0] = (uint32_t)n - 1;", kernel="argmax", arguments=("x", "i", "N"), head="const float *x, uint32_t *i, int64_t n"))
+check("a stranger without a program's results", status == 1 and row(answer, "ours")["status"] == "pass" and any(d["code"] == "E1041" for d in answer["diagnostics"]), log, answer)
 folder = os.path.join(work.name, "built")
 built = subprocess.run([tilec, "build", "kernels/matmul.tile", "--kernel", "matmul_f32", "-o", folder], capture_output=True, text=True)
 arm = f"file:{folder}/matmul_f32.json"
