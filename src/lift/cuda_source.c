@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 12 }; /* of compiling again without a host declaration that needs headers which are not there */
+enum { HEADERS = 200 }; /* that are not there */
+enum { ROUNDS = 12 };   /* of compiling again without a host declaration that needs headers which are not there */
 
 typedef struct place {
     const char *file; /* as the line markers say; NULL before the first */
@@ -21,6 +22,7 @@ typedef struct cuda {
     VEC(int) kernels;       /* indices into `all`: __global__ definitions */
     VEC(bool) left_out;     /* of `all` */
     place *places;          /* of `all`; made when first asked for */
+    const char **reasons;   /* of `all`: clang's words where it was left out for them */
     VEC(const char *) uses; /* lines of text that instantiate kernels; "" when it was taken back */
     VEC(int) use_from;      /* the declaration that each comes from */
     text_buffer forwards;   /* the templates among them, declared */
@@ -34,23 +36,33 @@ static const char *const scopes[] = {"typedef", "using", "static_assert", "names
 
 /* ---- headers --------------------------------------------------------------------------------------------------------------------- */
 
-/* An empty file for each header in angle brackets: folders of the user are searched before. */
+/* Stand-ins for headers lie so deep that "../../common/x.h" stays inside the private folder. */
+#define DEEP "headers/1/2/3/4/5/6/7/8"
+enum { UPWARDS = 8 };
+
+/* An empty file for a header: folders of the user are searched before. False, without a diagnostic, for a name that cannot be stood in for. */
 static bool stand_in(front *f, const char *name, size_t length) {
-    if (!length || length > 200 || *name == '/' || memmem(name, length, "..", 2))
-        return true;
-    return clang_write(f->arena, f->folder, arena_printf(f->arena, "headers/%.*s", (int)length, name), "", 0, f->diags);
+    int up = 0;
+    while (length > 3 && !memcmp(name, "../", 3)) {
+        name += 3;
+        length -= 3;
+        up++;
+    }
+    if (!length || length > 200 || up > UPWARDS || *name == '/' || memmem(name, length, "..", 2))
+        return false;
+    return clang_write(f->arena, f->folder,
+                       arena_printf(f->arena, "%.*s/%.*s", (int)strlen(DEEP) - 2 * up, DEEP, (int)length, name), "", 0, f->diags);
 }
 
-static bool stand_in_for_headers(front *f, const tokens *t) {
+static void stand_in_for_headers(front *f, const tokens *t) {
     for (int i = 0; i < t->count; i++) {
         const token *d = &t->at[i];
         const char *word = d->kind == TOKEN_DIRECTIVE ? memmem(d->at, (size_t)d->length, "include", 7) : NULL;
         const char *open = word ? memchr(word, '<', (size_t)(d->at + d->length - word)) : NULL;
         const char *close = open ? memchr(open, '>', (size_t)(d->at + d->length - open)) : NULL;
-        if (close && !stand_in(f, open + 1, (size_t)(close - open - 1)))
-            return false;
+        if (close)
+            stand_in(f, open + 1, (size_t)(close - open - 1));
     }
-    return true;
 }
 
 /* Preprocesses; a header that is not there is taken as empty, and said so when it is none of the language's own. */
@@ -66,14 +78,15 @@ static const char *preprocess(front *f, size_t *length) {
                                  "-imacros",
                                  arena_printf(f->arena, "%s/cuda_macros.h", f->folder),
                                  "-idirafter",
-                                 arena_printf(f->arena, "%s/headers", f->folder)};
+                                 arena_printf(f->arena, "%s/" DEEP, f->folder)};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         VEC_PUSH(f->arena, words, fixed[i]);
     tokens raw;
     tokens_read(f->arena, f->text, strlen(f->text), &raw);
-    if (!clang_write(f->arena, f->folder, "headers/none", "", 0, f->diags) || !stand_in_for_headers(f, &raw))
+    if (!clang_write(f->arena, f->folder, DEEP "/none", "", 0, f->diags))
         return NULL;
-    for (int round = 0; round < 64; round++) {
+    stand_in_for_headers(f, &raw);
+    for (int round = 0;; round++) {
         clang_messages messages = {0};
         const char *text = front_preprocess(f, "source.cu", &words, length, &messages), *missing = NULL, *end = NULL;
         if (text)
@@ -84,19 +97,16 @@ static const char *preprocess(front *f, size_t *length) {
             end = m->kind == CLANG_ERROR && *m->text == '\'' ? strstr(m->text, "' file not found") : NULL;
             missing = end ? m->text + 1 : NULL;
         }
-        if (!missing) {
+        if (!missing || round == HEADERS || !stand_in(f, missing, (size_t)(end - missing))) {
             clang_report(f->arena, &messages, "E1102", true, FRONT_ERROR_LIMIT, f->diags);
             return NULL;
         }
-        if (!stand_in(f, missing, (size_t)(end - missing)))
-            return NULL;
         if (!clang_line_has(f->arena, m->span, '"', f->diags)) /* <...>: the language's own, or a library's of the host */
             continue;
         diag *g = diag_warning(f->diags, "E1107", m->span, "the header %.*s was not found, and is taken as empty",
                                (int)(end - missing), missing);
         diag_note(f->diags, g, "-I DIR names the folder where it is");
     }
-    return NULL;
 }
 
 /* ---- host code ------------------------------------------------------------------------------------------------------------------- */
@@ -357,6 +367,7 @@ static void find_places(cuda *c) {
     const char *file = NULL, *at = t->text;
     int line = 1, k = 0;
     c->places = NEW_ARRAY(c->f->arena, place, c->all.count + 1);
+    c->reasons = NEW_ARRAY(c->f->arena, const char *, c->all.count + 1);
     for (int i = 0; i < t->count && k < c->all.count; i++) {
         for (; at < t->at[i].at; at++)
             line += *at == '\n';
@@ -397,9 +408,39 @@ static bool leave_out(cuda *c, const clang_message *m) {
         if (c->left_out.at[k] || !p->file || line < p->first || line > p->last || strcmp(p->file, m->span.file) ||
             declaration_has(c->t, &c->all.at[k], device_marks))
             continue;
+        c->reasons[k] = m->text;
         return c->left_out.at[k] = true;
     }
     return false;
+}
+
+/* Behind an error about a name that is not known: the declaration of it that was left out, and why. */
+static clang_messages explained(cuda *c, const clang_messages *messages) {
+    clang_messages out = {0};
+    for (int i = 0; i < messages->count; i++) {
+        const clang_message *m = &messages->at[i];
+        VEC_PUSH(c->f->arena, out, *m);
+        const char *quote = strchr(m->text, '\''), *end = quote ? strchr(quote + 1, '\'') : NULL;
+        if (m->kind != CLANG_ERROR || !end || (!strstr(m->text, "undeclared") && !strstr(m->text, "unknown type")))
+            continue;
+        const char *name = arena_strndup(c->f->arena, quote + 1, (size_t)(end - quote - 1));
+        for (int k = 0; k < c->all.count; k++) {
+            const declaration *d = &c->all.at[k];
+            if (!c->left_out.at[k] || is_kernel(c, d) || !tokens_have(c->t, d->from, d->body >= 0 ? d->body : d->to, name))
+                continue;
+            clang_message note = {.span = {c->places[k].file, c->places[k].first, 1, 1}, .kind = CLANG_NOTE};
+            if (tokens_is(c->t, d->head, "texture") || tokens_is(c->t, d->head, "surface"))
+                note.text = "this is a texture: they are not read";
+            else
+                note.text =
+                    arena_printf(c->f->arena, "this was left out, %s%s",
+                                 c->reasons[k] ? "as it does not compile here: " : "as the host's: it has no mark of the device",
+                                 c->reasons[k] ? c->reasons[k] : "");
+            VEC_PUSH(c->f->arena, out, note);
+            break;
+        }
+    }
+    return out;
 }
 
 /* What clang is given. */
@@ -451,6 +492,7 @@ static bool compile(cuda *c, source_module *m) {
         if (!again)
             break;
     }
+    messages = explained(c, &messages);
     clang_report(f->arena, &messages, "E1102", false, FRONT_ERROR_LIMIT, f->diags);
     return false;
 }

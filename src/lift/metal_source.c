@@ -33,7 +33,7 @@ static const char *preprocess(front *f, size_t *length) {
         VEC_PUSH(f->arena, words, fixed[i]);
     if (!clang_write(f->arena, f->folder, "headers/metal_stdlib", "", 0, f->diags))
         return NULL;
-    for (int round = 0; round < 64; round++) {
+    for (int round = 0;; round++) {
         clang_messages messages = {0};
         const char *text = front_preprocess(f, "source.metal", &words, length, &messages), *missing = NULL, *end = NULL;
         if (text)
@@ -43,7 +43,7 @@ static const char *preprocess(front *f, size_t *length) {
             end = m->kind == CLANG_ERROR && *m->text == '\'' ? strstr(m->text, "' file not found") : NULL;
             missing = end ? m->text + 1 : NULL;
         }
-        if (!missing || !is_of_metal(missing, (size_t)(end - missing))) {
+        if (!missing || round == 63 || !is_of_metal(missing, (size_t)(end - missing))) {
             clang_report(f->arena, &messages, "E1102", true, FRONT_ERROR_LIMIT, f->diags);
             return NULL;
         }
@@ -51,7 +51,6 @@ static const char *preprocess(front *f, size_t *length) {
                          f->diags))
             return NULL;
     }
-    return NULL;
 }
 
 static bool begin(metal *m, tokens *t) {

@@ -137,6 +137,15 @@ for name, (text, expected) in WRONG.items():
         f.write(text)
     done = run(path)
     check("lift: " + name, done.returncode == 1 and os.path.join(scratch, expected) in done.stderr, done.stderr)
+path = os.path.join(scratch, "missing.cu")
+with open(path, "w", encoding="utf-8") as f:
+    f.write('#include <nowhere/a.h>\n#include "../../nowhere/b.h"\n__global__ void f(float *a)\n{\n    a[0] = 1;\n}\n')
+done = run(path)
+check("lift: headers that are not there", done.returncode == 0 and done.stderr.count("E1107") == 1 and "missing.cu:2:10" in done.stderr, done.stderr)
+with open(path, "w", encoding="utf-8") as f:
+    f.write("int width;\nstd::vector<int> sizes;\n__global__ void f(float *a)\n{\n    a[0] = width + sizes[0];\n}\n")
+done = run(path)
+check("lift: why a name is not there", done.returncode == 1 and "missing.cu:1: this was left out, as the host's" in done.stderr, done.stderr)
 done = run("test/lift/instantiations.metal", "--kernel", "sum_f31")
 check("lift: a kernel that is not there", done.returncode == 1 and "E1104" in done.stderr and "nearest name is sum_f" in done.stderr, done.stderr)
 done = run("test/lift/plain.cl", TILEC_CLANG="/nowhere/clang")
