@@ -190,7 +190,7 @@ static bool start_is_near(overflow *o, const place *p) {
     const kernel_array *a = p->array;
     if (!p->active ||
         a->rank <
-            2) /* in bounds (where a fragment begins outside its array, its offset is never a narrow one), or the index is the offset */
+            2) /* in bounds (where a fragment or a copy may begin outside its array, its offset is never a narrow one), or the index is the offset */
         return true;
     place whole = *p; /* its first lane alone */
     whole.active = NULL;
@@ -226,7 +226,7 @@ static void judge_narrow_offsets(overflow *o) {
         const place *p = m->places.at[i];
         if (p->array->space == SPACE_GHOST || p->array->space == SPACE_REGISTER)
             continue;
-        if (p->asynchronous || (p->extents && !p->collective))
+        if (p->extents && !p->collective && p->stmt->kind != KSTMT_COPY) /* whose source has no narrow offset either */
             why = model_text(m, "an access of `%s` by another unit", p->array->name);
         else if (!start_is_near(o, p))
             why = model_text(m, "where a masked access of `%s` begins", p->array->name);

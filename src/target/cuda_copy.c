@@ -77,7 +77,7 @@ static bool copy(cfamily *p, const kernel_stmt *s) {
         return false;
     p->arrays[to->id].used = p->arrays[from->id].used = true;
     const char *target = arena_printf(a, "&%s[%s]", p->arrays[to->id].name, cfamily_offset(p, &s->access, 0));
-    const char *source = arena_printf(a, "&%s[%s]", p->arrays[from->id].name, cfamily_offset(p, &s->source, 0)),
+    const char *source = arena_printf(a, "&%s[%s]", p->arrays[from->id].name, cfamily_far_offset(p, &s->source)),
                *count = existing(p, s, lanes);
     if (s->access.aligned && s->source.aligned && bytes >= 4) {
         cfamily_line(p, "%s(%s, %s, %s);", asynchronous(p, t, lanes), target, source, count);
