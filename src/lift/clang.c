@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-enum { OLDEST = 16, NEWEST = 22, TESTED = 19, OUTPUT_LIMIT = 1 << 30 };
+enum { OLDEST = 18, NEWEST = 22, TESTED = 19, OUTPUT_LIMIT = 1 << 30 };
 
 static const char *find_program(arena *a, const char *name) {
     struct stat s;

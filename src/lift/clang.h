@@ -7,7 +7,7 @@ typedef struct clang {
     const char *path, *version; /* "/usr/bin/clang-19", "19.1.7" */
     int major;
 } clang;
-/* $TILEC_CLANG, else clang-19, else the newest of clang-22 to clang-16, else a clang that says it is one of those. False with E1100, which says what to install. */
+/* $TILEC_CLANG, else clang-19, else the newest of clang-22 to clang-18, else a clang that says it is one of those. False with E1100, which says what to install. */
 bool clang_find(arena *a, clang *c, diag_list *diags);
 
 /* A private folder with what one compilation needs; text of the arena. NULL with E1101. */

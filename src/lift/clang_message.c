@@ -136,7 +136,8 @@ bool clang_report(arena *a, const clang_messages *messages, const char *code, bo
             continue;
         }
         g = NULL;
-        if (m.kind != CLANG_ERROR)
+        if (m.kind != CLANG_ERROR ||
+            (any && strstr(m.text, "unterminated '#pragma clang attribute"))) /* what follows from an error before */
             continue;
         any = true;
         if (limit-- <= 0) {

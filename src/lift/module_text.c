@@ -429,11 +429,17 @@ static void air_parameters(const reading *r, piece list, const definition *d, so
     }
 }
 
-static source_span span_of(const reading *r, piece program) {
+/* The source's line; of an IR text, the definition's own. */
+static source_span span_of(const reading *r, const definition *d, piece program) {
+    if (r->m->language == SOURCE_LLVM) {
+        int line = 1;
+        for (const char *at = r->m->text; at < d->name.at; at++)
+            line += *at == '\n';
+        return (source_span){r->m->path, line, 1, 1};
+    }
     const char *line = field(r, program, "line"), *file = field(r, program, "file");
     const char *name = file ? field(r, node(r, file), "filename") : NULL;
-    return (source_span){name && r->m->language != SOURCE_LLVM ? name : r->m->path,
-                         line && r->m->language != SOURCE_LLVM ? atoi(line) : 0, 1, 1};
+    return (source_span){name ? name : r->m->path, line ? atoi(line) : 0, 1, 1};
 }
 
 static void block_of(const reading *r, const definition *d, source_kernel *k) {
@@ -467,7 +473,7 @@ static source_spaces spaces_of(piece triple) {
 
 static void add_kernel(const reading *r, const definition *d, piece air) {
     piece program = attached(r, d, "dbg");
-    source_kernel k = {.function = arena_strndup(r->arena, d->name.at, d->name.length), .span = span_of(r, program)};
+    source_kernel k = {.function = arena_strndup(r->arena, d->name.at, d->name.length), .span = span_of(r, d, program)};
     const char *name = field(r, program, "name");
     k.host_name = d->host_name ? d->host_name : name && r->m->language != SOURCE_LLVM ? name : k.function;
     if (d->parameters)

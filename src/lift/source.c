@@ -250,6 +250,14 @@ static void name_parameters(const front *f, source_module *m) {
     }
 }
 
+/* Parameters without a name are called by their places, so that a contract can speak of them. */
+static void name_the_rest(arena *a, source_module *m) {
+    for (int i = 0; i < m->kernels.count; i++)
+        for (int p = 0; p < m->kernels.at[i].parameters.count; p++)
+            if (!*m->kernels.at[i].parameters.at[p].name)
+                m->kernels.at[i].parameters.at[p].name = arena_printf(a, "arg%d", p);
+}
+
 /* A global that is computed before the launch, from function constants that nobody gave a value. */
 static bool needs_constants(const front *f, const source_module *m) {
     const char *first = m->language == SOURCE_METAL ? strstr(m->text, "@_GLOBAL__sub_I_") : NULL;
@@ -351,6 +359,7 @@ source_module *lift_source(arena *a, const char *path, const char *text, source_
     if (!module_text_kernels(a, m, diags))
         return NULL;
     name_parameters(&f, m);
+    name_the_rest(a, m);
     if (needs_constants(&f, m) || !all_came_out(&f, m))
         return NULL;
     return choose_kernels(&f, m) ? m : NULL;

@@ -1,6 +1,6 @@
 /* Other people's kernels as LLVM IR: Metal, CUDA and OpenCL C through clang with headers of our own, or a `.ll` text as it is.
  *
- * clang 16 or newer (clang-19 is what the tests use) runs as a child process, without a shell, and stops before LLVM's passes: every access of
+ * clang 18 or newer (clang-19 is what the tests use) runs as a child process, without a shell, and stops before LLVM's passes: every access of
  * the source is still there. The reader runs passes of its own (module.h). Nothing here needs LLVM's libraries.
  *
  * What the module looks like, whatever the language: target amdgcn, whose address spaces are 1 device, 3 threadgroup, 4 constant, 5 thread; 0 is
@@ -61,7 +61,7 @@ typedef struct source_parameter {
 typedef struct source_kernel {
     const char *host_name; /* what a host program asks for */
     const char *function;  /* its name in the module */
-    source_span span;
+    source_span span;      /* the source's line; of LLVM IR, its definition's */
     VEC(source_parameter) parameters;
     int64_t block[3];          /* the block size that the source requires; 0: not said */
     int64_t subgroup;          /* the subgroup size that the source requires; 0: not said */
