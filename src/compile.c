@@ -166,7 +166,8 @@ void compile_explain(const compiled_kernel *c, text_buffer *out) {
             continue;
         text_add(out, "  aligned form  of variant %d: arrays begin at multiples of %d bytes", i, PLAN_ALIGNMENT);
         for (int d = 0; d < v->divided.count; d++)
-            text_add(out, "%s%s", d ? ", " : "; multiples of 16: ", k->symbols.at[v->divided.at[d]]->name);
+            text_add(out, "%s%s", d ? ", " : arena_printf(c->module->arena, "; multiples of %d: ", v->multiple),
+                     k->symbols.at[v->divided.at[d]]->name);
         text_add(out, "\n");
     }
     if (c->proof.left_out)

@@ -27,6 +27,8 @@ typedef struct compiled_kernel {
     const tile_module *module;
     const tile_kernel *source; /* as written: TILE names free */
     const tile_kernel *tiles;  /* specialised: what the oracle runs */
+    row_form_list rows;        /* its forms for rows that registers hold: variants of the plan after the first, or all of it */
+    const char *rows_why;      /* why there are none; NULL: nothing would be gained */
     VEC(tile_binding) statics; /* the values the statics took */
     bool statics_sampled;      /* some of them were nobody's wish: the proof is for these values */
     schedule_choice schedule;

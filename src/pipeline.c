@@ -8,6 +8,11 @@ static void print_tiles_as_written(const pipeline_state *s, text_buffer *out) {
 static void print_tiles(const pipeline_state *s, text_buffer *out) {
     tile_print_kernel(out, s->out->tiles);
 }
+static void print_forms(const pipeline_state *s, text_buffer *out) {
+    tile_print_kernel(out, s->out->tiles);
+    for (int i = 0; i < s->out->rows.count; i++)
+        tile_print_kernel(out, s->out->rows.at[i].tiles);
+}
 static void print_plan(const pipeline_state *s, text_buffer *out) {
     plan_print(out, s->out->lowered.plan);
 }
@@ -17,6 +22,12 @@ static bool check_source(pipeline_state *s) {
 }
 static bool check_tiles(pipeline_state *s) {
     return tile_check(s->out->tiles, s->diags);
+}
+static bool check_forms(pipeline_state *s) {
+    bool good = true;
+    for (int i = 0; i < s->out->rows.count; i++)
+        good = tile_check(s->out->rows.at[i].tiles, s->diags) && good;
+    return good;
 }
 static bool check_plan(pipeline_state *s) {
     bool good = true;
@@ -56,13 +67,28 @@ static bool run_specialise(pipeline_state *s) {
     return s->out->tiles != NULL;
 }
 
+/* h: forms of the kernel for rows that registers hold. */
+static bool run_hold(pipeline_state *s) {
+    compiled_kernel *out = s->out;
+    const machine_model machine = schedule_machine(s->options->target->machine(), &out->schedule.options);
+    if (machine.row_registers) {
+        const tile_kernel *k = tile_specialise(s->arena, out->source, out->statics.at, out->statics.count);
+        out->rows = schedule_rows(s->arena, k, &machine, &out->schedule, &out->rows_why);
+    }
+    return true;
+}
+
 /* l: Tile IR to a launch plan of Kernel IR. */
 static bool run_lower(pipeline_state *s) {
-    const machine_model machine = schedule_machine(s->options->target->machine(), &s->out->schedule.options);
-    bool good = lower_kernel(s->arena, s->out->tiles, &machine, &s->out->lowered, s->diags);
+    compiled_kernel *out = s->out;
+    const machine_model machine = schedule_machine(s->options->target->machine(), &out->schedule.options);
+    if (!lower_rows(s->arena, out->tiles, &machine, &out->rows, &out->lowered, s->diags))
+        return false;
     if (s->options->target_route)
-        VEC_PUSH(s->arena, s->out->lowered.routes, s->options->target_route);
-    return good;
+        VEC_PUSH(s->arena, out->lowered.routes, s->options->target_route);
+    if (!out->rows.count && out->rows_why)
+        VEC_PUSH(s->arena, out->lowered.routes, arena_printf(s->arena, "rows are read again by each loop: %s", out->rows_why));
+    return true;
 }
 
 /* z: dead lets, one-trip loops and constant index arithmetic go, so that what is proved is also what a person reads. */
@@ -128,6 +154,7 @@ static void print_text(const pipeline_state *s, text_buffer *out) {
 const pass pipeline[] = {
     {'p', "parse", "source text to Tile IR: names, types, ranges", run_parse, check_source, print_tiles_as_written},
     {'s', "specialise", "statics and tile sizes become constants", run_specialise, check_tiles, print_tiles},
+    {'h', "hold", "rows that registers hold are read once, in forms of their own", run_hold, check_forms, print_forms},
     {'l', "lower", "Tile IR to a launch plan of Kernel IR", run_lower, check_plan, print_plan},
     {'z', "simplify", "dead code and trivial loops go", run_simplify, check_plan, print_plan},
     {'g', "legalize", "what the target lacks becomes what it has", run_legalize, check_plan, print_plan},

@@ -149,7 +149,7 @@ static json_t *launch_object(arena *a, const plan_variant *v, const gpu_entry *e
         text_add(&when, ")");
     }
     for (int i = 0; i < e->divided.count; i++)
-        text_add(&when, "%s%s mod %d == 0", when.length ? " and " : "", names.integers.at[e->divided.at[i]], GPU_DIVIDED);
+        text_add(&when, "%s%s mod %d == 0", when.length ? " and " : "", names.integers.at[e->divided.at[i]], e->multiple);
     if (e->narrow)
         add_narrow(&when, v->kernel);
     for (int d = 0; v->kernel->levels.count && d < v->kernel->levels.at[0].rank; d++) {

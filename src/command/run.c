@@ -119,6 +119,19 @@ static void explain_compiler(void) {
     arena_free(a);
 }
 
+/* Which of several variants a launch takes. */
+static void explain_variant(run_call *c, int step, diag_list *diags) {
+    const launch_plan *plan = proved_plan_get(c->steps.at[step].compiled->plan);
+    int variant = plan->variants.count > 1 ? call_variant(c, step, diags) : -1;
+    if (variant < 0)
+        return;
+    text_buffer when = {0};
+    if (plan->variants.at[variant].predicate)
+        cond_print(&when, plan->variants.at[variant].predicate);
+    printf("  launch        variant %d%s%s\n", variant, when.length ? ", since " : "", text_get(&when));
+    text_free(&when);
+}
+
 typedef struct output_writer {
     run_call *call;
     report *report;
@@ -171,6 +184,8 @@ static bool run_on(report *r, const command_line *line, session *s, const tile_m
                 compile_explain(c->steps.at[i].compiled, &text);
             fputs(text_get(&text), stdout);
             text_free(&text);
+            if (prepared)
+                explain_variant(c, i, &r->diags);
             const runtime_streams *q = session_runtime(c->session)->streams;
             kernel_resources most;
             if (prepared && q && q->resources(session_device(c->session), c->steps.at[i].loaded, &most))

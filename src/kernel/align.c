@@ -158,31 +158,6 @@ static bool ends_rows(const kernel_ir *k, const index_var *symbol) {
     return false;
 }
 
-void kernel_align_variant(arena *a, plan_variant *v, bool shared) {
-    kernel_ir *k = v->before.count ? NULL : kernel_copy(a, v->kernel);
-    aligner l = {.kernel = k, .global = true, .shared = shared};
-    v->aligned = NULL;
-    v->divided.count = 0;
-    if (!k)
-        return;
-    for (int s = 0; s < k->symbols.count; s++) {
-        index_var *symbol = k->symbols.at[s];
-        if (symbol->has_value || !ends_rows(k, symbol))
-            continue;
-        VEC_PUSH(a, v->divided, s);
-        VEC_PUSH(a, k->assumptions,
-                 cond_compare(a, COND_EQ, ix_mod(a, ix_var(a, symbol), ix_const(a, PLAN_DIVIDED)), ix_const(a, 0)));
-        learn(&l, symbol, PLAN_DIVIDED);
-    }
-    mark_block(&l, &k->body);
-    if (l.marked)
-        v->aligned = k;
-    else
-        v->divided.count = 0;
-}
-
-/* ---- what the door asks ---- */
-
 static void unmark(void *context, kernel_access *access, bool is_write) {
     (void)context;
     (void)is_write;
@@ -197,6 +172,88 @@ static void unmark_block(const kernel_block *b) {
         unmark_block(&b->items.at[i]->otherwise);
     }
 }
+
+/* Whether the symbol is divided, or a loop goes up to it in steps: quotients are exact, and loops for what is left over have no trip, where it is a
+ * multiple of as much as may be. */
+typedef struct quotients {
+    const index_var *symbol;
+    bool found;
+} quotients;
+
+static void look_for_quotients(void *context, index_expr **x) {
+    quotients *q = context;
+    const index_expr *e = *x;
+    if (!e || q->found || e->op == IX_CONST || e->op == IX_VAR)
+        return;
+    q->found = (e->op == IX_FLOORDIV || e->op == IX_MOD) && ix_mentions(e->a, q->symbol);
+    look_for_quotients(q, &((index_expr *)e)->a);
+    look_for_quotients(q, &((index_expr *)e)->b);
+}
+
+static void quotients_in_block(quotients *q, const kernel_block *b) {
+    const kernel_visitor visitor = {.context = q, .index = look_for_quotients};
+    int64_t step;
+    for (int i = 0; i < b->items.count && !q->found; i++) {
+        kernel_stmt *s = b->items.at[i];
+        kernel_visit_stmt(s, &visitor);
+        if (s->kind == KSTMT_FOR && (ix_mentions(s->hi, q->symbol) || ix_mentions(s->lo, q->symbol)))
+            q->found = !ix_is_const(s->step, &step) || step > 1;
+        quotients_in_block(q, &s->body);
+        quotients_in_block(q, &s->otherwise);
+    }
+}
+
+static bool has_quotients(const kernel_ir *k, int symbol) {
+    quotients q = {k->symbols.at[symbol], false};
+    quotients_in_block(&q, &k->body);
+    return q.found;
+}
+
+/* How many vectors of global arrays are marked when extents are multiples of `multiple`; the kernel keeps those marks. */
+static int mark_at(kernel_ir *k, const plan_variant *v, int multiple, bool shared) {
+    aligner l = {.kernel = k, .global = true, .shared = shared};
+    unmark_block(&k->body);
+    for (int i = 0; i < v->divided.count; i++)
+        learn(&l, k->symbols.at[v->divided.at[i]], multiple);
+    mark_block(&l, &k->body);
+    return l.marked;
+}
+
+void kernel_align_variant(arena *a, plan_variant *v, bool shared) {
+    kernel_ir *k = v->before.count ? NULL : kernel_copy(a, v->kernel);
+    v->aligned = NULL;
+    v->divided.count = 0;
+    v->multiple = PLAN_DIVIDED;
+    if (!k)
+        return;
+    for (int s = 0; s < k->symbols.count; s++)
+        if (!k->symbols.at[s]->has_value && ends_rows(k, k->symbols.at[s]))
+            VEC_PUSH(a, v->divided, s);
+    int marked = mark_at(k, v, v->multiple, shared);
+    bool quotients = false;
+    for (int i = v->divided.count - 1; i >= 0; i--) { /* those that no mark needs may be of any size */
+        int symbol = v->divided.at[i];
+        bool has = has_quotients(k, symbol);
+        v->divided.at[i] = v->divided.at[--v->divided.count];
+        if (has || mark_at(k, v, v->multiple, shared) != marked) {
+            VEC_PUSH(a, v->divided, v->divided.at[i]);
+            v->divided.at[i] = symbol;
+            quotients = quotients || has;
+        }
+    }
+    while (marked && !quotients && v->multiple > 1 && v->divided.count && mark_at(k, v, v->multiple / 2, shared) == marked)
+        v->multiple /= 2; /* as many rows as may be begin where wide accesses do */
+    if (mark_at(k, v, v->multiple, shared))
+        v->aligned = k;
+    else
+        v->divided.count = 0;
+    for (int i = 0; i < v->divided.count; i++)
+        VEC_PUSH(a, k->assumptions,
+                 cond_compare(a, COND_EQ, ix_mod(a, ix_var(a, k->symbols.at[v->divided.at[i]]), ix_const(a, v->multiple)),
+                              ix_const(a, 0)));
+}
+
+/* ---- what the door asks ---- */
 
 static void print_unmarked(arena *a, text_buffer *out, const kernel_ir *k, int assumptions) {
     kernel_ir *bare = kernel_copy(a, k);

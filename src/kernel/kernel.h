@@ -62,7 +62,8 @@ struct kernel_array {
     int alignment;             /* bytes the base is known to be aligned to; 0: the element's own */
     index_expr *element_bound; /* integer arrays whose every element is in 0..bound-1, checked at launch; NULL: unknown */
     bool element_injective;
-    bool rewritable; /* UPDATE: its cells may be written any number of times and read after, by their own thread: foreign kernels */
+    bool
+        rewritable; /* UPDATE: its cells may be written any number of times and read after, by their own thread: foreign kernels */
     /* OUT and UPDATE: what the launch must write, each cell exactly once; GHOST: what must be consumed exactly once.
      * Over cell_vars[rank] (INDEX_LOOP kind); NULL: every cell of an OUT or GHOST, no promise for an UPDATE. */
     index_var **cell_vars;
@@ -243,7 +244,8 @@ typedef struct kernel_ir {
     VEC(cond *) assumptions;  /* hold for every launch: each is checked by the plan before anything runs */
     index_expr *grid; /* persistent kernels: how many blocks are launched, each running tasks by TASKS; NULL: one per task */
     kernel_block body;
-    bool holds_loads;     /* read from another language: loads stay whether or not anything uses what they read, for they are judged */
+    bool
+        holds_loads; /* read from another language: loads stay whether or not anything uses what they read, for they are judged */
     const char *schedule; /* one line for people: tile sizes, vector axis, routes */
     int var_count;        /* ids given */
 } kernel_ir;
@@ -263,9 +265,10 @@ typedef struct plan_variant {
     VEC(kernel_ir *)
     before; /* pre-passes (packing, ...) run in this order before `kernel`; workspaces are matched by array name */
     /* The aligned form: what may run instead of `kernel` at launches whose global arrays all begin at multiples of PLAN_ALIGNMENT bytes and whose
-     * `divided` symbols (by position) are multiples of PLAN_DIVIDED. NULL: there is none. */
+     * `divided` symbols (by position) are multiples of `multiple`. NULL: there is none. */
     kernel_ir *aligned;
     VEC(int) divided;
+    int multiple; /* a power of two, at most PLAN_DIVIDED */
     /* Whether integers of PLAN_NARROW_BITS hold every index, in launches that fit (PLAN_NARROW_*): targets then have a text for these and one for the
      * others, of the same kernel. The prover alone says so; elsewhere false. */
     bool narrow;

@@ -527,7 +527,7 @@ void plan_print(text_buffer *out, const launch_plan *p) {
         if (v->aligned) {
             text_add(out, " aligned when arrays begin at multiples of %d bytes", PLAN_ALIGNMENT);
             for (int d = 0; d < v->divided.count; d++)
-                text_add(out, " and (%s mod %d) == 0", v->aligned->symbols.at[v->divided.at[d]]->name, PLAN_DIVIDED);
+                text_add(out, " and (%s mod %d) == 0", v->aligned->symbols.at[v->divided.at[d]]->name, v->multiple);
             text_add(out, " {\n");
             print_kernel(out, v->aligned, 2);
             indent(out, 1);

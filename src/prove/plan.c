@@ -268,12 +268,14 @@ static bool judge_aligned_launch(prover *p, int v, int_set *launches) {
         prover_refuted(p, k->name, k->span, NULL, "the aligned form takes other arguments than the kernel", NULL);
         return false;
     }
+    if (variant->divided.count && variant->multiple < 1)
+        return unknown(p, k->name, k->span, "extents divided by nothing");
     for (int i = 0; i < variant->divided.count; i++) {
         int symbol = variant->divided.at[i];
         if (symbol < 0 || symbol >= k->symbols.count)
             return unknown(p, k->name, k->span, "a divided extent that is none");
         affine *x = affine_of(m, 0, ix_var(m->arena, k->symbols.at[symbol]));
-        launches = sets_intersect(m->sets, launches, affine_multiple(m, 0, x, PLAN_DIVIDED));
+        launches = sets_intersect(m->sets, launches, affine_multiple(m, 0, x, variant->multiple));
     }
     return judge_one(p, v, k, launches, PLAN_ALIGNMENT);
 }

@@ -153,6 +153,113 @@ bool call_compile(run_call *c, diag_list *diags) {
     return true;
 }
 
+void call_poison(run_call *c) {
+    for (int i = 0; i < c->arrays.count; i++) {
+        call_array *x = &c->arrays.at[i];
+        if (x->temporary || x->declared->role == ARRAY_OUT)
+            memset(x->host.data, element_table[x->host.type].is_float ? 0xFF : 0xA5, (size_t)x->host.bytes);
+    }
+}
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* The scalar of the call that stands for the kernel's scalar of this name; NULL when there is none. */
+static const call_scalar *scalar_named(const run_call *c, const call_step *step, const char *name) {
+    int at = binding_find_scalar(&step->binding, name);
+    return at < 0 ? NULL : &c->scalars.at[step->scalars[at]];
+}
+
+/* What the step's launch is given. Workspaces, between this plan's kernels and gone afterwards, go to `workspaces`. */
+typedef VEC(void *) memories;
+
+static void gather_numbers(run_call *c, call_step *step, const kernel_ir *k) {
+    if (!step->launch_arrays) {
+        step->launch_arrays = NEW_ARRAY(c->arena, void *, k->arrays.count + 1);
+        step->launch_integers = NEW_ARRAY(c->arena, int64_t, k->symbols.count + k->scalars.count + 1);
+        step->launch_floats = NEW_ARRAY(c->arena, float, k->scalars.count + 1);
+    }
+    int64_t *integers = step->launch_integers;
+    float *floats = step->launch_floats;
+    int integer_count = 0, float_count = 0;
+    for (int i = 0; i < k->symbols.count; i++) {
+        int at = binding_find_symbol(&step->binding, k->symbols.at[i]->name);
+        integers[integer_count++] = at >= 0 ? step->binding.values[at] : 0;
+    }
+    for (int i = 0; i < k->scalars.count; i++)
+        if (k->scalars.at[i].var) { /* integers */
+            const call_scalar *x = scalar_named(c, step, k->scalars.at[i].name);
+            integers[integer_count++] = x ? (int64_t)x->value : 0;
+        }
+    for (int i = 0; i < k->scalars.count; i++)
+        if (!k->scalars.at[i].var) { /* floats and bools */
+            const call_scalar *x = scalar_named(c, step, k->scalars.at[i].name);
+            floats[float_count++] = x ? (float)x->value : 0;
+        }
+}
+
+int call_variant(run_call *c, int number, diag_list *diags) {
+    call_step *step = &c->steps.at[number];
+    const launch_plan *plan = proved_plan_get(step->compiled->plan);
+    gather_numbers(c, step, plan->variants.at[0].kernel);
+    return launch_variant(plan, step->launch_integers, diags);
+}
+
+static bool gather(run_call *c, call_step *step, memories *workspaces, diag_list *diags) {
+    session *s = c->session;
+    const kernel_ir *k = proved_plan_get(step->compiled->plan)->variants.at[0].kernel;
+    gather_numbers(c, step, k);
+    void **arrays = step->launch_arrays;
+    const int64_t *integers = step->launch_integers;
+    int array_count = 0;
+    for (int i = 0; i < k->arrays.count; i++) {
+        const kernel_array *a = k->arrays.at[i];
+        if (a->space != SPACE_GLOBAL)
+            continue;
+        if (a->source_array >= 0) {
+            arrays[array_count++] = c->arrays.at[step->arrays[a->source_array]].device;
+            continue;
+        }
+        int64_t dims[BINDING_MAX_RANK], bytes = -1;
+        bool known = a->rank <= BINDING_MAX_RANK;
+        for (int d = 0; known && d < a->rank; d++)
+            known = launch_evaluate(k, a->dims[d], integers, &dims[d]);
+        if (known)
+            bytes = host_array_bytes(a->element, a->rank, dims);
+        void *memory = bytes < 0 ? NULL : s->runtime->allocate(s->device, bytes ? bytes : 64, diags);
+        if (!memory) {
+            diag_error(diags, "E0648", step->kernel->span, "no memory for the workspace `%s`", a->name);
+            return false;
+        }
+        VEC_PUSH(c->arena, *workspaces, memory);
+        arrays[array_count++] = memory;
+    }
+    return true;
+}
+
+static void release_all(run_call *c, const memories *workspaces) {
+    for (int i = 0; i < workspaces->count; i++)
+        c->session->runtime->release(c->session->device, workspaces->at[i]);
+}
+
+static bool make_ready(run_call *c, diag_list *diags) {
+    const runtime_streams *q = c->session->runtime->streams;
+    for (int i = 0; q && i < c->steps.count; i++) {
+        call_step *step = &c->steps.at[i];
+        memories workspaces = {0};
+        bool good = proved_plan_get(step->compiled->plan)->workspaces.count ||
+                    (gather(c, step, &workspaces, diags) &&
+                     q->ready(c->session->device, step->loaded, step->launch_arrays, step->launch_integers, diags));
+        release_all(c, &workspaces);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
 bool call_prepare(run_call *c, diag_list *diags) {
     if (!call_solve(c, diags))
         return false;
@@ -197,87 +304,8 @@ bool call_prepare(run_call *c, diag_list *diags) {
         if (!(x->device = r->allocate(c->session->device, x->host.bytes ? x->host.bytes : 1, diags)))
             return false;
     }
-    c->prepared = true;
-    return true;
-}
-
-void call_poison(run_call *c) {
-    for (int i = 0; i < c->arrays.count; i++) {
-        call_array *x = &c->arrays.at[i];
-        if (x->temporary || x->declared->role == ARRAY_OUT)
-            memset(x->host.data, element_table[x->host.type].is_float ? 0xFF : 0xA5, (size_t)x->host.bytes);
-    }
-}
-
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-/* The scalar of the call that stands for the kernel's scalar of this name; NULL when there is none. */
-static const call_scalar *scalar_named(const run_call *c, const call_step *step, const char *name) {
-    int at = binding_find_scalar(&step->binding, name);
-    return at < 0 ? NULL : &c->scalars.at[step->scalars[at]];
-}
-
-/* What the step's launch is given. Workspaces, between this plan's kernels and gone afterwards, go to `workspaces`. */
-typedef VEC(void *) memories;
-
-static bool gather(run_call *c, call_step *step, memories *workspaces, diag_list *diags) {
-    session *s = c->session;
-    const kernel_ir *k = proved_plan_get(step->compiled->plan)->variants.at[0].kernel;
-    if (!step->launch_arrays) {
-        step->launch_arrays = NEW_ARRAY(c->arena, void *, k->arrays.count + 1);
-        step->launch_integers = NEW_ARRAY(c->arena, int64_t, k->symbols.count + k->scalars.count + 1);
-        step->launch_floats = NEW_ARRAY(c->arena, float, k->scalars.count + 1);
-    }
-    void **arrays = step->launch_arrays;
-    int64_t *integers = step->launch_integers;
-    float *floats = step->launch_floats;
-    int integer_count = 0, float_count = 0, array_count = 0;
-    for (int i = 0; i < k->symbols.count; i++) {
-        int at = binding_find_symbol(&step->binding, k->symbols.at[i]->name);
-        integers[integer_count++] = at >= 0 ? step->binding.values[at] : 0;
-    }
-    for (int i = 0; i < k->scalars.count; i++)
-        if (k->scalars.at[i].var) { /* integers */
-            const call_scalar *x = scalar_named(c, step, k->scalars.at[i].name);
-            integers[integer_count++] = x ? (int64_t)x->value : 0;
-        }
-    for (int i = 0; i < k->scalars.count; i++)
-        if (!k->scalars.at[i].var) { /* floats and bools */
-            const call_scalar *x = scalar_named(c, step, k->scalars.at[i].name);
-            floats[float_count++] = x ? (float)x->value : 0;
-        }
-    for (int i = 0; i < k->arrays.count; i++) {
-        const kernel_array *a = k->arrays.at[i];
-        if (a->space != SPACE_GLOBAL)
-            continue;
-        if (a->source_array >= 0) {
-            arrays[array_count++] = c->arrays.at[step->arrays[a->source_array]].device;
-            continue;
-        }
-        int64_t dims[BINDING_MAX_RANK], bytes = -1;
-        bool known = a->rank <= BINDING_MAX_RANK;
-        for (int d = 0; known && d < a->rank; d++)
-            known = launch_evaluate(k, a->dims[d], integers, &dims[d]);
-        if (known)
-            bytes = host_array_bytes(a->element, a->rank, dims);
-        void *memory = bytes < 0 ? NULL : s->runtime->allocate(s->device, bytes ? bytes : 64, diags);
-        if (!memory) {
-            diag_error(diags, "E0648", step->kernel->span, "no memory for the workspace `%s`", a->name);
-            return false;
-        }
-        VEC_PUSH(c->arena, *workspaces, memory);
-        arrays[array_count++] = memory;
-    }
-    return true;
-}
-
-static void release_all(run_call *c, const memories *workspaces) {
-    for (int i = 0; i < workspaces->count; i++)
-        c->session->runtime->release(c->session->device, workspaces->at[i]);
+    c->prepared = make_ready(c, diags);
+    return c->prepared;
 }
 
 static bool launch_step(run_call *c, int number, bool copies, diag_list *diags) {

@@ -273,6 +273,22 @@ static bool run(device *d, device_kernel *k, int variant, int64_t tasks, void *c
     return true;
 }
 
+static bool ready(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, diag_list *diags) {
+    diag_list quiet; /* that no variant holds is the launch's to say */
+    const gpu_entry *e;
+    diag_init(&quiet, diags->arena);
+    int variant = launch_variant(k->plan, integers, &quiet);
+    if (variant < 0)
+        return true;
+    if (!cuda_enter(d, diags))
+        return false;
+    pthread_mutex_lock(&d->lock);
+    bool ok = cuda_function(d, k, variant, arrays, integers, &e, diags);
+    pthread_mutex_unlock(&d->lock);
+    cuda_leave(d);
+    return ok;
+}
+
 static bool enqueue_checked(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
                             void *stream, diag_list *diags) {
     int variant = launch_variant(k->plan, integers, diags);
@@ -386,22 +402,21 @@ static bool resources(const device *d, const device_kernel *k, kernel_resources 
     bool any = false;
     if (!cuda_enter(d, NULL))
         return false;
-    for (int m = 0; m < GPU_FORMS; m++)
-        for (int i = 0; k->modules[m].functions && i < k->program.variants; i++) {
-            int registers = 0, local = 0, shared = 0;
-            cu_handle f = k->modules[m].functions[i];
-            if (!f || d->system->api.FuncGetAttribute(&registers, CU_FUNCTION_REGISTERS, f) ||
-                d->system->api.FuncGetAttribute(&local, CU_FUNCTION_LOCAL_BYTES, f) ||
-                d->system->api.FuncGetAttribute(&shared, CU_FUNCTION_SHARED_BYTES, f))
-                continue;
-            any = true;
-            out->registers = registers > out->registers ? registers : out->registers;
-            out->local_bytes = local > out->local_bytes ? local : out->local_bytes;
-            out->shared_bytes = shared > out->shared_bytes ? shared : out->shared_bytes;
-        }
+    for (int m = 0; m < GPU_FORMS * k->program.variants; m++) {
+        int registers = 0, local = 0, shared = 0;
+        cu_handle f = k->modules[m].function;
+        if (!f || d->system->api.FuncGetAttribute(&registers, CU_FUNCTION_REGISTERS, f) ||
+            d->system->api.FuncGetAttribute(&local, CU_FUNCTION_LOCAL_BYTES, f) ||
+            d->system->api.FuncGetAttribute(&shared, CU_FUNCTION_SHARED_BYTES, f))
+            continue;
+        any = true;
+        out->registers = registers > out->registers ? registers : out->registers;
+        out->local_bytes = local > out->local_bytes ? local : out->local_bytes;
+        out->shared_bytes = shared > out->shared_bytes ? shared : out->shared_bytes;
+    }
     cuda_leave(d);
     return any;
 }
 
-const runtime_streams cuda_streams = {enqueue, enqueue_checked, copy_in_on, copy_out_on, wait_for, owns,   mark,
-                                      between, unmark,          record,     recorded,    replay,   forget, resources};
+const runtime_streams cuda_streams = {enqueue, enqueue_checked, copy_in_on, copy_out_on, wait_for, owns,      mark, between,
+                                      unmark,  record,          recorded,   replay,      forget,   resources, ready};

@@ -18,17 +18,16 @@ struct device {
     pthread_mutex_t lock;
 };
 
-/* The first module has each variant's quickest form; the others, by form, what the first does not have. */
+/* A module for each form of each variant, made when a launch needs it. */
 typedef struct cuda_module {
-    cu_handle module;
-    cu_handle *functions; /* by variant; NULL: not in this one */
+    cu_handle module, function; /* NULL: no launch has needed it yet */
 } cuda_module;
 
 struct device_kernel {
     arena *arena; /* of the program's description */
     const launch_plan *plan;
     gpu_program program;
-    cuda_module modules[GPU_FORMS]; /* all but the first are made when a launch needs them */
+    cuda_module *modules; /* of variant v from [v * GPU_FORMS] on, by form */
 };
 
 /* Every call of the driver stands between these: the context is the calling thread's current one for that time only. */

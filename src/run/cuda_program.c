@@ -109,21 +109,30 @@ bool cuda_build_module(device *d, const cuda_source *s, const char *description,
     return loaded;
 }
 
-static bool build(device *d, device_kernel *k, int which, diag_list *diags) {
-    const char *schedule = k->plan->variants.count ? k->plan->variants.at[0].kernel->schedule : NULL;
-    cuda_source s = {k->plan->name, gpu_module_text(k->arena, &k->program, which), "emitted code", "E0856", false};
+static const gpu_entry *entry_of(const device_kernel *k, gpu_form form, int variant) {
+    return &k->program.forms[form].at[variant];
+}
+
+static cuda_module *module_of(const device_kernel *k, gpu_form form, int variant) {
+    return &k->modules[variant * GPU_FORMS + (int)form];
+}
+
+static bool build(device *d, device_kernel *k, gpu_form form, int variant, diag_list *diags) {
+    const char *schedule = k->plan->variants.at[variant].kernel->schedule;
+    const char *text = arena_printf(k->arena, "%s%s\n", k->program.prelude, entry_of(k, form, variant)->text);
+    cuda_source s = {k->plan->name, text, "emitted code", "E0856", false};
     text_buffer description = {0};
-    text_add(&description, "%s, CUDA %s\nvariant 0: %s", s.name, d->architecture, schedule ? schedule : "");
-    bool loaded = cuda_build_module(d, &s, text_get(&description), &k->modules[which].module, diags);
+    text_add(&description, "%s, CUDA %s\nvariant %d: %s", s.name, d->architecture, variant, schedule ? schedule : "");
+    bool loaded = cuda_build_module(d, &s, text_get(&description), &module_of(k, form, variant)->module, diags);
     text_free(&description);
     return loaded;
 }
 
 /* What the compiler made may still be more than the device runs: registers. */
-static bool fits(device *d, const device_kernel *k, int which, int variant, diag_list *diags) {
-    const gpu_entry *e = gpu_module_entry(&k->program, which, variant);
+static bool fits(device *d, const device_kernel *k, gpu_form form, int variant, diag_list *diags) {
+    const gpu_entry *e = entry_of(k, form, variant);
     int threads = 0, registers = 0;
-    cu_handle f = k->modules[which].functions[variant];
+    cu_handle f = module_of(k, form, variant)->function;
     if (!d->system->api.FuncGetAttribute(&threads, CU_FUNCTION_MAX_THREADS_PER_BLOCK, f) && threads > 0 && threads < e->threads) {
         d->system->api.FuncGetAttribute(&registers, CU_FUNCTION_REGISTERS, f);
         diag_error(diags, "E0858", k->plan->variants.at[variant].kernel->span,
@@ -134,25 +143,17 @@ static bool fits(device *d, const device_kernel *k, int which, int variant, diag
     return true;
 }
 
-static bool load_module(device *d, device_kernel *k, int which, diag_list *diags) {
-    cuda_module *m = &k->modules[which];
-    int count = k->program.variants;
-    if (m->functions)
+static bool load_module(device *d, device_kernel *k, gpu_form form, int variant, diag_list *diags) {
+    cuda_module *m = module_of(k, form, variant);
+    if (m->function)
         return true;
-    if (!build(d, k, which, diags))
+    if (!m->module && !build(d, k, form, variant, diags))
         return false;
-    cu_handle *functions = NEW_ARRAY(k->arena, cu_handle, count + 1);
-    m->functions = functions;
-    bool ok = true;
-    for (int i = 0; i < count && ok; i++) {
-        const gpu_entry *e = gpu_module_entry(&k->program, which, i);
-        if (!e)
-            continue;
-        cu_status status = d->system->api.ModuleGetFunction(&functions[i], m->module, e->name);
-        ok = status ? cuda_fail(d, e->name, status, diags) : fits(d, k, which, i, diags);
-    }
+    const char *name = entry_of(k, form, variant)->name;
+    cu_status status = d->system->api.ModuleGetFunction(&m->function, m->module, name);
+    bool ok = status ? cuda_fail(d, name, status, diags) : fits(d, k, form, variant, diags);
     if (!ok)
-        m->functions = NULL;
+        m->function = NULL;
     return ok;
 }
 
@@ -185,8 +186,10 @@ device_kernel *cuda_load_plan(device *d, const launch_plan *plan, diag_list *dia
     k->arena = arena_new();
     k->plan = plan;
     bool ok = gpu_plan_print(k->arena, plan, &cuda_gpu, &k->program, diags) && device_fits(d, k, diags);
-    if (ok && (ok = cuda_enter(d, diags))) {
-        ok = load_module(d, k, 0, diags);
+    k->modules = NEW_ARRAY(k->arena, cuda_module, GPU_FORMS * (plan->variants.count + 1));
+    /* Of several variants each is compiled once a launch takes it. */
+    if (ok && plan->variants.count == 1 && (ok = cuda_enter(d, diags))) {
+        ok = load_module(d, k, gpu_quickest_form(&k->program, 0), 0, diags);
         cuda_leave(d);
     }
     if (!ok) {
@@ -204,7 +207,7 @@ void cuda_unload(device *d, device_kernel *k) {
     if (!k)
         return;
     if (cuda_enter(d, NULL)) {
-        for (int i = 0; i < GPU_FORMS; i++)
+        for (int i = 0; i < GPU_FORMS * k->program.variants; i++)
             if (k->modules[i].module)
                 d->system->api.ModuleUnload(k->modules[i].module);
         cuda_leave(d);
@@ -215,7 +218,7 @@ void cuda_unload(device *d, device_kernel *k) {
 
 static bool takes(const gpu_entry *e, void *const *arrays, const int64_t *integers) {
     for (int i = 0; i < e->divided.count; i++)
-        if (integers[e->divided.at[i]] % GPU_DIVIDED)
+        if (integers[e->divided.at[i]] % e->multiple)
             return false;
     for (int i = 0; i < e->parameters.count; i++)
         if (e->parameters.at[i].kind == GPU_ARRAY && (uintptr_t)arrays[e->parameters.at[i].position] % GPU_ALIGNMENT)
@@ -232,9 +235,8 @@ cu_handle cuda_function(device *d, device_kernel *k, int variant, void *const *a
         if (e->name && (fits || !e->narrow) && (!gpu_form_is_aligned((gpu_form)form) || takes(e, arrays, integers)))
             break;
     }
-    int which = gpu_module_of(&k->program, variant, (gpu_form)form);
-    if (!load_module(d, k, which, diags))
+    if (!load_module(d, k, (gpu_form)form, variant, diags))
         return NULL;
-    *entry = gpu_module_entry(&k->program, which, variant);
-    return k->modules[which].functions[variant];
+    *entry = entry_of(k, (gpu_form)form, variant);
+    return module_of(k, (gpu_form)form, variant)->function;
 }

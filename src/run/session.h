@@ -127,6 +127,8 @@ bool call_prepare(run_call *c, diag_list *diags);
 void call_poison(run_call *c);
 /* Runs one step or all of them; results are in host memory afterwards. */
 bool call_run_step(run_call *c, int step, diag_list *diags);
+/* Which variant of its plan a prepared step's launch takes; -1 with a diagnostic. */
+int call_variant(run_call *c, int step, diag_list *diags);
 bool call_run(run_call *c, diag_list *diags);
 /* On the device's queue `stream` (NULL: its own): every step without waiting between them. Waits for the end only when results go to host memory or
  * `stream` is NULL; the steps' milliseconds are then the device's. Devices without queues: call_run, and E0665 for a stream. */

@@ -336,6 +336,16 @@ static int64_t accumulated(const kernel_ir *k, int lanes) {
     return sum;
 }
 
+static bool needs_bound(arena *a, const tile_kernel *bound, const machine_model *machine, need *out, diag_list *diags) {
+    lowering low;
+    if (!lower_kernel(a, bound, machine, &low, diags))
+        return false;
+    const kernel_ir *ir = low.plan->variants.at[0].kernel;
+    *out = (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir), unrolled_statements(&ir->body),
+                  ir->fragments.count ? accumulated(ir, machine->subgroup_lanes) : 0, low.matrix_products};
+    return true;
+}
+
 /* False when it can't be lowered (then `diags` says why). */
 static bool needs(const tile_kernel *k, const machine_model *machine, const choice *choices, int count, need *out,
                   diag_list *diags) {
@@ -343,17 +353,9 @@ static bool needs(const tile_kernel *k, const machine_model *machine, const choi
     tile_binding *bindings = NEW_ARRAY(a, tile_binding, count);
     for (int i = 0; i < count; i++)
         bindings[i] = (tile_binding){choices[i].symbol->name, choices[i].value};
-    lowering low;
     diag_list quiet;
     diag_init(&quiet, a);
-    const tile_kernel *bound = tile_specialise(a, k, bindings, count);
-    bool lowered = lower_kernel(a, bound, machine, &low, &quiet);
-    if (lowered) {
-        const kernel_ir *ir = low.plan->variants.at[0].kernel;
-        *out =
-            (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir), unrolled_statements(&ir->body),
-                   ir->fragments.count ? accumulated(ir, machine->subgroup_lanes) : 0, low.matrix_products};
-    }
+    bool lowered = needs_bound(a, tile_specialise(a, k, bindings, count), machine, out, &quiet);
     for (int i = 0; !lowered && i < quiet.items.count && diags; i++) {
         const diag *g = quiet.items.at[i];
         diag *copy = diag_error(diags, g->code, g->span, "%s", g->message);
@@ -374,6 +376,16 @@ static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, 
 
 static int64_t bytes_there(const machine_model *m) {
     return m->subgroup_lanes ? m->shared_bytes : m->private_bytes;
+}
+
+bool schedule_fits(const tile_kernel *bound, const machine_model *machine) {
+    arena *a = arena_new();
+    diag_list quiet;
+    diag_init(&quiet, a);
+    need n;
+    bool fits = needs_bound(a, bound, machine, &n, &quiet) && n.bytes <= bytes_there(machine) && n.statements <= MOST_UNROLLED;
+    arena_free(a);
+    return fits;
 }
 
 /* Every slot of a range is written out, since registers can't be indexed: smaller tiles until a thread's text is of a length that compilers and
@@ -550,6 +562,7 @@ bool schedule_choose_settings(arena *a, const tile_module *m, const tile_kernel 
     for (int i = 0; i < count; i++) {
         tile_binding b = {choices[i].symbol->name, choices[i].value};
         VEC_PUSH(a, out->bindings, b);
+        VEC_PUSH(a, out->chosen, choices[i].chosen_here);
         text_add(&text, "%s%s = %lld%s", i ? ", " : "", b.name, (long long)b.value, choices[i].chosen_here ? " (chosen)" : "");
     }
     options_print(&text, &out->options);

@@ -77,7 +77,11 @@ cond *lower_condition(lower *l, const cond *c) {
     case COND_TRUE: return NULL;
     case COND_AND: return cond_and(a, lower_condition(l, c->a), lower_condition(l, c->b));
     case COND_OR: return cond_or(a, lower_condition(l, c->a), lower_condition(l, c->b));
-    case COND_NOT: return cond_not(a, lower_condition(l, c->a));
+    case COND_NOT: {
+        cond *never = NEW(a, cond), *inner = lower_condition(l, c->a);
+        *never = (cond){.op = COND_TRUE};
+        return cond_not(a, inner ? inner : never);
+    }
     default: return cond_compare(a, c->op, lower_expression(l, c->x), lower_expression(l, c->y));
     }
 }
@@ -293,12 +297,15 @@ static void lower_for_threads(lower *l) {
     spread_route(l);
     cond *whole = NULL;
     int count = l->k->task.count;
+    bool held = false; /* then guards of rows stand around whole rows: a test for each subgroup, not worth a second text */
+    for (int i = 0; i < count; i++)
+        held = held || l->k->task.at[i]->held;
     index_expr **ragged = NEW_ARRAY(a, index_expr *, count);
     for (int i = 0; i < count; i++) {
         tile_range *r = l->k->task.at[i];
         range_place *place = &l->place[r->id];
         ragged[i] = place->count;
-        if (!l->task_ids[r->id] || place->capacity == 1)
+        if (held || !l->task_ids[r->id] || place->capacity == 1)
             continue;
         whole = cond_and(
             a, whole,

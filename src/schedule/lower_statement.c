@@ -133,9 +133,11 @@ static void lower_let(lower *l, tile_value *v) {
         return;
     value_list heavy = {0};
     find_heavy(l, v, &heavy);
-    bool constant = true, state = value_mentions_state(v);
-    for (int i = 0; i < v->axis_count; i++)
+    bool constant = true, held = false, state = value_mentions_state(v);
+    for (int i = 0; i < v->axis_count; i++) {
         constant = constant && range_capacity(v->axes[i]) >= 0;
+        held = held || v->axes[i]->held;
+    }
     if (v->axis_count == 0 && heavy.count == 0) {
         memset(l->references, 0, sizeof *l->references * (size_t)l->value_count);
         point p = point_new(l);
@@ -146,7 +148,7 @@ static void lower_let(lower *l, tile_value *v) {
         return;
     }
     int cost = expense(v, NEW_ARRAY(l->arena, unsigned char, l->value_count));
-    bool keep = heavy.count > 0 || state || (l->uses[v->id] > 1 && cost > 4 && constant);
+    bool keep = heavy.count > 0 || state || (l->uses[v->id] > 1 && (cost > 4 || held) && constant);
     if (keep)
         hold_value(l, v);
 }

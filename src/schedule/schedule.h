@@ -42,7 +42,8 @@ typedef struct machine_model {
     int subgroups;         /* subgroups of a block */
     int rereading_subgroups; /* the same where tasks read again what they have read: few tasks at a time, so that a near cache keeps it; 0: no different */
     int dealing_subgroups; /* the same of the halves of a split kernel (tile/split.h), whose subgroups take tiles of a loop in turn; 0: no different */
-    int64_t shared_bytes;     /* memory that a block shares */
+    int64_t shared_bytes; /* memory that a block shares */
+    int row_registers; /* of a thread, that elements of a row may take which several loops read (rows.c); 0: each loop reads it again */
     int widest_vector;        /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
     bool subgroups_alone;     /* lanes of a subgroup exchange where not every subgroup of the block comes by */
     int most_subgroups;       /* that a schedule may ask for */
@@ -56,6 +57,7 @@ typedef struct machine_model {
 /* Everything a schedule settled: bindings for the TILE names, and why. */
 typedef struct schedule_choice {
     VEC(tile_binding) bindings;
+    VEC(bool) chosen; /* by binding: by the compiler */
     schedule_options options;
     const char *text; /* "BM = 96, BN = 128, BK = 256, operands = direct" for people and for the cache key */
 } schedule_choice;
@@ -99,6 +101,21 @@ bool schedule_few_tasks(arena *a, const tile_module *m, const tile_kernel *k, co
                         const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup, void *context,
                         const char **route);
 
+/* A form of a kernel for rows that registers hold (tile/hold.h): for launches whose rows have more elements than the form before allows, and at most `most`. */
+typedef struct row_form {
+    const tile_kernel *tiles; /* bound */
+    machine_model machine;    /* what it is lowered for */
+    int64_t most;
+    int kept;        /* values of a row that registers keep at a time */
+    bool own_rows;   /* each subgroup has rows of its own; false: the block goes over one together */
+    const int *same; /* tile_held.same */
+} row_form;
+typedef VEC(row_form) row_form_list;
+/* The forms for a kernel whose statics are bound and tile names free, shorter rows first. None: *why, or NULL where there is nothing to gain. Rows of constant length: at
+ * most one, and then for every launch. */
+row_form_list schedule_rows(arena *a, const tile_kernel *k, const machine_model *machine, const schedule_choice *choice,
+                            const char **why);
+
 /* The result of lowering: a launch plan and how each reduction was emitted (for the oracle's bounds). */
 typedef struct lowering {
     launch_plan *plan;
@@ -110,4 +127,7 @@ typedef struct lowering {
 /* Lowers a kernel whose STATIC and TILE names are all bound: for a task that is one thread, or (machine->subgroup_lanes) a block of threads.
  * False, with diagnostics, when something cannot be expressed. */
 bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, lowering *out, diag_list *diags);
+/* The same with its forms for rows that registers hold: further variants of the plan, for the lengths that they are for, or (of constant length) its only one. */
+bool lower_rows(arena *a, const tile_kernel *k, const machine_model *machine, const row_form_list *forms, lowering *out,
+                diag_list *diags);
 #endif

@@ -153,7 +153,7 @@ static void add_conditions(launcher *l, int variant, gpu_form f, const gpu_entry
         between = " && ";
     }
     for (int d = 0; d < e->divided.count; d++, between = " && ")
-        text_add(b, "%s%s %% %d == 0", between, l->integers.at[e->divided.at[d]], GPU_DIVIDED);
+        text_add(b, "%s%s %% %d == 0", between, l->integers.at[e->divided.at[d]], e->multiple);
     if (!gpu_form_is_aligned(f))
         return;
     text_add(b, "%s(0", between);

@@ -10,7 +10,8 @@ enum {
     MOST_THREADS = 1024,
     LANES = 32,
     REREADING_THREADS = 256,
-    DEALING_THREADS = 256
+    DEALING_THREADS = 256,
+    ROW_REGISTERS = 32 /* half of what 1024 threads of a multiprocessor may have each */
 };
 
 /* What a warp multiplies at once. The numbers of the float rows hold for every device of the row, also one that nobody has probed: the oldest units with
@@ -37,6 +38,7 @@ const machine_model *cuda_machine(void) {
                                           .rereading_subgroups = REREADING_THREADS / LANES,
                                           .dealing_subgroups = DEALING_THREADS / LANES,
                                           .most_subgroups = MOST_THREADS / LANES,
+                                          .row_registers = ROW_REGISTERS,
                                           .stages_operands = true,
                                           .staging_pays = true,
                                           .stages = 3,

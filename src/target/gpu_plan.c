@@ -255,7 +255,8 @@ static void comment(arena *a, text_buffer *out, const launch_plan *plan, int var
     }
     text_add(out, aligned ? ". Arrays begin at multiples of 16 bytes" : ".");
     for (int i = 0; i < e->divided.count; i++)
-        text_add(out, "%s%s", i ? ", " : "; multiples of 16: ", k->symbols.at[e->divided.at[i]]->name);
+        text_add(out, "%s%s", i ? ", " : arena_printf(a, "; multiples of %d: ", e->multiple),
+                 k->symbols.at[e->divided.at[i]]->name);
     if (aligned)
         text_add(out, ".");
     if (e->narrow)
@@ -296,10 +297,11 @@ static bool printable(cfamily *p, const gpu_dialect *dialect, const launch_plan 
 
 /* What an aligned form takes to be multiples: whole masks and quotients print shorter. Its accesses say themselves which are aligned. */
 static void divide(printed *t, const plan_variant *v) {
+    t->entry->multiple = v->multiple;
     for (int i = 0; i < v->divided.count; i++) {
         cfamily_binding *b = (cfamily_binding *)cfamily_find(t->p, t->kernel->symbols.at[v->divided.at[i]]);
         if (b)
-            b->multiple = PLAN_DIVIDED;
+            b->multiple = v->multiple;
         VEC_PUSH(t->p->arena, t->entry->divided, v->divided.at[i]);
     }
 }

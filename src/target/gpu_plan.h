@@ -15,13 +15,14 @@ typedef struct gpu_parameter {
     bool read_only;          /* ARRAY */
 } gpu_parameter;
 
-enum { GPU_DIVIDED = PLAN_DIVIDED, GPU_ALIGNMENT = PLAN_ALIGNMENT };
+enum { GPU_ALIGNMENT = PLAN_ALIGNMENT };
 
 typedef struct gpu_entry {
     const char *name; /* of the kernel function; NULL: there is none */
     const char *text; /* the function, with the comment in front */
     VEC(gpu_parameter) parameters;
-    VEC(int) divided;     /* an entry for aligned arrays: the launch integers that it takes to be multiples of GPU_DIVIDED */
+    VEC(int) divided; /* an entry for aligned arrays: the launch integers that it takes to be multiples of `multiple` */
+    int multiple;
     int64_t threads;      /* of a block */
     int64_t shared_bytes; /* declared inside the kernel */
     bool narrow;          /* for launches that fit narrow indices (plan_variant.narrow) */
@@ -37,7 +38,7 @@ typedef struct gpu_program {
     const char *prelude; /* what stands in front */
     int variants;
     /* By form, then by variant; parameters of all are the same but for their widths. ALIGNED ones are of the plan's aligned form (plan_variant.aligned), for
-     * launches whose arrays all begin at multiples of GPU_ALIGNMENT and whose `divided` integers are multiples of GPU_DIVIDED; NARROW ones for launches that
+     * launches whose arrays all begin at multiples of GPU_ALIGNMENT and whose `divided` integers are multiples of its `multiple`; NARROW ones for launches that
      * fit narrow indices. Entries that are not there have no name. */
     VEC(gpu_entry) forms[GPU_FORMS];
 } gpu_program;

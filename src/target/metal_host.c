@@ -187,7 +187,7 @@ static void entry(host *h, text_buffer *functions, text_buffer *table, int varia
     text_add(functions, "    return ");
     for (int i = 0; i < e->divided.count; i++) {
         const index_var *symbol = h->k->symbols.at[e->divided.at[i]];
-        text_add(functions, "%s %% %d == 0 && ", cfamily_find(&h->p, symbol)->text, GPU_DIVIDED);
+        text_add(functions, "%s %% %d == 0 && ", cfamily_find(&h->p, symbol)->text, e->multiple);
     }
     if (e->narrow)
         text_add(functions, "%s && ", gpu_fits_narrow_text(&h->p, v, arena_printf(h->a, "tasks_%d()", variant), "cells"));

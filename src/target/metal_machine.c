@@ -2,7 +2,14 @@
  * offers less (metal_build.c). */
 #include "target/metal.h"
 
-enum { PRIVATE_BYTES = 4096, SHARED_BYTES = 32 * 1024, ACROSS_BYTES = 8 * 1024, THREADS = 128, MOST_THREADS = 1024 };
+enum {
+    PRIVATE_BYTES = 4096,
+    SHARED_BYTES = 32 * 1024,
+    ACROSS_BYTES = 8 * 1024,
+    THREADS = 128,
+    MOST_THREADS = 1024,
+    ROW_REGISTERS = 32
+};
 
 /* Tiles leave room for what simdgroups exchange. */
 const machine_model *metal_machine(void) {
@@ -16,6 +23,7 @@ const machine_model *metal_machine(void) {
                                           .subgroups_alone = true,
                                           .subgroups = THREADS / METAL_LANES,
                                           .most_subgroups = MOST_THREADS / METAL_LANES,
+                                          .row_registers = ROW_REGISTERS,
                                           .stages_operands = true,
                                           .staging_pays = true,
                                           .shared_bytes = SHARED_BYTES - ACROSS_BYTES,

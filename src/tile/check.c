@@ -258,6 +258,8 @@ static void check_declarations(tile_checker *c) {
         tile_check_index(c, r->size, VARS_LAUNCH, r->span, "a tile size", 0);
         if (r->size && ix_is_const(r->size, &size) && size < 1 && !r->whole)
             tile_check_report(c, "E0901", r->span, "the range `%s` has tiles of %lld", r->name, (long long)size);
+        if (r->held && (!r->whole || !r->size || !ix_is_const(r->size, &size)))
+            tile_check_report(c, "E0901", r->span, "the range `%s` is held, but not whole or of no constant size", r->name);
     }
     for (int i = 0; i < k->variables.count; i++)
         if (k->variables.at[i]->id != i || k->variables.at[i]->field_count < 1 ||

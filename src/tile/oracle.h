@@ -25,6 +25,10 @@ typedef struct reduction_tree {
     bool deferred;    /* the accumulators run on from chunk to chunk, and join the running sum once */
     /* A matrix unit adds `added` products to a sum at once and cuts terms off at 2^-fraction of the largest (doc/tile-ir.md). 0: none does. */
     int added, fraction;
+    /* Where a plan has variants, a node has several: this one is of launches at which the extent of the range (by id) is more than `above` and at most
+     * `most`; most 0: of any. Of several that hold the deepest counts. */
+    int range;
+    int64_t above, most;
 } reduction_tree;
 
 /* A loop that did not run through from its first tile to its last. Its range was parted into chunks (split.h), or its tiles were dealt to groups, or both:

@@ -80,11 +80,25 @@ void pending_merge(pending *into, const pending *from) {
     into->quantum = fmin(into->quantum, from->quantum);
 }
 
-/* The longest chain of roundings that a term goes through. */
+static bool at_this_extent(const oracle *o, const reduction_tree *tree) {
+    return !tree->most || (tree->above < o->extent[tree->range] && o->extent[tree->range] <= tree->most);
+}
+
 /* What one step of a matrix unit may lose, in roundings of 2^-24 of the terms' magnitudes: each of added + 1 terms less than 2^-fraction of the largest,
  * and the result less than 2^-23 of itself. */
 static double unit_roundings(const reduction_tree *t) {
     return (t->added + 1) * exp2(24 - t->fraction) + 2;
+}
+
+static double tree_depth(const pending *p, const reduction_tree *tree) {
+    double chunk = (double)tree->chunk, parallel = (double)tree->parallel;
+    double joins = ceil(p->n / chunk);
+    if (p->trips > joins) /* ragged tiles of nested loops join more often */
+        joins = fmin(p->trips, p->n);
+    double steps = ceil(fmin(p->n, chunk) / parallel);
+    if (tree->added)
+        steps = ceil(fmin(p->n, chunk) / tree->added) * unit_roundings(tree);
+    return (tree->deferred ? joins * steps + 1 : joins + steps) + ceil(log2(parallel));
 }
 
 /* Sums of multiples of a quantum are exact below 2^this of it. */
@@ -99,27 +113,23 @@ static int exact_bits(const oracle *o, const pending *p) {
     return bits;
 }
 
+/* The longest chain of roundings that a term goes through. */
 double sum_depth(const oracle *o, const pending *p) {
     double deepest = p->trips;
     bool sequential = p->sequential;
     for (int i = 0; i < p->node_count; i++) {
-        const reduction_tree *tree = NULL;
-        for (int j = 0; j < o->options->tree_count; j++)
-            if (o->options->trees[j].value_id == p->nodes[i])
-                tree = &o->options->trees[j];
-        if (!tree || tree->chunk < 1 || tree->parallel < 1) {
-            sequential = true;
-            continue;
+        bool found = false;
+        for (int j = 0; j < o->options->tree_count; j++) {
+            const reduction_tree *tree = &o->options->trees[j];
+            if (tree->value_id != p->nodes[i] || !at_this_extent(o, tree))
+                continue;
+            found = true;
+            if (tree->chunk < 1 || tree->parallel < 1)
+                sequential = true;
+            else
+                deepest = fmax(deepest, tree_depth(p, tree));
         }
-        double chunk = (double)tree->chunk, parallel = (double)tree->parallel;
-        double joins = ceil(p->n / chunk);
-        if (p->trips > joins) /* ragged tiles of nested loops join more often */
-            joins = fmin(p->trips, p->n);
-        double steps = ceil(fmin(p->n, chunk) / parallel);
-        if (tree->added)
-            steps = ceil(fmin(p->n, chunk) / tree->added) * unit_roundings(tree);
-        double depth = (tree->deferred ? joins * steps + 1 : joins + steps) + ceil(log2(parallel));
-        deepest = fmax(deepest, depth);
+        sequential = sequential || !found;
     }
     if (sequential)
         deepest = fmax(deepest, p->n + 1);

@@ -90,6 +90,7 @@ static void parse_range_declaration(tile_reader *p) {
     index_expr *extent = tile_read_index(p, 0);
     tile_range *r = tile_new_range(p->k, name, extent, size, span);
     r->whole = tile_reader_accept(p, "whole");
+    r->held = r->whole && tile_reader_accept(p, "held");
     r->scheduled = tile_reader_accept(p, "scheduled");
 }
 

@@ -465,7 +465,7 @@ void tile_print_kernel(text_buffer *out, const tile_kernel *k) {
         print_index_at(out, k, r->size, 1);
         text_add(out, " in ");
         print_index_at(out, k, r->extent, 1);
-        text_add(out, "%s%s\n", r->whole ? " whole" : "", r->scheduled ? " scheduled" : "");
+        text_add(out, "%s%s%s\n", r->whole ? " whole" : "", r->held ? " held" : "", r->scheduled ? " scheduled" : "");
     }
     if (k->task.count) {
         text_add(out, "    task ");

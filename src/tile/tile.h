@@ -19,7 +19,9 @@ typedef struct tile_range {
     index_expr *size;   /* elements of a whole tile: constant, TILE or STATIC variable, or equal to extent */
     bool whole;         /* spans its dimension in one piece (`d: D`, or `..`) */
     bool scheduled;     /* the size is a schedule's name, so it carries no meaning */
-    bool is_task;       /* bound by `for tile`; otherwise by a loop */
+    bool
+        held; /* whole, and its size is a constant that the extent does not exceed: values over it that several statements read are kept (hold.h) */
+    bool is_task; /* bound by `for tile`; otherwise by a loop */
     source_span span;
     int id; /* unique within its kernel */
 } tile_range;

@@ -46,7 +46,24 @@ expect "cuda devices are listed" 0 "^cuda .*sm_90" "$tilec" devices
 expect "cuda rows of any length" 0 "worst error" "$tilec" "${softmax[@]}" --shape R=5,C=1001 --check
 expect "cuda aligned rows" 0 "worst error" "$tilec" "${softmax[@]}" --shape R=5,C=1024 --check
 FAKE_CUDA_LOG=$fake/log expect "cuda what the compiler made is told" 0 "32 registers a thread" "$tilec" "${softmax[@]}" --shape R=5,C=1024 --explain
-expect "cuda rows that begin at multiples of 16 bytes take the entry for them" 0 softmax_variant_0_narrow_aligned cat "$fake/log"
+expect "cuda rows that begin at multiples of 16 bytes take the entry for them" 0 softmax_variant_1_narrow_aligned cat "$fake/log"
+# Rows that registers hold: which variant takes a length, with values that hold, also for kernels that do not come with tilec.
+takes() {
+    local entry=$1 kernel=$2
+    shift 2
+    FAKE_CUDA_LOG=$fake/rows expect "cuda $kernel at $1" 0 "worst error" "$tilec" run "${kernel%:*}" --kernel "${kernel#*:}" --device cuda --shape "${@:1:1}" "${@:2}" --check
+    expect "cuda $kernel at $1 takes $entry" 0 "$entry " grep launch "$fake/rows"
+}
+for at in 1:1_narrow 31:1_narrow 33:1_narrow 1000:1_narrow_aligned 1025:2_narrow 8192:2_narrow_aligned 8193:0_narrow; do
+    takes "softmax_variant_${at#*:}" kernels/normalise.tile:softmax "R=3,C=${at%:*}" --arg x=random:1
+done
+for at in 1000:1_narrow_aligned 1026:2_narrow; do
+    takes "log_softmax_masked_variant_${at#*:}" test/accept/rows.tile:log_softmax_masked "R=3,C=${at%:*}" --arg x=random:1 --arg keep=random:2
+done
+for at in 512:1_narrow_aligned 514:2_narrow 4097:0_narrow; do
+    takes "standardise_variant_${at#*:}" test/accept/rows.tile:standardise "B=2,T=4,C=${at%:*}" --arg x=random:1 --arg g=random:2
+done
+expect "cuda which variant a launch takes is told" 0 "launch        variant 1, since C <= 1024" "$tilec" "${softmax[@]}" --shape R=5,C=1000 --explain
 FAKE_CUDA_LOG=$fake/program expect "cuda a program runs" 0 "ran" "$tilec" run kernels/argmax.tile --device cuda --shape N=9001 --arg x=random:1 --no-check
 expect "cuda a program's launches follow each other without waiting" 0 "launch argmax_part_variant_0_narrow 3 128 launch argmax_last_variant_0_narrow 1 128 out 4 wait" \
     tr '\n' ' ' < "$fake/program"

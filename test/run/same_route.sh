@@ -7,7 +7,7 @@ failed=0
 # The routes without names, lines and which operand is which.
 routes() {
     "$tilec" check "$1" --kernel "$2" --target "$3" --explain | sed -n '/^  routes/,/^  variant/p' | grep -v '^  variant' |
-        sed -E 's/^ +(routes)? *//; s/^line [0-9]+: //; s/operand [12] of/operand of/; s/operands [a-z]+, [a-z]+/operands/; s/(range|result) [a-z]+/\1/g; s/(^|; )[a-z]+ over/\1over/g' | sort
+        sed -E 's/^ +(routes)? *//; s/`[a-z]+`//; s/^(variant [0-9]+: )?line [0-9]+: //; s/operand [12] of/operand of/; s/operands [a-z]+, [a-z]+/operands/; s/(range|result) [a-z]+/\1/g; s/(^|; )[a-z]+ over/\1over/g' | sort
 }
 same() {
     local file=$1 kernel=$2 variation=$3 target as_written otherwise

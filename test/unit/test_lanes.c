@@ -36,6 +36,7 @@ static const machine_model small_block = {.target = "threads",
                                           .subgroups_alone = true,
                                           .stages = 3,
                                           .matrices = {matrices, sizeof matrices / sizeof *matrices},
+                                          .row_registers = 8,
                                           .shared_bytes = 48 * 1024};
 
 static bool favour_fragments; /* sizes that have fragments, and those asked for */
@@ -162,7 +163,7 @@ static bool draw(binding *b, const tile_kernel *k, const plan_variant *aligned, 
                 holds = x <= y;
         }
         for (int i = 0; holds && i < k->symbols.count; i++) /* derived ones too */
-            holds = !is_divided(aligned, k->symbols.at[i]->name) || b->values[i] % PLAN_DIVIDED == 0;
+            holds = !is_divided(aligned, k->symbols.at[i]->name) || b->values[i] % aligned->multiple == 0;
         for (int i = 0; holds && i < k->arrays.count; i++) { /* what repeats nothing fits its range */
             const tile_array *t = k->arrays.at[i];
             int64_t cells = 1, dim = 0, bound = 0;
@@ -207,7 +208,6 @@ static bool choose(arena *a, const tile_module *m, const tile_kernel *k, const t
     return false;
 }
 
-static int aligned_runs;  /* aligned forms that were simulated */
 static int fragment_runs; /* kernels with fragments */
 static int ring_runs;     /* and rings of their operands */
 
@@ -218,6 +218,39 @@ static void note_form(const kernel_ir *ir) {
                         strstr(ir->arrays.at[i]->name, "_tile"));
     fragment_runs += ir->fragments.count > 0;
     ring_runs += ir->fragments.count > 0 && ring;
+}
+
+static int aligned_runs, row_runs; /* aligned forms, and forms for rows in registers, that were simulated */
+
+/* Forms for rows that registers hold, each at the lengths about its bounds. */
+static void try_rows(arena *a, const tile_kernel *k, const row_form_list *forms, const machine_model *machine, uint64_t *state,
+                     diag_list *diags) {
+    lowering low = {0};
+    if (!lower_rows(a, k, machine, forms, &low, diags))
+        fail_with(diags, k->name, "its forms");
+    const cond *last = low.plan->variants.at[0].predicate; /* longest < length */
+    for (int i = 0; i < low.plan->variants.count; i++)
+        kernel_simplify(low.plan->variants.at[i].kernel);
+    for (int i = 0; last && i < forms->count; i++)
+        for (int which = 0; which < 3; which++) {
+            binding b;
+            binding_init(&b, a, signature_of_kernel(k));
+            int at = binding_find_symbol(&b, last->y->var->name);
+            int64_t most = forms->at[i].most, length = which == 0   ? most
+                                                       : which == 1 ? most + 1
+                                                                    : 1 + (int64_t)(recipe_next(state) % (uint64_t)most);
+            if (at < 0 || !draw(&b, k, NULL, state, diags))
+                continue;
+            b.values[at] = length;
+            int variant = 0;
+            for (int f = forms->count - 1; f >= 0; f--)
+                variant = length <= forms->at[f].most ? f + 1 : variant;
+            kernel_ir *ir = low.plan->variants.at[variant].kernel;
+            if (!kernel_check(ir, diags))
+                fail_with(diags, k->name, "a form");
+            run_at(a, k, &low, ir, &b, recipe_next(state), diags);
+            row_runs++;
+        }
 }
 
 static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t seed, diag_list *diags) {
@@ -250,8 +283,12 @@ static void try_kernel(const tile_module *m, const tile_kernel *source, uint64_t
         sizes[count++] = (tile_binding){"subgroups", subgroups};
     if (!choose(a, m, k, sizes, count, &state, &choice, diags))
         fail_with(diags, source->name, "its schedule");
-    k = tile_specialise(a, k, choice.bindings.at, choice.bindings.count);
     const machine_model machine = schedule_machine(&small_block, &choice.options);
+    const char *why;
+    row_form_list forms = schedule_rows(a, k, &machine, &choice, &why);
+    k = tile_specialise(a, k, choice.bindings.at, choice.bindings.count);
+    if (forms.count)
+        try_rows(a, k, &forms, &machine, &state, diags);
     if (!lower_kernel(a, k, &machine, &low, diags))
         fail_with(diags, source->name, "lowering");
     plan_variant *v = &low.plan->variants.at[0];
@@ -332,6 +369,8 @@ static void shipped_kernels(void **state) {
 static void accepted_programs(void **state) {
     (void)state;
     assert_true(try_folder("test/accept", 200) >= 30);
+    fprintf(stderr, "%d runs of forms for rows\n", row_runs);
+    assert_true(getenv("TILEC_QUICK") || getenv("TILEC_LANES_KERNEL") || row_runs >= 60);
 }
 
 static void products_by_fragments(void **state) {

@@ -185,7 +185,7 @@ static void matmul_values_and_bounds(void **unused) {
             x.symbols[0] = m;
             x.symbols[1] = k;
             x.symbols[2] = n;
-            x.trees[0] = (reduction_tree){3, shapes[s].chunk, shapes[s].parallel, false};
+            x.trees[0] = (reduction_tree){.value_id = 3, .chunk = shapes[s].chunk, .parallel = shapes[s].parallel};
             x.tree_count = 1;
             run(&x);
             const oracle_output *o = &x.r.outputs[2];
@@ -253,7 +253,7 @@ static void projection(void **unused) {
         b.data[2] = bias;
         b.symbols[0] = K;
         b.symbols[1] = N;
-        b.trees[0] = (reduction_tree){3, 512, 32, false};
+        b.trees[0] = (reduction_tree){.value_id = 3, .chunk = 512, .parallel = 32};
         b.tree_count = 1;
         run(&b);
         for (fault f = FAULT_NONE; f < FAULT_COUNT; f++) {
@@ -302,7 +302,7 @@ static void softmax(void **unused) {
         b.data[0] = x;
         b.symbols[0] = R;
         b.symbols[1] = C;
-        b.trees[0] = (reduction_tree){8, 64, 16, false};
+        b.trees[0] = (reduction_tree){.value_id = 8, .chunk = 64, .parallel = 16};
         b.tree_count = 1;
         run(&b);
         for (int r = 0; r < R; r++) {
@@ -432,9 +432,9 @@ static void attention(void **unused) {
         b.scalars[1] = 0.08838834764831845;
         b.symbols[0] = KV;
         b.symbols[3] = T;
-        b.trees[0] = (reduction_tree){29, D, 16, false};
-        b.trees[1] = (reduction_tree){34, bt, 8, false};
-        b.trees[2] = (reduction_tree){37, bt, 8, false};
+        b.trees[0] = (reduction_tree){.value_id = 29, .chunk = D, .parallel = 16};
+        b.trees[1] = (reduction_tree){.value_id = 34, .chunk = bt, .parallel = 8};
+        b.trees[2] = (reduction_tree){.value_id = 37, .chunk = bt, .parallel = 8};
         b.tree_count = 3;
         clock_t start = clock();
         run(&b);
@@ -542,9 +542,9 @@ static void states(void **unused) {
         b.scalars[0] = len;
         b.scalars[1] = (double)scale;
         b.symbols[0] = T;
-        b.trees[0] = (reduction_tree){29, E, 4, false};
-        b.trees[1] = (reduction_tree){34, bt, 4, false};
-        b.trees[2] = (reduction_tree){37, bt, 4, false};
+        b.trees[0] = (reduction_tree){.value_id = 29, .chunk = E, .parallel = 4};
+        b.trees[1] = (reduction_tree){.value_id = 34, .chunk = bt, .parallel = 4};
+        b.trees[2] = (reduction_tree){.value_id = 37, .chunk = bt, .parallel = 4};
         b.tree_count = 3;
         run(&b);
         float m = -INFINITY, l = 0, o[E] = {0}, y[E];
