@@ -152,12 +152,27 @@ static bool block_exchanges(const kernel_block *b) {
     return false;
 }
 
+/* Whether a branch or a loop depends on the subgroup: it is then seen to be the same for all lanes. */
+static bool branches_on(const kernel_block *b, const kernel_level *g) {
+    for (int i = 0; i < b->items.count; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        bool here = branches_on(&s->body, g) || branches_on(&s->otherwise, g);
+        for (int d = 0; d < g->rank && !here; d++)
+            here = (s->condition && cond_mentions(s->condition, g->ids[d])) || (s->lo && ix_mentions(s->lo, g->ids[d])) ||
+                   (s->hi && ix_mentions(s->hi, g->ids[d]));
+        if (here)
+            return true;
+    }
+    return false;
+}
+
 /* Subgroups and lanes apart, as the dialect numbers them; false: out of the thread's number. */
 static bool ids_by_subgroup(printed *t, text_buffer *out) {
     const kernel_ir *k = t->kernel;
     const kernel_level *g = k->levels.count == 3 ? &k->levels.at[1] : NULL, *lane = g ? &k->levels.at[2] : NULL;
     int64_t lanes = 1, extent;
-    if (!t->dialect->subgroup_number || !g || g->kind != LEVEL_SUBGROUP || lane->kind != LEVEL_LANE || !block_exchanges(&k->body))
+    if (!t->dialect->subgroup_number || !g || g->kind != LEVEL_SUBGROUP || lane->kind != LEVEL_LANE ||
+        !(block_exchanges(&k->body) || branches_on(&k->body, g)))
         return false;
     for (int d = 0; d < lane->rank; d++)
         lanes *= ix_is_const(lane->extents[d], &extent) ? extent : 0;

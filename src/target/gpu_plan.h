@@ -53,7 +53,7 @@ typedef struct gpu_dialect {
     const char *block_number, *thread_number; /* of the block in the launch, of the thread in the block */
     const char *thread_name;                  /* of the variable that holds the thread's number; NULL: "thread" */
     /* Numbers of a thread's subgroup of 32 lanes, in a form that the compiler knows to be the same in all of them, and of its lane: in kernels whose lanes
-     * exchange, since it would have to gather the lanes before each exchange under a condition on the subgroup. NULL: out of the thread's number. */
+     * exchange or whose branches depend on the subgroup, since it would have to gather the lanes again behind each of these. NULL: out of the thread's number. */
     const char *subgroup_number, *lane_number;
     const char *begin; /* lines in front of a kernel's statements; NULL: none */
     /* The kernel's head up to its opening brace. */
