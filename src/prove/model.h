@@ -393,6 +393,7 @@ int_set *unwritten_before(model *m, place *reader, int_set *cells);
 /* ---- uniform.c ---- */
 /* Whether the value is the same for all threads of one instance of the level. */
 bool uniform_value(model *m, const kernel_value *v, level_kind level);
+bool uniform_index(model *m, const index_expr *x, level_kind level); /* in equal trips of the loops around */
 bool uniform_condition(model *m, const cond *c, level_kind level);
 /* A fragment statement's value, extents and indices of fragments. */
 bool uniform_operands(model *m, const kernel_stmt *s, level_kind level);

@@ -151,6 +151,11 @@ bool uniform_value(model *m, const kernel_value *v, level_kind level) {
     return is_uniform(&u, v, 0);
 }
 
+bool uniform_index(model *m, const index_expr *x, level_kind level) {
+    uniformity u = {.m = m, .level = level};
+    return index_is_uniform(&u, x, 0);
+}
+
 bool uniform_condition(model *m, const cond *c, level_kind level) {
     uniformity u = {.m = m, .level = level};
     return condition_is_uniform(&u, c, 0);

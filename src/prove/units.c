@@ -99,6 +99,8 @@ static bool judge_together(prover *p, place *c) {
     pair_space s = pair_of(m, place_position(c), place_position(c));
     int depth = c->scope->depth;
     for (int d = 0; d < c->array->rank; d++) {
+        if (!m->persistent && uniform_index(m, c->indices[d], c->holder)) /* seen from the text */
+            continue;
         sets_question(z);
         m->why = NULL;
         affine *e = affine_of(m, depth + 1, c->indices[d]);
