@@ -566,12 +566,15 @@ static LLVMTargetMachineRef machine_of(LLVMModuleRef m) {
 }
 
 /* Private memory too: what reaches outside it, or goes through no pointer at all, would make passes take away all that comes after. */
-static void hold_accesses(reading *r) {
+static void hold_accesses(reading *r, bool own) {
     for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
             for (LLVMValueRef v = LLVMGetFirstInstruction(b); v; v = LLVMGetNextInstruction(v))
-                if (LLVMIsALoadInst(v) || LLVMIsAStoreInst(v))
-                    LLVMSetVolatile(v, true);
+                if (LLVMIsALoadInst(v) || LLVMIsAStoreInst(v)) {
+                    LLVMTypeRef pointer = LLVMTypeOf(LLVMGetOperand(v, LLVMIsALoadInst(v) ? 0 : 1));
+                    if (own || (int)LLVMGetPointerAddressSpace(pointer) != r->how->thread)
+                        LLVMSetVolatile(v, true);
+                }
 }
 
 static bool holds_pointers(LLVMTypeRef t, int nesting) {
@@ -619,8 +622,12 @@ static const char *run_passes(reading *r) {
         forget_loop_notes(r);
         e = LLVMRunPasses(r->module, LIFT_UNROLL_PASSES, machine, options);
     }
+    if (!e) { /* constants meet the indices of small structs, which then are registers too */
+        hold_accesses(r, false);
+        e = LLVMRunPasses(r->module, LIFT_PASSES_BETWEEN, machine, options);
+    }
     if (!e) {
-        hold_accesses(r);
+        hold_accesses(r, true);
         e = LLVMRunPasses(r->module, LIFT_PASSES_AFTER, machine, options);
     }
     const char *why = NULL;

@@ -334,8 +334,11 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bo
         return none;
     }
     if (!e) {
-        lift_fail(l, "E1125", NULL, "`%s` is accessed at addresses that are no multiples of %lld bytes", o->name,
-                  (long long)size);
+        text_buffer text = {0};
+        ix_print(&text, lift_expanded(l->arena, lift_pointer_bytes(l, p)));
+        lift_fail(l, "E1125", NULL, "`%s` is accessed at addresses that are no multiples of %lld bytes: %.160s%s", o->name,
+                  (long long)size, text_get(&text), text.length > 160 ? " .." : "");
+        text_free(&text);
         return none;
     }
     lift_delinearise(l->arena, e, o->array->dims, o->array->rank, indices);

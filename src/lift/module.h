@@ -229,6 +229,7 @@ typedef struct lift_module {
  * every access of the source is still there afterwards: one whose value nobody needs may be the very one that is the defect. Then loops get one way in
  * and one way round, and values that leave a loop pass through a phi. */
 #define LIFT_PASSES_BEFORE "always-inline,globaldce,function(sroa,infer-address-spaces,sroa)"
+#define LIFT_PASSES_BETWEEN "function(instsimplify,sroa)"
 #define LIFT_PASSES_AFTER "function(early-cse,instsimplify,simplifycfg,lower-switch,loop-simplify,lcssa)"
 
 /* Where arrays of pointers are left after the first: the short loops over them are unrolled, so that they become registers. */
