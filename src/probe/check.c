@@ -43,9 +43,11 @@ static void fill(void *context, int worker, int64_t first, int64_t last) {
                 /* An addend near this row's products, now and then one of its own. */
                 uint32_t *c = &x->c[(tile * box->rows + i) * box->columns + j];
                 *c = q.c;
+                uint32_t low = number_table[box->c].exponent_bits
+                                   ? (q.c & ~number_sign_bit(box->c) ? number_sign_bit(box->c) | 0xFF : 0)
+                                   : 0xFFFF;
                 if (j)
-                    *c ^= (uint32_t)(mixed(state + (uint64_t)j) &
-                                     (number_table[box->c].exponent_bits ? number_sign_bit(box->c) | 0xFF : 0xFFFF));
+                    *c ^= (uint32_t)mixed(state + (uint64_t)j) & low;
             }
         }
     }

@@ -93,7 +93,8 @@ static void add_product(text_buffer *t, const cuda_instruction *i, int ra, int r
         t,
         "struct operand_a {\n    unsigned v[%d];\n};\nstruct operand_b {\n    unsigned v[%d];\n};\nstruct operand_c {\n    %s "
         "v[%d];\n};\n"
-        "static __device__ void product(operand_c &d, const operand_a &a, const operand_b &b, const operand_c &c) {\n    asm(\"%s ",
+        "static __device__ void product(operand_c &d, const operand_a &a, const operand_b &b, const operand_c &c) {\n    "
+        "asm(\"%s ",
         ra, rb, result_type(i), rc, i->mnemonic);
     for (int operand = 0; operand < 4; operand++) {
         text_add(t, operand ? ", {" : "{");

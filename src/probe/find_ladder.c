@@ -176,6 +176,14 @@ void ladder_random(const matrix_box *b, uint64_t *state, int kind, matrix_questi
             about = most(about, x.exponent + y.exponent);
     }
     q->c = addend(b, state, kind, about == -1000 ? 0 : about);
+    /* Sums of negative zeros alone. */
+    if (kind == 3 && between(state, 0, 7) == 0) {
+        for (int i = 0; i < b->k; i++) {
+            q->a[i] = number_sign_bit(b->a);
+            q->b[i] &= ~number_sign_bit(b->b);
+        }
+        q->c = number_sign_bit(b->c);
+    }
 }
 
 const char *question_text(arena *a, const matrix_box *box, const matrix_question *q) {

@@ -65,12 +65,14 @@ static void add_evidence(text_buffer *out, const json_t *row) {
         text_add(out, "</ul></details>");
     }
     if (json_array_size(plants)) {
-        text_add(out, "<details><summary>planted errors, on %lld dots</summary><ul>",
-                 (long long)json_integer_value(json_object_get(row, "plant_dots")));
+        text_add(out, "<details><summary>planted errors</summary><ul>");
         json_array_foreach(plants, i, item) {
             text_add(out, "<li>");
             add(out, text_of(item, "planted"));
-            text_add(out, ": %lld differ</li>", (long long)json_integer_value(json_object_get(item, "mismatches")));
+            long long of = json_integer_value(json_object_get(json_object_get(item, "dots") ? item : row,
+                                                              json_object_get(item, "dots") ? "dots" : "plant_dots"));
+            text_add(out, ": %lld of %lld dots differ</li>", (long long)json_integer_value(json_object_get(item, "mismatches")),
+                     of);
         }
         text_add(out, "</ul></details>");
     }

@@ -7,9 +7,10 @@
     .a = NUMBER_##type_a, .b = NUMBER_##type_b, .k = products, .alignment = bits, .lowest_exponent = -133
 #define TO_F32(bits) .c = NUMBER_F32, .output_bits = bits, .nan = 0x7FFFFFFF
 #define TO_F16 .c = NUMBER_F16, .output_bits = 10, .rounding = MATRIX_NEAREST, .nan = 0x7FFF
-/* fp8 through two f16 products over k % 4 < 2 and the others, from 0; the addend last, to nearest. */
+/* fp8 through two f16 products over k % 4 < 2 and the others, from 0; the addend last, to nearest. What is subnormal in e4m3 is not in f16; e5m2's are. */
 #define EMULATED(type_a, type_b, products)                                                                                       \
-    NATIVE(type_a, type_b, products, 25), .step_mask = 2, .addend_apart = true, .normalised_operands = true
+    NATIVE(type_a, type_b, products, 25), .step_mask = 2, .addend_apart = true,                                                  \
+                                          .normalised_operands = NUMBER_##type_a == NUMBER_E4M3
 #define WHOLE(type_a, type_b, products) .a = NUMBER_##type_a, .b = NUMBER_##type_b, .c = NUMBER_S32, .k = products
 
 static const matrix_unit_row rows[] = {{"h200", "m16n8k8.f16", {NATIVE(F16, F16, 8, 25), TO_F32(23)}},

@@ -58,14 +58,14 @@ void probe_rows(arena *a, const char *device, const probe_result *r, json_t *row
     json_t *row = row_of(device, r, "model", "model", verdict, r->check.mismatches ? "contradicted" : "found"),
            *plants = json_array();
     for (int i = 0; i < r->plant_count; i++)
-        json_array_append_new(plants, json_pack("{s:s, s:I}", "planted", r->plants[i].name, "mismatches",
-                                                (json_int_t)r->plant_checks[i].mismatches));
+        json_array_append_new(plants,
+                              json_pack("{s:s, s:I, s:I}", "planted", r->plants[i].name, "mismatches",
+                                        (json_int_t)r->plant_checks[i].mismatches, "dots", (json_int_t)r->plant_checks[i].dots));
     json_object_set_new(row, "unit", unit_json(a, &r->judged));
     json_object_set_new(row, "recorded", json_boolean(r->judged_is_recorded));
     json_object_set_new(row, "dots", json_integer(r->check.dots));
     json_object_set_new(row, "mismatches", json_integer(r->check.mismatches));
     json_object_set_new(row, "plants", plants);
-    json_object_set_new(row, "plant_dots", json_integer(r->plant_count ? r->plant_checks[0].dots : 0));
     json_object_set_new(row, "seconds", json_real(r->seconds));
     json_array_append_new(rows, row);
 }

@@ -27,8 +27,20 @@ static bool run_plants(arena *a, const probe_target *t, const probe_options *o, 
         units[i] = out->plants[i].unit;
     if (!matrix_check_run(&t->box, units, out->plant_count, o->planted, o->seed + 2, o->workers, out->plant_checks, diags))
         return false;
+    /* Some show in one dot of a million only: those are given as many as the model itself. */
+    int again[PLANT_MOST], left = 0;
+    matrix_check checks[PLANT_MOST];
     for (int i = 0; i < out->plant_count; i++)
-        out->plants_unnoticed += !out->plant_checks[i].mismatches;
+        if (!out->plant_checks[i].mismatches) {
+            units[left] = out->plants[i].unit;
+            again[left++] = i;
+        }
+    if (left && !matrix_check_run(&t->box, units, left, o->dots, o->seed + 3, o->workers, checks, diags))
+        return false;
+    for (int i = 0; i < left; i++) {
+        out->plant_checks[again[i]] = checks[i];
+        out->plants_unnoticed += !checks[i].mismatches;
+    }
     return true;
 }
 
@@ -77,11 +89,11 @@ static void print_check(arena *a, const probe_result *r) {
         printf("  %-13s %s: 0x%X, the model says 0x%X\n", "", question_text(a, &box, q), q->answer,
                matrix_unit_dot(&r->judged, q->a, q->b, q->c));
     }
-    printf("  %-13s %d planted errors, a parameter a step off each: %d noticed on %" PRId64 " dots\n", "", r->plant_count,
-           r->plant_count - r->plants_unnoticed, r->plant_count ? r->plant_checks[0].dots : 0);
+    printf("  %-13s %d planted errors, a parameter a step off each: %d noticed\n", "", r->plant_count,
+           r->plant_count - r->plants_unnoticed);
     for (int i = 0; i < r->plant_count; i++)
         if (!r->plant_checks[i].mismatches)
-            printf("  %-13s not noticed: %s\n", "", r->plants[i].name);
+            printf("  %-13s not noticed on %" PRId64 " dots: %s\n", "", r->plant_checks[i].dots, r->plants[i].name);
 }
 
 void probe_print(arena *a, const probe_result *r, bool evidence) {

@@ -91,6 +91,7 @@ typedef struct runtime {
                    diag_list *diags);
     const runtime_streams *streams; /* NULL: it has none */
     const runtime_text *text;       /* NULL: it takes only our own plans */
+    int (*named)(const char *name); /* the device "runtime:name", -1: none; NULL: devices have numbers only */
 } runtime;
 extern const runtime runtime_table[];
 extern const int runtime_count;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 const runtime runtime_table[] = {
-#define RUNTIME(name, target, target_for, host_memory, simulated, streams, text, prefix)                                         \
+#define RUNTIME(name, target, target_for, host_memory, simulated, streams, text, named, prefix)                                  \
     {name,                                                                                                                       \
      target,                                                                                                                     \
      target_for,                                                                                                                 \
@@ -24,7 +24,8 @@ const runtime runtime_table[] = {
      prefix##_unload,                                                                                                            \
      prefix##_launch,                                                                                                            \
      streams,                                                                                                                    \
-     text},
+     text,                                                                                                                       \
+     named},
 #include "run/runtimes.def"
 #undef RUNTIME
 };
@@ -50,7 +51,13 @@ const runtime *runtime_find(const char *device_name, int *index, diag_list *diag
             continue;
         int count = r->count();
         char why[256] = "";
-        if (colon) {
+        if (colon && r->named && !isdigit((unsigned char)colon[1])) {
+            *index = r->named(colon + 1);
+            if (*index < 0) {
+                diag_error(diags, "E0802", (source_span){0}, "there is no device `%s`", device_name);
+                return NULL;
+            }
+        } else if (colon) {
             char *end;
             long wanted = strtol(colon + 1, &end, 10);
             if (!isdigit((unsigned char)colon[1]) || *end || wanted >= count) {

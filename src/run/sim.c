@@ -83,6 +83,11 @@ void simulator_unload(device *d, device_kernel *k) {
 bool simulator_launch(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
                       diag_list *diags) {
     (void)d;
+    return simulator_launch_with(NULL, k, arrays, integers, floats, diags);
+}
+
+bool simulator_launch_with(const sim_matrix *matrix, device_kernel *k, void *const *arrays, const int64_t *integers,
+                           const float *floats, diag_list *diags) {
     if (!launch_checks(k->plan, arrays, integers, floats, diags))
         return false;
     const kernel_ir *first = k->plan->variants.at[0].kernel;
@@ -92,7 +97,7 @@ bool simulator_launch(device *d, device_kernel *k, void *const *arrays, const in
         if (first->arrays.at[i]->space == SPACE_GLOBAL) /* a runtime leaves views out; the simulator counts them */
             given[count++] = first->arrays.at[i]->view_of ? NULL : arrays[next++];
     sim_arguments arguments = {given, integers, floats};
-    sim_options options = {.seed = 1};
+    sim_options options = {.seed = 1, .matrix = matrix};
     sim_report report;
     bool well = sim_run_plan(a, k->plan, &arguments, &options, &report, diags);
     arena_free(a);

@@ -150,6 +150,20 @@ static sim_lane multiply_add(const kernel_fragment *result, sim_lane a, sim_lane
     return sum;
 }
 
+/* One row and column by the device's own unit. */
+static bool dot(sim_machine *m, sim_thread *first, int instruction, sim_fragment **f, int row, int column, sim_lane *sum) {
+    const sim_instruction *i = &m->program->code.at[instruction];
+    const kernel_fragment *a = i->fragments[1].fragment, *b = i->fragments[2].fragment;
+    double x[256], y[256];
+    if (a->columns > 256)
+        return false;
+    for (int k = 0; k < a->columns; k++) {
+        x[k] = element_of(m, first, f[1], a, row, k, instruction).f;
+        y[k] = element_of(m, first, f[2], b, k, column, instruction).f;
+    }
+    return m->options.matrix->dot(m->options.matrix->context, i->stmt, a->columns, x, y, sum->f, &sum->f);
+}
+
 static void product(sim_machine *m, sim_thread *first, int count, int instruction, sim_fragment **f) {
     const sim_instruction *i = &m->program->code.at[instruction];
     const kernel_fragment *d = i->fragments[0].fragment, *a = i->fragments[1].fragment, *b = i->fragments[2].fragment,
@@ -175,6 +189,16 @@ static void product(sim_machine *m, sim_thread *first, int count, int instructio
     for (int r = 0; r < d->rows; r++)
         for (int j = 0; j < d->columns; j++) {
             sim_lane sum = element_of(m, first, f[3], c, r, j, instruction);
+            if (m->options.matrix && sim_is_float(d->element)) {
+                if (!dot(m, first, instruction, f, r, j, &sum)) {
+                    diag_error(m->diags, "E0710", i->stmt->span,
+                               "the device's recorded matrix units have none for the fragments of `%s`", d->name);
+                    m->failed = m->stop = true;
+                    return;
+                }
+                result[r * d->columns + j] = sum;
+                continue;
+            }
             for (int k = 0; k < a->columns; k++)
                 sum = multiply_add(d, element_of(m, first, f[1], a, r, k, instruction),
                                    element_of(m, first, f[2], b, k, j, instruction), sum);

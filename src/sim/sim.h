@@ -41,13 +41,20 @@ typedef struct sim_finding {
     const char *array; /* its name; NULL when it concerns none */
 } sim_finding;
 
+/* A matrix unit of a certain device: d = c + sum of a[i] * b[i] over one row and column of a product of fragments. False: it has no such unit. */
+typedef struct sim_matrix {
+    bool (*dot)(void *context, const kernel_stmt *mma, int k, const double *a, const double *b, double c, double *d);
+    void *context;
+} sim_matrix;
+
 typedef struct sim_options {
     uint64_t seed;      /* 0: tasks and threads in order, each as far as it can; others: interleaved at random by this seed */
     int64_t step_limit; /* instructions of all threads together; 0: 100 million */
     int64_t byte_limit; /* memory that the simulation may hold; 0: 1 GiB */
     int index_bits;     /* width that every integer expression and offset must fit, 32 or 64; 0: 64 */
     int finding_limit;  /* stop after so many different findings; 0: 8 */
-    bool zeros;         /* sim_witness: data are zeros rather than random (tickets and counters begin so) */
+    const sim_matrix *matrix; /* NULL: float products of fragments are added one by one, each rounding once */
+    bool zeros;               /* sim_witness: data are zeros rather than random (tickets and counters begin so) */
 } sim_options;
 
 typedef struct sim_report {

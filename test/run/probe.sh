@@ -60,6 +60,13 @@ else
         cuda_on_cpu "$fake"
         cuda=("$tilec" probe --device cuda:0 --dots 2000 m16n8k16.f16)
         expect "CUDA texts: layouts as documented" 0 "as documented: all 32768 pairs" "${cuda[@]}"
+        # Two implementations of one unit: the model's in integers, the driver's in doubles.
+        matmul=(run kernels/matmul.tile --kernel matmul --shape M=33,N=40,K=70 --arg a=normal:1 --arg b=normal:2 --no-check)
+        expect "matmul on the driver" 0 ran "$tilec" "${matmul[@]}" --device cuda --out c="$work/driver.npy"
+        expect "matmul on a recorded device" 0 ran "$tilec" "${matmul[@]}" --device model:h200 --out c="$work/model.npy"
+        expect "matmul in single roundings" 0 ran "$tilec" "${matmul[@]}" --device sim --out c="$work/sim.npy"
+        expect "a recorded device gives the driver's bits" 0 "" cmp "$work/driver.npy" "$work/model.npy"
+        expect "and not those of single roundings" 1 differ cmp "$work/model.npy" "$work/sim.npy"
         FAKE_CUDA=lost expect "a device that is lost is told" 1 E08 "${cuda[@]}" --store "$work/lost"
         expect "and nothing is recorded of it" 2 "No such file" ls "$work/lost"
         expect "the device lacks it: left out without a name, told with one" 1 "E1022\|E1202" "$tilec" probe --device cuda:0 wgmma.m64n8k16.f16
@@ -68,6 +75,7 @@ else
     fi
 fi
 
+expect "no such recorded device" 1 E0802 "$tilec" run kernels/matmul.tile --kernel matmul --device model:abacus --shape M=1,N=1,K=1 --arg a=zeros --arg b=zeros
 layout=("$tilec" layout)
 expect "layout of an entry" 0 "^a: row 3, column 7 is in lane 15, register 0, bits 16 to 31" "${layout[@]}" --instruction m16n8k16.f16 --row 3 --column 7
 expect "layout of a register" 0 "^a: row 1, column 11 is in lane 5, register 2" "${layout[@]}" --instruction m16n8k16.f16 --operand a --lane 5 --register 2
