@@ -273,8 +273,15 @@ index_expr *lower_expression(lower *l, index_expr *x);
 cond *lower_condition(lower *l, const cond *c);
 /* Names an index expression in the current block, unless it is a constant or a variable already. */
 index_expr *name_index(lower *l, kernel_block *b, const char *name, index_expr *x);
-/* Whether x is a multiple of a constant, seen from its form. lower_statement.c */
+/* ---- lower_bounds.c ---- */
+/* Whether x is a multiple of a constant, or at least 0 (made of a task's ids and of arguments that can't be less), seen from its form. */
 bool is_multiple(const index_expr *x, const index_expr *of);
+bool is_never_negative(const lower *l, const index_expr *x);
+/* The parts of the predicate, for the loops that it bounds. */
+void predicate_atoms(lower *l, atom_list *out, cond *c);
+/* Replaces every range but r by its extreme position that makes x least, so that x <= 0 says what some element of the tiles allows.
+ * *exact when there was nothing to replace. False when x is not affine in one of them. */
+bool relax_atom(lower *l, index_expr **x, const tile_range *r, bool *exact);
 /* Joins these values, by field, to the state. lower_statement.c. */
 void lower_join_values(lower *l, tile_variable *x, tile_value **values, source_span span);
 /* ---- lanes_fragment.c: products by matrix instructions; lanes_epilogue.c: what is made of their results in the accumulators ---- */

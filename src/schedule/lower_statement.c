@@ -331,57 +331,6 @@ static void lower_store(lower *l, const tile_stmt *s) {
 
 /* ---- loops ---- */
 
-static void add_atoms(lower *l, atom_list *out, cond *c) {
-    arena *a = l->arena;
-    atom t = {NULL, NULL};
-    switch (c->op) {
-    case COND_TRUE: return;
-    case COND_AND:
-        add_atoms(l, out, c->a);
-        add_atoms(l, out, c->b);
-        return;
-    case COND_LE:
-    case COND_LT:
-        t.x = ix_sub(a, c->x, c->y);
-        if (c->op == COND_LT)
-            t.x = ix_add(a, t.x, ix_const(a, 1));
-        break;
-    case COND_EQ:
-        t.x = ix_sub(a, c->x, c->y);
-        VEC_PUSH(a, *out, t);
-        t.x = ix_sub(a, c->y, c->x);
-        break;
-    default: t.guard = c; break;
-    }
-    VEC_PUSH(a, *out, t);
-}
-
-/* Replaces every range but r by its extreme position that makes x least, so that x <= 0 says what some element of the tiles allows.
- * *exact when there was nothing to replace. False when x is not affine in one of them. */
-static bool relax(lower *l, index_expr **x, const tile_range *r, bool *exact) {
-    arena *a = l->arena;
-    *exact = true;
-    for (int i = 0; i < l->k->ranges.count; i++) {
-        const tile_range *q = l->k->ranges.at[i];
-        if (q == r || !ix_mentions(*x, q->var))
-            continue;
-        const range_place *place = &l->place[i];
-        int64_t coefficient;
-        index_expr *rest;
-        if (!place->entered || !ix_coefficient(a, *x, q->var, &coefficient, &rest))
-            return false;
-        index_expr *at = place->start;
-        if (place->capacity != 1) {
-            *exact = false;
-            /* The last element a tile can have, ragged or not: simpler to reason about, and the dimension's end still bounds the loop. */
-            if (coefficient < 0)
-                at = ix_add(a, at, ix_sub(a, place->capacity >= 0 ? ix_const(a, place->capacity) : place->count, ix_const(a, 1)));
-        }
-        *x = ix_add(a, ix_mul(a, ix_const(a, coefficient), at), rest);
-    }
-    return true;
-}
-
 /* The statements of a loop whose range has its place. What they keep in private memory ends with them. */
 static void lower_loop_body(lower *l, const tile_stmt *s) {
     tile_range *r = s->range;
@@ -472,36 +421,6 @@ static bool joins_state(const tile_block *b) {
     return false;
 }
 
-bool is_multiple(const index_expr *x, const index_expr *of) {
-    int64_t d, value;
-    if (!ix_is_const(of, &d) || d < 1)
-        return false;
-    if (ix_is_const(x, &value))
-        return value % d == 0;
-    switch (x->op) {
-    case IX_ADD:
-    case IX_SUB:
-    case IX_MIN:
-    case IX_MAX: return is_multiple(x->a, of) && is_multiple(x->b, of);
-    case IX_MUL: return is_multiple(x->a, of) || is_multiple(x->b, of);
-    default: return false;
-    }
-}
-
-/* Whether x is at least 0, seen from its form: made of a task's ids and of arguments that can't be less. */
-static bool never_negative(const lower *l, const index_expr *x) {
-    int64_t value;
-    if (ix_is_const(x, &value))
-        return value >= 0;
-    if (x->op == IX_VAR && x->var->kind == INDEX_SCALAR)
-        return x->var->lo && ix_is_const(x->var->lo, &value) && value >= 0;
-    if (x->op == IX_VAR)
-        for (int d = 0; d < l->ir->levels.at[0].rank; d++)
-            if (l->ir->levels.at[0].ids[d] == x->var)
-                return true;
-    return (x->op == IX_ADD || x->op == IX_MUL) && never_negative(l, x->a) && never_negative(l, x->b);
-}
-
 static int64_t constant_size(const index_expr *tile) {
     int64_t size = 0;
     ix_is_const(tile, &size);
@@ -522,13 +441,13 @@ static void lower_loop_tiles(lower *l, const tile_stmt *s) {
     bool on_grid = !one_tile && joins_state(&s->body);
     atom_list parts = {0};
     if (s->predicate)
-        add_atoms(l, &parts, s->predicate);
+        predicate_atoms(l, &parts, s->predicate);
     for (int i = 0; i < parts.count; i++) {
         atom t = parts.at[i];
         int64_t coefficient;
         bool exact = false;
         index_expr *x = t.x, *rest;
-        if (!x || !relax(l, &x, r, &exact)) {
+        if (!x || !relax_atom(l, &x, r, &exact)) {
             VEC_PUSH(a, l->atoms, t);
             continue;
         }
@@ -547,7 +466,7 @@ static void lower_loop_tiles(lower *l, const tile_stmt *s) {
                     exact_hi = ix_min(a, exact_hi, end);
             } else {
                 index_expr *least = ix_ceildiv(a, rest, ix_const(a, -coefficient));
-                lo = ix_is_const(lo, &constant) && constant == 0 && never_negative(l, least) ? least : ix_max(a, lo, least);
+                lo = ix_is_const(lo, &constant) && constant == 0 && is_never_negative(l, least) ? least : ix_max(a, lo, least);
                 exact = exact && (!on_grid || is_multiple(least, tile)); /* else the first tile begins before the bound */
             }
         } else {
