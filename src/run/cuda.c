@@ -79,7 +79,7 @@ device *cuda_open(int index, diag_list *diags) {
         return NULL;
     }
     s->api.DeviceGetAttribute(&d->threads_limit, CU_DEVICE_MAX_THREADS_PER_BLOCK, d->found->device);
-    s->api.DeviceGetAttribute(&d->shared_limit, CU_DEVICE_MAX_SHARED_MEMORY_PER_BLOCK, d->found->device);
+    s->api.DeviceGetAttribute(&d->shared_limit, CU_DEVICE_MOST_SHARED_MEMORY_PER_BLOCK, d->found->device);
     cu_status status = s->api.DevicePrimaryCtxRetain(&d->context, d->found->device);
     if (status || !cuda_enter(d, diags)) {
         if (status)
@@ -233,15 +233,19 @@ static void set_integer(argument *x, const gpu_entry *e, int64_t value) {
 }
 
 /* On a stream that orders only what is on it, kernels of ours begin before the last has ended, and wait for it themselves (target/cuda.c). */
-static cu_status launch_blocks(device *d, cu_handle function, unsigned blocks, unsigned threads, cu_handle stream,
-                               void **parameters) {
+static cu_status launch_blocks(device *d, cu_handle function, unsigned blocks, unsigned threads, unsigned shared_bytes,
+                               cu_handle stream, void **parameters) {
     const cuda_system *s = d->system;
     bool named = stream && (uintptr_t)stream > 2; /* 1 and 2: the default streams, which wait for others */
     if (!named || !s->launch_with || s->driver < CU_PROGRAMMATIC_DRIVER || d->found->major < 9)
-        return s->api.LaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, NULL);
+        return s->api.LaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, parameters, NULL);
     cu_launch_attribute in_turn = {.id = CU_LAUNCH_PROGRAMMATIC_SERIALIZATION, .value = {.allowed = 1}};
-    const cu_launch launch = {
-        .grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .stream = stream, .attributes = &in_turn, .attribute_count = 1};
+    const cu_launch launch = {.grid = {blocks, 1, 1},
+                              .block = {threads, 1, 1},
+                              .shared_bytes = shared_bytes,
+                              .stream = stream,
+                              .attributes = &in_turn,
+                              .attribute_count = 1};
     return s->launch_with(&launch, function, parameters, NULL);
 }
 
@@ -266,7 +270,8 @@ static bool run(device *d, device_kernel *k, int variant, int64_t tasks, void *c
             case GPU_FIRST_TASK: set_integer(&values[i], e, first); break;
             }
         }
-        cu_status status = launch_blocks(d, function, (unsigned)count, (unsigned)e->threads, stream_of(d, stream), parameters);
+        cu_status status = launch_blocks(d, function, (unsigned)count, (unsigned)e->threads, (unsigned)e->dynamic_bytes,
+                                         stream_of(d, stream), parameters);
         if (status)
             return cuda_fail(d, e->name, status, diags);
     }

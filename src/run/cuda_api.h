@@ -13,14 +13,15 @@ enum {
     CU_ERROR_OUT_OF_MEMORY = 2,
     CU_ERROR_NO_DEVICE = 100,
     CU_DEVICE_MAX_THREADS_PER_BLOCK = 1,
-    CU_DEVICE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
     CU_DEVICE_MULTIPROCESSOR_COUNT = 16,
     CU_DEVICE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_DEVICE_COMPUTE_CAPABILITY_MINOR = 76,
+    CU_DEVICE_MOST_SHARED_MEMORY_PER_BLOCK = 97, /* once the function asks for it */
     CU_FUNCTION_MAX_THREADS_PER_BLOCK = 0,
     CU_FUNCTION_SHARED_BYTES = 1,
     CU_FUNCTION_LOCAL_BYTES = 3,
     CU_FUNCTION_REGISTERS = 4,
+    CU_FUNCTION_DYNAMIC_SHARED_BYTES = 8,
     CU_POINTER_MEMORY_TYPE = 2,
     CU_POINTER_DEVICE_ORDINAL = 9,
     CU_MEMORY_TYPE_DEVICE = 2,
@@ -53,6 +54,7 @@ enum {
     CU_FUNCTION(cuModuleUnload, ModuleUnload, (cu_handle))                                                                       \
     CU_FUNCTION(cuModuleGetFunction, ModuleGetFunction, (cu_handle *, cu_handle, const char *))                                  \
     CU_FUNCTION(cuFuncGetAttribute, FuncGetAttribute, (int *, int, cu_handle))                                                   \
+    CU_FUNCTION(cuFuncSetAttribute, FuncSetAttribute, (cu_handle, int, int))                                                     \
     CU_FUNCTION(cuLaunchKernel, LaunchKernel,                                                                                    \
                 (cu_handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cu_handle, void **, void **))  \
     CU_FUNCTION(cuStreamCreate, StreamCreate, (cu_handle *, unsigned))                                                           \

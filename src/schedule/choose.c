@@ -295,6 +295,7 @@ typedef struct need {
     int64_t statements;  /* with unrolled loops written out */
     int64_t accumulated; /* registers of a thread, where matrix instructions are used */
     int matrix_products;
+    bool ringed; /* and operands are copied ahead */
 } need;
 
 /* Operations of a value: what lanes hand to each other takes a step for each halving of the subgroup. */
@@ -342,7 +343,7 @@ static bool needs_bound(arena *a, const tile_kernel *bound, const machine_model 
         return false;
     const kernel_ir *ir = low.plan->variants.at[0].kernel;
     *out = (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir), unrolled_statements(&ir->body),
-                  ir->fragments.count ? accumulated(ir, machine->subgroup_lanes) : 0, low.matrix_products};
+                  ir->fragments.count ? accumulated(ir, machine->subgroup_lanes) : 0, low.matrix_products, low.ringed};
     return true;
 }
 
@@ -374,8 +375,8 @@ static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, 
     return needs(k, machine, choices, count, &n, NULL) ? n.bytes : -1;
 }
 
-static int64_t bytes_there(const machine_model *m) {
-    return m->subgroup_lanes ? m->shared_bytes : m->private_bytes;
+static int64_t bytes_there(const machine_model *m, const need *n) {
+    return n->ringed && m->ring_bytes ? m->ring_bytes : m->subgroup_lanes ? m->shared_bytes : m->private_bytes;
 }
 
 bool schedule_fits(const tile_kernel *bound, const machine_model *machine) {
@@ -383,7 +384,8 @@ bool schedule_fits(const tile_kernel *bound, const machine_model *machine) {
     diag_list quiet;
     diag_init(&quiet, a);
     need n;
-    bool fits = needs_bound(a, bound, machine, &n, &quiet) && n.bytes <= bytes_there(machine) && n.statements <= MOST_UNROLLED;
+    bool fits =
+        needs_bound(a, bound, machine, &n, &quiet) && n.bytes <= bytes_there(machine, &n) && n.statements <= MOST_UNROLLED;
     arena_free(a);
     return fits;
 }
@@ -401,7 +403,7 @@ static void shorten(const tile_kernel *k, const machine_model *machine, choice *
             if (!choices[i].chosen_here || size < 2)
                 continue;
             choices[i].value = (size + 1) / 2;
-            if (needs(k, machine, choices, count, &with, NULL) && with.bytes <= bytes_there(machine) &&
+            if (needs(k, machine, choices, count, &with, NULL) && with.bytes <= bytes_there(machine, &with) &&
                 with.statements < statements) {
                 best = i;
                 statements = with.statements;
@@ -425,7 +427,7 @@ static bool fit(const tile_kernel *k, const machine_model *machine, choice *choi
         for (int i = 0; i < count; i++)
             if (choices[i].chosen_here && choices[i].value > 1 && (largest < 0 || choices[i].value > choices[largest].value))
                 largest = i;
-        if (bytes <= bytes_there(machine) && (now.accumulated <= MOST_ACCUMULATED || largest < 0)) {
+        if (bytes <= bytes_there(machine, &now) && (now.accumulated <= MOST_ACCUMULATED || largest < 0)) {
             if (machine->subgroup_lanes)
                 shorten(k, machine, choices, count, now.statements);
             return true;
@@ -434,15 +436,17 @@ static bool fit(const tile_kernel *k, const machine_model *machine, choice *choi
             choices[largest].value = (choices[largest].value + 1) / 2;
             continue;
         }
-        diag *g = diag_error(diags, "E0505", span,
-                             "schedule for %s needs %lld bytes of %s memory for each task, the device has %lld", machine->target,
-                             (long long)bytes, machine->subgroup_lanes ? "shared" : "private", (long long)bytes_there(machine));
+        diag *g =
+            diag_error(diags, "E0505", span, "schedule for %s needs %lld bytes of %s memory for each task, the device has %lld",
+                       machine->target, (long long)bytes, machine->subgroup_lanes ? "shared" : "private",
+                       (long long)bytes_there(machine, &now));
         for (int i = 0; i < count; i++) {
             choice smaller[64];
             if (count > 64 || choices[i].value < 2)
                 continue;
             memcpy(smaller, choices, sizeof *choices * (size_t)count);
-            for (smaller[i].value /= 2; smaller[i].value > 1 && bytes_needed(k, machine, smaller, count) > bytes_there(machine);)
+            for (smaller[i].value /= 2;
+                 smaller[i].value > 1 && bytes_needed(k, machine, smaller, count) > bytes_there(machine, &now);)
                 smaller[i].value /= 2;
             int64_t saved = bytes - bytes_needed(k, machine, smaller, count);
             if (saved > 0)

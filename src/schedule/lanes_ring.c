@@ -77,7 +77,8 @@ static int slots_for(lower *l) {
     if (o->stages)
         return o->stages;
     int stages = l->machine->stages;
-    while (stages > 1 && bytes * stages > l->machine->shared_bytes)
+    const int64_t most = l->machine->ring_bytes ? l->machine->ring_bytes : l->machine->shared_bytes;
+    while (stages > 1 && bytes * stages > most)
         stages--;
     return stages;
 }
@@ -143,7 +144,7 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     if (why)
         return false;
     ring g = {l, loop, stages, size};
-    l->ringed = true;
+    l->out->ringed = true;
     for (int i = 0; i < loop->body.items.count; i++)
         l->rings[loop->body.items.at[i]->value->id] = stages;
     kernel_block *outside = l->block;

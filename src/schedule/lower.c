@@ -334,7 +334,7 @@ static void lower_for_threads(lower *l) {
 /* What was asked for and came to nothing is an error. */
 static void check_stages(lower *l) {
     const schedule_options *o = &l->machine->options;
-    if (o->stages < 2 || l->ringed || l->failed)
+    if (o->stages < 2 || l->out->ringed || l->failed)
         return;
     diag *g = diag_error(l->diags, "E0506", o->stages_at.line ? o->stages_at : l->k->span,
                          "stages = %d: kernel `%s` has no operands to copy ahead", o->stages, l->k->name);

@@ -129,7 +129,6 @@ typedef struct lower {
         *matrices;       /* by value id, of products: what multiplies fragments of theirs; NULL: single elements are multiplied */
     int *rings;          /* by value id, of such products: slots of their operands' tiles; 0: one tile, copied before each step */
     int64_t *ring_bytes; /* and what one slot of both takes, about */
-    bool ringed;         /* some loop has such tiles */
     index_expr *ring_slot;         /* in a loop over such tiles: which slot is multiplied */
     kernel_array **fragment_tiles; /* by twice the value id: of such products, their operands' tiles in shared memory */
     kernel_fragment **fragments;   /* by twice the value id: of products, their operands' fragments */

@@ -50,6 +50,7 @@ typedef struct machine_model {
     bool stages_operands;     /* the lowering honours schedule_options.operands */
     bool staging_pays;        /* shared memory is surely nearer than global memory's caches: copying pays by itself */
     int stages;               /* that rings of such operands have, when they fit; 0: the target has no asynchronous copies */
+    int64_t ring_bytes;       /* of shared memory that kernels with such rings may take; 0: shared_bytes */
     matrix_table matrices;    /* what products of tiles may be made of; empty: multiply-adds of single elements */
     schedule_options options; /* what the schedule wants of the lowering; nothing in a target's row */
 } machine_model;
@@ -121,6 +122,7 @@ typedef struct lowering {
     launch_plan *plan;
     VEC(reduction_tree) trees;
     const oracle_chunks *dealt; /* how the tiles of a loop were dealt; NULL: none were */
+    bool ringed;                /* operands of some are copied ahead */
     int matrix_products;        /* products that go by matrix instructions */
     VEC(const char *) routes;   /* for --explain: the route taken and the ones refused, a line each */
 } lowering;

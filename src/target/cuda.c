@@ -215,6 +215,7 @@ const gpu_dialect cuda_gpu = {
     .limit = "__restrict__ ",
     .shared = "",
     .shared_array = "__shared__ __align__(16) ",
+    .most_declared = 48 * 1024,
     .block_number = "blockIdx.x",
     .thread_number = "threadIdx.x",
     .subgroup_number = "__shfl_sync(0xffffffffu, threadIdx.x / 32, 0)",

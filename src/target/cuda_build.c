@@ -132,7 +132,12 @@ static void add_choice(launcher *l) {
 
 static void add_launch(launcher *l, const gpu_entry *e, const char *indent) {
     text_buffer *b = &l->out;
-    text_add(b, "%s%s<<<(unsigned)count, %lld, 0, (cudaStream_t)stream>>>(", indent, e->name, (long long)e->threads);
+    const bool given = e->dynamic_bytes > 0; /* more shared memory than kernels may declare is asked for first */
+    if (given)
+        text_add(b, "%s{\n%s    cudaFuncSetAttribute(%s, cudaFuncAttributeMaxDynamicSharedMemorySize, %lld);\n", indent, indent,
+                 e->name, (long long)e->dynamic_bytes);
+    text_add(b, "%s%s%s<<<(unsigned)count, %lld, %lld, (cudaStream_t)stream>>>(", indent, given ? "    " : "", e->name,
+             (long long)e->threads, (long long)e->dynamic_bytes);
     for (int i = 0; i < e->parameters.count; i++) {
         const gpu_parameter *q = &e->parameters.at[i];
         text_add(b, "%s%s", i ? ", " : "",
@@ -142,6 +147,8 @@ static void add_launch(launcher *l, const gpu_entry *e, const char *indent) {
                                              : l->floats.at[q->position]);
     }
     text_add(b, ");\n");
+    if (given)
+        text_add(b, "%s}\n", indent);
 }
 
 /* The conditions of a form other than PLAIN. */

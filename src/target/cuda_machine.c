@@ -6,6 +6,7 @@ enum {
     PRIVATE_BYTES = 4096,
     SHARED_BYTES = 48 * 1024,
     ACROSS_BYTES = 8 * 1024,
+    RING_BYTES = 96 * 1024, /* of 99 KiB that every such device gives a block on request */
     THREADS = 128,
     MOST_THREADS = 1024,
     LANES = 32,
@@ -42,6 +43,7 @@ const machine_model *cuda_machine(void) {
                                           .stages_operands = true,
                                           .staging_pays = true,
                                           .stages = 3,
+                                          .ring_bytes = RING_BYTES,
                                           .matrices = {matrices, sizeof matrices / sizeof *matrices},
                                           .shared_bytes = SHARED_BYTES - ACROSS_BYTES};
     return &machine;
@@ -50,7 +52,7 @@ const machine_model *cuda_machine(void) {
 const target_limits *cuda_limits(void) {
     static const target_limits limits = {.target = "cuda",
                                          .private_bytes = PRIVATE_BYTES,
-                                         .shared_bytes = SHARED_BYTES,
+                                         .shared_bytes = RING_BYTES,
                                          .threads_per_block = MOST_THREADS,
                                          .index_bits = 64,
                                          .largest_extent = INT32_MAX,

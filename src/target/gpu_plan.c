@@ -205,6 +205,10 @@ static void ids(printed *t, text_buffer *out) {
 static void declarations(printed *t, text_buffer *out) {
     cfamily *p = t->p;
     const kernel_ir *k = t->kernel;
+    int64_t given = 0; /* by the launch: what of it is taken */
+    if (t->entry->dynamic_bytes)
+        text_add(out, "    extern %sunsigned char shared_memory[];\n",
+                 t->dialect->shared_array ? t->dialect->shared_array : t->dialect->shared);
     bool private_is_shared = p->dialect->private_is_shared;
     for (int i = 0; i < k->arrays.count; i++) {
         const kernel_array *array = k->arrays.at[i];
@@ -229,7 +233,10 @@ static void declarations(printed *t, text_buffer *out) {
         }
         int64_t cells = kernel_array_cells(array);
         int64_t elements = element_table[array->element].block_elements > 1 ? element_bytes(array->element, cells) : cells;
-        if (array->space == SPACE_SHARED || (array->space == SPACE_PRIVATE && private_is_shared)) {
+        if (array->space == SPACE_SHARED && t->entry->dynamic_bytes) {
+            text_add(out, "    %s *const %s = (%s *)(shared_memory + %lld);\n", storage, known->name, storage, (long long)given);
+            given += (element_bytes(array->element, cells) + 127) / 128 * 128; /* as kernel_shared_bytes counts */
+        } else if (array->space == SPACE_SHARED || (array->space == SPACE_PRIVATE && private_is_shared)) {
             text_add(out, "    %s%s %s[%lld];\n", t->dialect->shared_array ? t->dialect->shared_array : t->dialect->shared,
                      storage, known->name, (long long)(elements > 0 ? elements : 1));
         } else if (array->space == SPACE_PRIVATE || (array->space == SPACE_REGISTER && !known->in_registers)) {
@@ -333,6 +340,7 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
         return "";
     printed t = {p, dialect, k, entry};
     names_add(p, &p->names, "task");
+    names_add(p, &p->names, "shared_memory");
     names_add(p, &p->names, dialect->thread_name ? dialect->thread_name : "thread");
     bind_outside(p, k);
     if (k->fragments.count && !dialect->begin_fragments(p, k))
@@ -344,11 +352,12 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
     p->indent = 1;
     cfamily_block(p, &k->body);
     ids(&t, &lines);
+    entry->shared_bytes = kernel_shared_bytes(k) + (p->dialect->private_is_shared ? kernel_private_bytes(k) : 0);
+    entry->dynamic_bytes = dialect->most_declared && entry->shared_bytes > dialect->most_declared ? entry->shared_bytes : 0;
     declarations(&t, &kept);
     if (k->fragments.count)
         dialect->declare_fragments(p, k, &kept);
     parameters(&t);
-    entry->shared_bytes = kernel_shared_bytes(k) + (p->dialect->private_is_shared ? kernel_private_bytes(k) : 0);
     comment(a, &all, plan, variant, entry, aligned);
     dialect->head(a, &all, entry);
     text_add(&all, "%s%s%s%s}\n", text_get(&kept), dialect->begin ? dialect->begin : "", text_get(&lines), text_get(&body));

@@ -23,9 +23,10 @@ typedef struct gpu_entry {
     VEC(gpu_parameter) parameters;
     VEC(int) divided; /* an entry for aligned arrays: the launch integers that it takes to be multiples of `multiple` */
     int multiple;
-    int64_t threads;      /* of a block */
-    int64_t shared_bytes; /* declared inside the kernel */
-    bool narrow;          /* for launches that fit narrow indices (plan_variant.narrow) */
+    int64_t threads;       /* of a block */
+    int64_t shared_bytes;  /* of a block */
+    bool narrow;           /* for launches that fit narrow indices (plan_variant.narrow) */
+    int64_t dynamic_bytes; /* of them, what the launch gives it; 0: all are declared inside the kernel */
 } gpu_entry;
 
 /* The forms in which a variant is printed, the quickest first. PLAIN is always there and takes every launch; each other one has conditions. */
@@ -45,11 +46,12 @@ typedef struct gpu_program {
 
 typedef struct gpu_dialect {
     const cfamily_dialect *values;
-    const char *file_head;                    /* in front of everything */
-    const char *read_only, *written;          /* qualifiers of an array parameter: "__global const ", "__global " */
-    const char *limit;                        /* behind the star where arrays do not overlap: "restrict " */
-    const char *shared;                       /* qualifier of a shared array, and of pointers into it */
-    const char *shared_array;                 /* of the array where it declares more than the pointer needs; NULL: `shared` */
+    const char *file_head;           /* in front of everything */
+    const char *read_only, *written; /* qualifiers of an array parameter: "__global const ", "__global " */
+    const char *limit;               /* behind the star where arrays do not overlap: "restrict " */
+    const char *shared;              /* qualifier of a shared array, and of pointers into it */
+    const char *shared_array;        /* of the array where it declares more than the pointer needs; NULL: `shared` */
+    int64_t most_declared; /* bytes of shared memory that a kernel may declare; more are the launch's to give. 0: no such limit */
     const char *block_number, *thread_number; /* of the block in the launch, of the thread in the block */
     const char *thread_name;                  /* of the variable that holds the thread's number; NULL: "thread" */
     /* Numbers of a thread's subgroup of 32 lanes, in a form that the compiler knows to be the same in all of them, and of its lane: in kernels whose lanes

@@ -146,6 +146,8 @@ API int nvrtcDestroyProgram(program **p) {
 static const struct {
     const char *from, *to;
 } assembly[] = {
+    {"extern __shared__ __align__(16) unsigned char shared_memory[];",
+     "static __align__(128) unsigned char shared_memory[227 * 1024]"},
     {"asm(\"cvt.f32.f16 ", "FAKE_HALF_TO_FLOAT(f, x)"},
     {"asm(\"cvt.rn.f16.f32 ", "FAKE_FLOAT_TO_HALF(h, x)"},
     {"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 ", "fake_ldmatrix(r.v, 4, false, row)"},
@@ -168,10 +170,11 @@ static void put_replaced(FILE *f, const char *text) {
     while (*text) {
         const char *end = NULL;
         for (size_t i = 0; i < sizeof assembly / sizeof *assembly && !end; i++)
-            if (!strncmp(text, assembly[i].from, strlen(assembly[i].from)) && (end = strstr(text, ");")))
+            if (!strncmp(text, assembly[i].from, strlen(assembly[i].from)) &&
+                (end = strstr(text + strlen(assembly[i].from) - 1, assembly[i].from[0] == 'e' ? ";" : ");")))
                 fputs(assembly[i].to, f);
         if (end)
-            text = end + 1;
+            text = end + (*end == ')');
         else
             fputc(*text++, f);
     }
@@ -324,7 +327,7 @@ API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
 API int cuDeviceGetAttribute(int *value, int attribute, int device) {
     (void)device;
     *value = attribute == 1    ? THREADS
-             : attribute == 8  ? 48 * 1024
+             : attribute == 97 ? 227 * 1024
              : attribute == 16 ? 1
              : attribute == 75 ? (goes_wrong("capability") ? 7
                                   : goes_wrong("newer")    ? 12
@@ -426,6 +429,10 @@ API int cuFuncGetAttribute(int *value, int attribute, const function *f) {
     (void)f;
     *value = attribute == 0 ? (goes_wrong("registers") ? 64 : THREADS) : attribute == 4 ? 32 : 0;
     return usable();
+}
+API int cuFuncSetAttribute(const function *f, int attribute, int value) {
+    (void)f;
+    return attribute == 8 && value > 48 * 1024 && value <= 227 * 1024 ? usable() : INVALID;
 }
 static int run_launch(const function *f, unsigned blocks, unsigned threads, void **values) {
     note("launch %s %u %u\n", f->name, blocks, threads);
