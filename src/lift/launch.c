@@ -362,6 +362,18 @@ lifted launch_scalar(lifter *l, const char *name, const lift_type *t, bool not_n
     return lifted_index(t->bits, x);
 }
 
+/* A vector, array or struct by value: NAME_0, NAME_1_2, ... for what it holds. */
+static lifted parts(lifter *l, const char *name, const lift_type *t, bool not_negative) {
+    if (t->kind != LIFT_VECTOR && t->kind != LIFT_ARRAY && t->kind != LIFT_STRUCT)
+        return launch_scalar(l, name, t, not_negative);
+    lifted r = {
+        .kind = LIFTED_ELEMENTS, .count = (int)t->count, .elements = NEW_ARRAY(l->arena, lifted, t->count ? t->count : 1)};
+    for (int i = 0; i < r.count; i++)
+        r.elements[i] =
+            parts(l, arena_printf(l->arena, "%s_%d", name, i), t->kind == LIFT_STRUCT ? t->fields[i] : t->element, not_negative);
+    return r;
+}
+
 static lifted argument(lifter *l, const lift_value *v, const lift_argument_note *note) {
     const lift_type *t = v->type;
     if (note->builtin)
@@ -369,14 +381,8 @@ static lifted argument(lifter *l, const lift_value *v, const lift_argument_note 
     if (t->kind == LIFT_POINTER)
         return t->space == 1 || t->space == 3 || t->space == 4 ? lift_pointer_to(l, v) : (lifted){0};
     const char *name = lift_name(l, v->name, "value");
-    if (t->kind == LIFT_VECTOR || t->kind == LIFT_ARRAY || t->kind == LIFT_STRUCT) {
-        lifted r = {
-            .kind = LIFTED_ELEMENTS, .count = (int)t->count, .elements = NEW_ARRAY(l->arena, lifted, t->count ? t->count : 1)};
-        for (int i = 0; i < r.count; i++)
-            r.elements[i] = launch_scalar(l, arena_printf(l->arena, "%s_%d", name, i),
-                                          t->kind == LIFT_STRUCT ? t->fields[i] : t->element, is_unsigned(note));
-        return r;
-    }
+    if (t->kind == LIFT_VECTOR || t->kind == LIFT_ARRAY || t->kind == LIFT_STRUCT)
+        return parts(l, name, t, is_unsigned(note));
     return launch_scalar(l, name, t, is_unsigned(note) || (!note->base_type && lift_is_used_unsigned(l->function, v)));
 }
 

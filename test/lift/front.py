@@ -153,6 +153,23 @@ check("lift: no clang", done.returncode == 1 and "E1100" in done.stderr and "apt
 done = run("test/lift/host_main.cu", "-I", "test/lift", "-DUNUSED=1")
 check("lift: headers of the host's side", done.returncode == 0 and "E1107" not in done.stderr, done.stderr)
 
+# A struct by value with an array in it, as each language passes it: the same verdict.
+STRUCT = "struct options { float a; int b[3]; };\n"
+BODY = "{ int i = %s; if (i < n) x[i] = o.a + o.b[1]; }\n"
+for ending, text in (
+    ("cl", STRUCT + "kernel void k(global float *x, struct options o, int n)\n" + BODY % "get_global_id(0)"),
+    ("cu", STRUCT + "__global__ void k(float *x, options o, int n)\n" + BODY % "blockIdx.x * blockDim.x + threadIdx.x"),
+    ("metal", STRUCT + "kernel void k(device float *x, constant options &o, constant int &n, uint t [[thread_position_in_grid]])\n" + BODY % "t"),
+):
+    path = os.path.join(scratch, "struct." + ending)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    done = subprocess.run([tilec, "check", path, "--block", "64", "--arg", "x=f32[n]"], capture_output=True, text=True)
+    if "E1120" in done.stderr:
+        print("skip lift: a struct by value (no plugin)")
+        break
+    check(f"lift: a struct by value in .{ending}", done.returncode == 0 and "properties proved" in done.stdout, done.stdout + done.stderr)
+
 # What tilec itself emits: each file of kernels for one target in turn, with TILEC_EXHAUSTIVE for all three.
 if not os.environ.get("TILEC_QUICK"):
     built = os.path.join(scratch, "built")
