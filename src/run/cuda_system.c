@@ -31,7 +31,8 @@ static bool open_functions(void) {
     memcpy(&found.api.name, &symbol, sizeof symbol); /* ISO C has no conversion from data to function pointers */
     CU_FUNCTIONS
 #undef CU_FUNCTION
-    if ((symbol = dlsym(library, "cuLaunchKernelEx")))
+    const char *overlap = getenv("TILEC_CUDA_OVERLAP");
+    if (!(overlap && !strcmp(overlap, "0")) && (symbol = dlsym(library, "cuLaunchKernelEx")))
         memcpy(&found.launch_with, &symbol, sizeof symbol);
     return true;
 }
