@@ -440,6 +440,10 @@ lifted lift_integer(lifter *l, const lift_value *v, lift_opcode op, lifted x, li
     if (x.bits == 1) { /* add and sub are exclusive or, mul is and */
         return bitwise(l, op == LIFT_MUL ? LIFT_AND : LIFT_XOR, x, y);
     }
+    if (x.bits == 64 && x.kind == LIFTED_VALUE) /* addresses, for the most part: terms that can be told apart */
+        x = lifted_index(64, lift_as_index(l, x));
+    if (x.bits == 64 && y.kind == LIFTED_VALUE)
+        y = lifted_index(64, lift_as_index(l, y));
     kernel_op of = op == LIFT_ADD ? KERNEL_ADD : op == LIFT_SUB ? KERNEL_SUB : KERNEL_MUL;
     if (x.kind != LIFTED_INDEX || y.kind != LIFTED_INDEX)
         return as_values(l, of, x, y);
