@@ -241,6 +241,10 @@ static const tile_variable *read_by(const lower *l, tile_value *v) {
     return NULL;
 }
 
+bool lanes_epilogue_reads(const lower *l, tile_value *v) {
+    return read_by(l, v) != NULL;
+}
+
 bool lanes_epilogue_let(lower *l, const tile_value *v) {
     return l->spreads && l->out->matrix_products && read_by(l, (tile_value *)v) != NULL; /* said where it is used */
 }

@@ -83,6 +83,36 @@ static int slots_for(lower *l) {
     return stages;
 }
 
+bool lanes_ring_alone(lower *l) {
+    bool any = false;
+    if (!l->machine->stages || !l->out->matrix_products || l->machine->options.stages == 1)
+        return false;
+    for (int i = 0; i < l->k->body.items.count; i++) {
+        const tile_stmt *s = l->k->body.items.at[i];
+        int64_t size;
+        switch (s->kind) {
+        case TILE_STMT_VAR:
+            if (!l->fragment_products[s->variable->id])
+                return false;
+            break;
+        case TILE_STMT_LOOP:
+            if (s->range->whole || !ix_is_const(lower_expression(l, s->range->size), &size) || size < 2 ||
+                ix_equal(s->range->extent, s->range->size) ||
+                refusal(l, s, ix_const(l->arena, 0), lower_expression(l, s->range->extent)) || slots_for(l) < 2)
+                return false;
+            any = true;
+            break;
+        case TILE_STMT_STORE:
+            if (!lanes_epilogue_reads(l, s->value))
+                return false;
+            break;
+        case TILE_STMT_LET: break;
+        default: return false;
+        }
+    }
+    return any;
+}
+
 /* ---- the loop ---- */
 
 typedef struct ring {

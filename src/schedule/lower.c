@@ -300,6 +300,7 @@ static void lower_for_threads(lower *l) {
     bool held = false; /* then guards of rows stand around whole rows: a test for each subgroup, not worth a second text */
     for (int i = 0; i < count; i++)
         held = held || l->k->task.at[i]->held;
+    held = held || lanes_ring_alone(l); /* copies are clipped at edges anyway, and products go on all the same */
     index_expr **ragged = NEW_ARRAY(a, index_expr *, count);
     for (int i = 0; i < count; i++) {
         tile_range *r = l->k->task.at[i];

@@ -313,6 +313,8 @@ reduction_tree lanes_fragment_tree(const lower *l, const tile_value *product);
 /* ---- lanes_ring.c ---- */
 /* Lowers a loop that does nothing but add such products to accumulators, its operands' tiles copied ahead; false: it stays as it is. */
 bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size);
+/* Whether the kernel is nothing but such loops and stores of what they add up: what is missing at the edge is masked in few places then. */
+bool lanes_ring_alone(lower *l);
 /* Which variables of the kernel stay in accumulators: products are added to them, and all that is made of them is elementwise and stored. */
 void lanes_epilogue_choose(lower *l);
 /* The statement is one of such a variable's: done. False: it is none. */
@@ -320,6 +322,7 @@ bool lanes_epilogue_declare(lower *l, tile_variable *x);
 bool lanes_epilogue_update(lower *l, const tile_stmt *s);
 bool lanes_epilogue_store(lower *l, const tile_stmt *s);
 bool lanes_epilogue_let(lower *l, const tile_value *v);
+bool lanes_epilogue_reads(const lower *l, tile_value *v); /* one of them */
 kernel_value *lanes_epilogue_element(point *p, const tile_variable *x); /* in a map */
 /* ---- lanes*.c: the same for a block of threads (doc/lanes.md) ---- */
 /* The machine as this kernel's blocks see it: how many subgroups they have. */
