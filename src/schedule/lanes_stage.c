@@ -257,14 +257,13 @@ static const tile_range *last_of_matrix(lower *l, const tile_value *product, til
     return halves && other && copy_width(l, x, other) > copy_width(l, x, contracted) ? other : contracted;
 }
 
-static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
-    arena *a = l->arena;
+/* The tile without its array; the axis that is copied in vectors has a width. */
+static staged_tile shape_of(lower *l, const tile_value *product, int operand) {
     staged_tile t = {.l = l,
                      .x = product->operands[operand],
                      .matrix = l->matrices[product->id],
                      .slots = l->rings[product->id],
                      .span = product->span};
-    int lead = t.slots > 0;
     const tile_range *last = t.matrix ? last_of_matrix(l, product, t.x) : NULL;
     /* the range that threads are spread over last, what is contracted before it */
     for (int round = 0; round < 3; round++)
@@ -294,7 +293,60 @@ static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
     }
     if (widest)
         widest->cells = (widest->cells + widest->width - 1) / widest->width * widest->width;
-    kernel_array **made = t.matrix ? &l->fragment_tiles[2 * product->id + operand] : &l->staged[t.x->id];
+    return t;
+}
+
+/* Both give the same elements, whatever was stored since. */
+static bool same_elements(const tile_value *x, const tile_value *y) {
+    if (x->op != y->op || x->type != y->type || x->axis_count != y->axis_count || x->operand_count != y->operand_count)
+        return false;
+    if (x->op == TILE_CONVERT)
+        return !x->saturate && !y->saturate && same_elements(x->operands[0], y->operands[0]);
+    if (x->op != TILE_LOAD || x->array != y->array || x->array->role != ARRAY_IN || x->has_outside || y->has_outside)
+        return false;
+    for (int d = 0; d < x->array->rank; d++)
+        if (!ix_equal(x->indices[d], y->indices[d]))
+            return false;
+    return true;
+}
+
+static kernel_array **array_of_tile(lower *l, const staged_tile *t, const tile_value *product, int operand) {
+    return t->matrix ? &l->fragment_tiles[2 * product->id + operand] : &l->staged[t->x->id];
+}
+
+/* A tile that an earlier product of this very block has copied, and that has this one's elements and shape; NULL: none. */
+static const copied_tile *copied_before(lower *l, const staged_tile *t, element_type type) {
+    for (int i = 0; i < l->copied.count; i++) {
+        const copied_tile *c = &l->copied.at[i];
+        bool same = c->in == l->block && c->matrix == t->matrix && c->array->element == type && c->count == t->count &&
+                    !t->slots && same_elements(c->x, t->x);
+        for (int d = 0; d < t->count && same; d++)
+            same = c->ranges[d] == t->axes[d].r && c->cells[d] == t->axes[d].cells;
+        if (same)
+            return c;
+    }
+    return NULL;
+}
+
+static void note_copied(lower *l, const staged_tile *t) {
+    copied_tile c = {.in = l->block, .x = t->x, .array = t->array, .matrix = t->matrix, .count = t->count};
+    c.ranges = NEW_ARRAY(l->arena, const tile_range *, t->count + 1);
+    c.cells = NEW_ARRAY(l->arena, int64_t, t->count + 1);
+    for (int d = 0; d < t->count; d++) {
+        c.ranges[d] = t->axes[d].r;
+        c.cells[d] = t->axes[d].cells;
+    }
+    VEC_PUSH(l->arena, l->copied, c);
+}
+
+static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
+    arena *a = l->arena;
+    staged_tile t = shape_of(l, product, operand);
+    int lead = t.slots > 0;
+    tile_axis *widest = NULL;
+    for (int d = 0; d < t.count; d++)
+        widest = t.axes[d].width > 1 ? &t.axes[d] : widest;
+    kernel_array **made = array_of_tile(l, &t, product, operand);
     if (!*made) {
         index_expr *dims[MOST_RANK + 1] = {ix_const(a, t.slots)};
         for (int d = 0; d < t.count; d++)
@@ -517,8 +569,18 @@ void lanes_stage_copy(lower *l, const tile_value *product) {
     int64_t bytes = 0;
     text_buffer names = {0};
     for (int o = 0; o < 2; o++) {
-        staged_tile t = tile_of(l, product, o);
+        staged_tile t = shape_of(l, product, o);
+        const copied_tile *before = copied_before(l, &t, staged_type(l, product));
+        kernel_array **made = array_of_tile(l, &t, product, o);
+        if (before && (!*made || *made == before->array)) { /* an operand of two products: one copy serves both */
+            *made = before->array;
+            text_add(&names, "%s%s (copied before)", o ? ", " : "",
+                     t.x->op == TILE_LOAD ? t.x->array->name : before->array->name);
+            continue;
+        }
+        t = tile_of(l, product, o);
         copy_tile(&t);
+        note_copied(l, &t);
         bytes += (element_bytes(t.array->element, kernel_array_cells(t.array)) + 127) / 128 * 128;
         text_add(&names, "%s%s", o ? ", " : "", t.x->op == TILE_LOAD ? t.x->array->name : t.array->name);
     }

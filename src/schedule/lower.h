@@ -87,6 +87,17 @@ typedef struct lower_given_name {
     int older;  /* of the same hash; -1: none */
 } lower_given_name;
 
+/* A tile of an operand that a product has copied to shared memory: what later products of the same block need not copy again. lanes_stage.c */
+typedef struct copied_tile {
+    const kernel_block *in;
+    const tile_value *x;
+    kernel_array *array;
+    const matrix_instruction *matrix;
+    const tile_range **ranges; /* of its axes, */
+    int64_t *cells;            /* and the elements along them */
+    int count;
+} copied_tile;
+
 typedef struct lower {
     arena *arena;
     const tile_kernel *k;
@@ -124,6 +135,7 @@ typedef struct lower {
     tile_range *apart_ranges[2]; /* that have the dimensions of the lanes there; NULL: none has */
     unsigned char *stages;       /* by value id, of products: 1: operands go through shared memory; 2: and that was told */
     kernel_array **staged;       /* by value id, of their operands: the tile there */
+    VEC(copied_tile) copied;     /* by products so far */
     int64_t staged_bytes;        /* of all of them, about */
     const matrix_instruction *
         *matrices;       /* by value id, of products: what multiplies fragments of theirs; NULL: single elements are multiplied */

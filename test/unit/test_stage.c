@@ -36,6 +36,15 @@ static const char vector[] = "kernel f(x: f16[K], w: f16[N, K]) -> (y: f32[N]) {
                              "    }\n"
                              "}\n";
 
+static const char gated[] = "kernel f(x: f32[M, K], u: f32[K, N], w: f32[K, N]) -> (y: f32[M, N]) {\n"
+                            "    for tile y[i: BM, j: BN] {\n"
+                            "        a: f32[i, j] = 0\n"
+                            "        b: f32[i, j] = 0\n"
+                            "        for k: BK in K { a += x[i, k] @ u[k, j] b += x[i, k] @ w[k, j] }\n"
+                            "        y[i, j] = a * b\n"
+                            "    }\n"
+                            "}\n";
+
 typedef struct trial {
     arena *arena;
     diag_list diags;
@@ -102,6 +111,7 @@ static void forms(void **state) {
     expect(single, "opencl", NULL, 0, 0, "shared memory may be no nearer");   /* a copy would be no better */
     expect(single, "opencl", "staged", 2, 0, "8448 bytes (refused: direct)"); /* but may be wished for */
     expect(single, "metal", NULL, 2, 0, "staged in shared memory");
+    expect(gated, "cuda", NULL, 3, 0, "operands x (copied before), w staged in shared memory"); /* x by both */
     expect(causal, "cuda", NULL, 0, 0, "a predicate says for single results what is summed");
     expect(whole, "cuda", NULL, 0, 0, "no loop goes over tiles of");
     expect(vector, "opencl", NULL, 0, 0, NULL);
