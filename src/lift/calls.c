@@ -688,6 +688,8 @@ bool lift_call(lifter *l, const lift_value *v) {
             lift_set(l, v, r);
         return !lift_stopped(l);
     }
+    if (!lift_stopped(l) && v->text)
+        lift_fail(l, "E1127", v, "`%s`, %s", name[0] ? name : v->callee, v->text);
     bool image = strstr(v->callee, "image") || strstr(v->callee, "texture") || strstr(v->callee, "sampler");
     lift_fail(l, image ? "E1129" : "E1128", v,
               image ? "`%s`: images and textures are not read" : "`%s`, a function that is not known",

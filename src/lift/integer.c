@@ -293,7 +293,12 @@ static lifted divide(lifter *l, lift_opcode op, lifted x, lifted y) {
     index_expr *n = lift_exact(l, x, is_signed), *d = lift_exact(l, y, is_signed);
     if (lift_stopped(l))
         return lifted_number(l, x.bits, 0);
-    if (lift_range_of(l, d).lo < 1) { /* the divisor must not be 0; a negative one is not read */
+    index_expr *zero = ix_const(a, 0), *sign = ix_const(a, 1), *whole = d;
+    if (is_signed && lift_range_of(l, d).lo < 0) { /* by its size, then with its sign */
+        sign = ix_min(a, ix_max(a, d, ix_const(a, -1)), ix_const(a, 1));
+        d = ix_max(a, d, ix_sub(a, zero, d));
+    }
+    if (lift_range_of(l, d).lo < 1) { /* it must not be 0 */
         int64_t c;
         if (ix_is_const(d, &c)) {
             lift_fail(l, "E1126", l->now, "a division by %lld", (long long)c);
@@ -301,8 +306,13 @@ static lifted divide(lifter *l, lift_opcode op, lifted x, lifted y) {
         }
         kernel_stmt *let = lift_let(l, "divisor", kernel_index(l->k, d));
         let->var->lo = ix_const(a, 1);
-        let->var->hi = ix_const(a, (int64_t)type_range(x.bits < 63 ? x.bits : 63, true).hi);
+        let->var->hi = ix_const(a, (int64_t)type_range(x.bits < 63 ? x.bits : 63, is_signed).hi + is_signed);
         d = ix_var(a, let->var);
+    }
+    int64_t one;
+    if (!(ix_is_const(sign, &one) && one == 1)) {
+        index_expr *q = ix_mul(a, quotient(l, n, d, true), sign);
+        return lifted_index(x.bits, remainder ? ix_sub(a, n, ix_mul(a, q, whole)) : q);
     }
     if (remainder && (!is_signed || lift_range_of(l, n).lo >= 0))
         return lifted_index(x.bits, ix_mod(a, n, d));

@@ -276,6 +276,8 @@ static void read_operation(reading *r, lift_value *x, LLVMValueRef v, int nestin
     for (size_t i = 0; i < sizeof opcodes / sizeof *opcodes; i++)
         if (opcodes[i].from == op)
             x->op = opcodes[i].to;
+    if (x->op != LIFT_UNREAD)
+        x->text = NULL;
     int n = LLVMGetNumOperands(v);
     if (x->op == LIFT_GEP) {
         x->operand_count = 1;
@@ -293,6 +295,8 @@ static void read_operation(reading *r, lift_value *x, LLVMValueRef v, int nestin
             x->text = "inline assembly";
         else if (!x->callee)
             x->text = "a call through a pointer";
+        else if (!LLVMIsDeclaration(f))
+            x->text = "a call that no inlining ends: the function calls itself";
         n = (int)LLVMGetNumArgOperands(v);
     }
     if (x->op == LIFT_BR) {
