@@ -1,0 +1,22 @@
+// What is not read, named at its line; and what is read, but only under conditions that nobody said. See refused.py.
+__kernel void images(read_only image2d_t i, __global float *o) { o[0] = read_imagef(i, (int2)(0, 0)).x; }
+__kernel void unknown(__global float *o) { o[get_global_id(0)] = lgamma(o[0]); }
+__kernel void exchange(__global int *o) { atomic_xchg(o, 3); }
+static float fact(float n) { return n <= 1 ? 1 : n * fact(n - 1); }
+__kernel void recursion(__global float *o) { o[0] = fact(o[1]); }
+__kernel void either(__global float *a, __global float *b, int c) {
+    __global float *p = c ? a : b;
+    p[0] = 1;
+}
+__kernel void wide(__global double *a) { a[0] = 1; }
+__kernel void add(__global const float *a, __global const float *b, __global float *c, int n) {
+    int i = get_global_id(0);
+    if (i < n)
+        c[i] = a[i] + b[i];
+}
+__kernel void rows(__global const float *x, __global float *y, int cols) {
+    int i = get_group_id(0) * cols; // 2^31 elements are too many for it
+    for (int c = get_local_id(0); c < cols; c += 64)
+        y[i + c] = 2 * x[i + c];
+}
+__kernel void divides(__global int *a, int n) { a[get_global_id(0)] = 7 / n; }

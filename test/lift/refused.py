@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Kernels of other languages: what is not read is named at its line, and what a proof needs and nobody said is found, and suffices."""
+import json, os, shutil, subprocess, sys
+
+tilec, build = os.environ["TILEC"], os.environ["BUILD"]
+source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "refused.cl")
+UNREAD = {2: "E1129", 3: "E1128", 4: "E1128", 6: "E1127", 8: "E1125", 11: "E1125"}
+
+def check(*words):
+    out = subprocess.run([tilec, "check", source, "--json", "--block", "64"] + list(words), capture_output=True, text=True)
+    return json.loads(out.stdout)
+
+def say(name, why):
+    print("FAIL %s: %s" % (name, why) if why else "ok %s" % name)
+    return bool(why)
+
+def main():
+    if not os.path.exists(os.path.join(build, "tilec-lift.so")) or not (os.environ.get("TILEC_CLANG") or shutil.which("clang-19")):
+        print("skip refused (no LLVM here)")
+        return 0
+    whole = check()
+    seen = {(d["line"], d["code"]) for d in whole["diagnostics"] if d["code"].startswith("E11")}
+    failed = say("what is not read is named at its line", seen != set(UNREAD.items()) and "seen: %s" % sorted(seen))
+    kernels = {k["kernel"]: k for k in whole["kernels"]}
+    found = check("--kernel", "add").get("where", [])
+    failed |= say("conditions are found", sorted(found) != ["n <= a_length", "n <= b_length", "n <= c_length"] and str(found))
+    words = [w for c in found for w in ("--where", c)]
+    failed |= say("conditions suffice", not check("--kernel", "add", *words)["kernels"][0]["held"] and "refused below them")
+    shapes = ["--kernel", "rows", "--grid", "rows", "--arg", "x=[rows, cols]", "--arg", "y=[rows, cols]", "--arg", "rows=0..65535", "--arg", "cols=0..65535"]
+    wide = check(*shapes)["kernels"][0]
+    why = [p["explanation"] for p in wide["properties"] if p["verdict"] == "refuted"]
+    failed |= say("a 32-bit row offset that overflows", not any("outside its stated range" in w for w in why) and str(why))
+    failed |= say("not with fewer elements", not check(*shapes, "--where", "rows * cols <= 1073741824")["kernels"][0]["held"] and "refused")
+    zero = [p["witness"] for p in kernels["divides"]["properties"] if p["verdict"] == "refuted" and "divisor" in (p["subject"] or "")]
+    failed |= say("a division by zero", not any("n = 0" in w for w in zero) and str(zero))
+    return failed
+
+sys.exit(main())
