@@ -205,7 +205,15 @@ bool lift_is_used_unsigned(const lift_function *f, const lift_value *x); /* and 
 void lift_plain_name(const char *callee, char *name, size_t size);
 bool lift_call(lifter *l, const lift_value *v);
 bool lift_call_is_pure(const lift_value *v);
+void lift_fence(lifter *l, level_kind scope);
+/* Whether operand i is a number known now. */
+bool lift_constant_operand(lifter *l, const lift_value *v, int i, int64_t *n);
+
+/* ---- accesses.c: false: the name is none of these; nothing was done ---- */
 void lift_atomic_operation(lifter *l, const lift_value *v);
+bool lift_atomic_call(lifter *l, const lift_value *v, const char *name);
+bool lift_memory_call(lifter *l, const lift_value *v, const char *name);
+bool lift_copy_call(lifter *l, const lift_value *v, const char *name);
 bool lift_wants_lanes(const char *callee);
 void lift_uses_dimensions(const lift_function *f, bool uses[3]);
 
