@@ -15,13 +15,14 @@ enum {
     ROW_REGISTERS = 32 /* half of what 1024 threads of a multiprocessor may have each */
 };
 
-/* What a warp multiplies at once. The numbers of the float rows hold for every device of the row, also one that nobody has probed: the oldest units with
- * such operands add four products and keep no bit below the largest term's; Hopper's add sixteen and keep two. */
+/* What a warp multiplies at once. The numbers of the float rows hold for every device from `since` on by what is published of an A100 (Fasi et al., PeerJ
+ * Computer Science 7:e330, 2021; Khattak and Mikaitis, arXiv 2512.07004) and was found on an H200 (bench/findings): sm_80's units add eight products (four of
+ * tf32) and keep one bit below the largest term's; Hopper's add sixteen and keep two. */
 static const matrix_instruction matrices[] = {
-    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 4, 23, NULL},
-    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 4, 23, NULL},
+    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 8, 24, NULL},
+    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 8, 24, NULL},
     {"mma.sync.m16n8k32", 16, 8, 32, ELEMENT_I8, ELEMENT_I32, LEVEL_SUBGROUP, LANES, "sm_80", 0, 0, NULL},
-    {"mma.sync.m16n8k8 (tf32)", 16, 8, 8, ELEMENT_F32, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 4, 23,
+    {"mma.sync.m16n8k8 (tf32)", 16, 8, 8, ELEMENT_F32, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 4, 24,
      "keeps 10 of the 23 bits of its operands, which no type of the language says"},
 };
 
