@@ -106,6 +106,11 @@ END
 else
     echo "skip cuda tensors from Python through DLPack (no NumPy)"
 fi
+product=(run kernels/matmul.tile --kernel matmul --device cuda --arg a=random:1 --arg b=random:2 --check)
+FAKE_CUDA_LOG=$fake/product expect "cuda products by matrix instructions, operands copied ahead" 0 "worst error" "$tilec" "${product[@]}" --shape M=144,N=48,K=176
+expect "cuda such products take the entry for aligned arrays" 0 "matmul_variant_0.*_aligned" cat "$fake/product"
+expect "cuda products of any shape" 0 "worst error" "$tilec" "${product[@]}" --shape M=131,N=77,K=99
+FAKE_CUDA=narrow-sums expect "cuda sums in f16 are not taken for sums in f32" 1 E0790 "$tilec" "${product[@]}" --shape M=144,N=48,K=176
 FAKE_CUDA=no-device expect "cuda without a device" 1 "does not start" "$tilec" "${softmax[@]}" --shape R=5,C=9
 FAKE_CUDA=no-device expect "cuda without a device leaves the others" 0 "^cpu" "$tilec" devices
 FAKE_CUDA=old expect "cuda with an old driver" 1 "11.4 is needed" "$tilec" "${softmax[@]}" --shape R=5,C=9
