@@ -98,6 +98,22 @@ bool foreign_read(report *r, const command_line *line, const char *path, foreign
     return held;
 }
 
+/* Whether some launch with a thread in it meets the conditions: then a store to nowhere is refuted. */
+static bool some_launch(report *r, const kernel_ir *k, const lift_conditions_list *conditions, const target_limits *limits) {
+    kernel_ir *empty = kernel_copy(r->arena, k);
+    index_expr *none = ix_const(r->arena, 0);
+    kernel_array *nowhere = kernel_add_array(empty, "nowhere", SPACE_GLOBAL, USE_UPDATE, ELEMENT_F32, 1, &none);
+    diag_list quiet;
+    proof p;
+    diag_init(&quiet, r->arena);
+    empty->body = (kernel_block){0};
+    kernel_store(empty, &empty->body, kernel_at(empty, nowhere, &none), kernel_const(empty, ELEMENT_F32, 1, 0), k->span);
+    for (int i = 0; i < conditions->count; i++)
+        VEC_PUSH(r->arena, empty->assumptions, conditions->at[i]);
+    prove_kernel(r->arena, empty, limits, &p, &quiet);
+    return p.refuted > 0;
+}
+
 /* Conditions below which everything is proved, as few as that takes one by one; empty: none were found. */
 static void find_conditions(report *r, const kernel_ir *k, const target_limits *limits, lift_conditions_list *out) {
     lift_conditions_list all = {0}, kept = {0};
@@ -124,7 +140,8 @@ static void find_conditions(report *r, const kernel_ir *k, const target_limits *
             without--;
         }
     }
-    *out = all;
+    if (some_launch(r, own, &all, limits))
+        *out = all;
 }
 
 /* "--where .." for what the proof needs and nobody said. */

@@ -31,6 +31,7 @@ def main():
     why = [p["explanation"] for p in wide["properties"] if p["verdict"] == "refuted"]
     failed |= say("a 32-bit row offset that overflows", not any("outside its stated range" in w for w in why) and str(why))
     failed |= say("not with fewer elements", not check(*shapes, "--where", "rows * cols <= 1073741824")["kernels"][0]["held"] and "refused")
+    failed |= say("no condition that no launch meets", check("--kernel", "past", "--arg", "a=[n]").get("where") and "found one")
     zero = [p["witness"] for p in kernels["divides"]["properties"] if p["verdict"] == "refuted" and "divisor" in (p["subject"] or "")]
     failed |= say("a division by zero", not any("n = 0" in w for w in zero) and str(zero))
     return failed
