@@ -158,7 +158,8 @@ int matrix_search_run(const matrix_search *search, const matrix_unit *from, int 
             pieces(&s, 0, 0, (int64_t)from_count * s.counts[0]);
         pthread_mutex_destroy(&s.lock);
         pool_free(threads);
-        qsort(s.found, (size_t)s.found_count, sizeof *s.found, by_parameters);
+        if (s.found_count)
+            qsort(s.found, (size_t)s.found_count, sizeof *s.found, by_parameters);
     }
     for (int i = 0; i < s.depth; i++)
         free(s.values[i]);

@@ -38,7 +38,7 @@ static void texts(void **state) {
         assert_non_null(strstr(made[0], i->mnemonic));
         snprintf(architecture, sizeof architecture, "sm_%d%s", i->from, i->warpgroup ? "a" : "");
         for (int t = 0; t < 2; t++) {
-            if (made[t] && there && (!quick || n == 3)) {
+            if (made[t] && there && !quick) { /* not while NVRTC itself is watched */
                 compiles(i, made[t], architecture);
                 if (!i->warpgroup && n % 4 == 3)
                     compiles(i, made[t], "sm_90a");
