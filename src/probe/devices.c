@@ -114,6 +114,9 @@ bool probe_open(arena *a, const char *device, const char *instruction, probe_tar
     if (is_of(device, "cuda"))
         return open_cuda(device, instruction, out, diags);
     if (is_of(device, "cpu")) {
+        int index;
+        if (!runtime_find(device, &index, diags))
+            return false;
         const cpu_instruction *i = cpu_instruction_find(instruction);
         return i ? cpu_matrix_open(a, i, out, diags) : unknown_instruction(device, instruction, diags);
     }

@@ -32,6 +32,7 @@ expect "the page has what was measured" 0 "terms are cut to 2^(E - 25)" cat "$wo
 expect "the same rows give the same page" 0 "" cmp "$work/page.html" "$work/again.html"
 expect "probe lists instructions" 0 "^wgmma.m64n8k32.e4m3$" "$tilec" probe --device cuda:0 --list
 expect "probe knows no such device" 1 E1201 "$tilec" probe --device abacus
+expect "there is one processor" 1 E0802 "$tilec" probe vpdpbusd --device cpu:7
 expect "probe knows no such model" 1 E1201 "$tilec" probe --device model:abacus
 expect "probe knows no such instruction" 1 E1203 "$tilec" probe m16n8k16.f64 --device model:h200
 expect "probe wants a thousand dots" 2 E0860 "$tilec" probe m16n8k8.f16 --device model:h200 --dots 3
