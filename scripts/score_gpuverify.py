@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 ANNOTATION = re.compile(r"__(requires|ensures|invariant|global_invariant|assert|assume|candidate\w*|read\w*|write\w*|at|enabled|function_wide\w*|all|exists|"
@@ -18,6 +19,17 @@ ANNOTATION = re.compile(r"__(requires|ensures|invariant|global_invariant|assert|
                         r"distinct\w*|uniform\w*|array_snapshot|binary_barrier\w*|return_val\w*|old\w*|ite)\s*\(|\bassert\s*\(|\bassume\s*\(")
 NOT_PLAIN = re.compile(r"\batom(ic)?_?\w*\s*\(|\batomic\w+|\bstruct\b|\bunion\b|\b(char|uchar|short|ushort|int|uint|long|ulong|float|double)(2|3|4|8|16)\b|async_work_group|curand|"
                        r"\bimage\dd_t\b|cooperative_groups")
+# Annotations that say something about values at a place: asserted there, as a store to nothing unless they hold; what a kernel requires is assumed. A function's
+# requirements are asserted where it is called, which inlining makes the same place. Those about what was accessed, or about other threads, are not read.
+ASSERTED = r"\b__(assert|invariant|requires)\s*\("
+PREAMBLE = """%s void annotation_fails(void) { *(volatile %s int *)0 = 0; }
+#define __assert(c) ((c) ? (void)0 : annotation_fails())
+#define __invariant(c) __assert(c)
+#define __requires(c) __assert(c)
+#define __assume(c) __builtin_assume(c)
+#define __implies(a, b) (!(a) || (b))
+#define __enabled() 1
+"""
 OF_RACES = ("race", "order", "uniform", "barrier")
 
 
@@ -35,15 +47,42 @@ def launch(options):
     return (numbers(block), numbers(grid)) if block and grid else None
 
 
+def annotated(text, cuda):
+    """The text with its annotations as code: what kernels require becomes an assumption."""
+    out, depth, head, at = [], 0, 0, 0
+    for m in re.finditer(r"[{};]|//[^\n]*|/\*.*?\*/|\b__requires\s*\(", text, flags=re.S):
+        word = m.group()
+        if word[0] == "/":
+            continue
+        if word == "{":
+            depth += 1
+        elif word == "}":
+            depth -= 1
+        elif word[0] == "_" and re.search(r"\b(__)?kernel\b|__global__", text[head:text.find("{", head) + 1]):
+            out += [text[at:m.start()], "__assume("]
+            at = m.end()
+        if depth == 0 and word[0] != "_":
+            head = m.end()
+    return (PREAMBLE % (("static __device__", "") if cuda else ("static", "__global"))) + "".join(out) + text[at:]
+
+
 def judge(options, path):
     lines = open(path, encoding="latin-1").read().split("\n")
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", "\n".join(lines), flags=re.S)
+    here = os.path.dirname(path)
     row = {"path": os.path.relpath(path, options.suite), "expected": re.sub(r"^//\s*", "", lines[0]).strip(), "options": lines[1].strip("/ ").strip()}
     row["plain"] = not ANNOTATION.search(text) and not NOT_PLAIN.search(text)
     sizes = launch(lines[1])
     if not sizes:
         return dict(row, found="no launch", why="")
-    command = [options.tilec, "check", path, "--json", "--block", sizes[0], "--grid", sizes[1]]
+    folder = None
+    if re.search(ASSERTED + r"|\b__assume\s*\(", text):
+        folder = tempfile.TemporaryDirectory()
+        source = os.path.join(folder.name, os.path.basename(path))
+        with open(source, "w", encoding="latin-1") as out:
+            out.write(annotated("\n".join(lines), path.endswith(".cu")))
+        path = source
+    command = [options.tilec, "check", path, *(["-I", here] if folder else []), "--json", "--block", sizes[0], "--grid", sizes[1]]
     for macro in re.findall(r"(?:^|\s)-D\s*(\w+(?:=\S+)?)", lines[1]):
         command += ["-D", macro if "=" in macro else macro + "=1"]
     warp = re.search(r"--warp-sync=(\d+)", lines[1])

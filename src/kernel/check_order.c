@@ -11,7 +11,7 @@ static void check_barrier(checker *c, const kernel_stmt *s) {
     unsigned known = 1u << SPACE_GLOBAL | 1u << SPACE_SHARED;
     if (c->k->levels.count < 2)
         check_fail(c, "E0954", here, "%s in a kernel without threads below the task", word);
-    if (!s->spaces || (s->spaces & ~known))
+    if ((fence && !s->spaces) || (s->spaces & ~known)) /* a barrier may order nothing: threads only meet there */
         check_fail(c, "E0954", here, "%s orders global or shared memory, or both", word);
     if (s->scope == LEVEL_LANE || (!fence && s->scope == LEVEL_TASK))
         check_fail(c, "E0954", here, "%s of scope %s", word, level_names[s->scope]);

@@ -287,7 +287,7 @@ static void read_plain(reader *r, kernel_stmt *s) {
     case KSTMT_BARRIER:
     case KSTMT_FENCE:
         s->scope = reader_level(r);
-        s->spaces = read_spaces(r);
+        s->spaces = s->kind == KSTMT_FENCE || reader_at(r, "orders") ? read_spaces(r) : 0;
         s->proxy = s->kind == KSTMT_FENCE && reader_accept(r, "proxy");
         if (s->kind == KSTMT_BARRIER && reader_accept(r, "by"))
             s->participants = read_condition(r);

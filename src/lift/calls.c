@@ -194,22 +194,18 @@ bool lift_constant_operand(lifter *l, const lift_value *v, int i, int64_t *n) {
     return !lift_stopped(l) && lift_is_number(&x, n);
 }
 
-/* Which memory a flag names: OpenCL 1 local, 2 global; Metal 1 device, 2 threadgroup. A barrier without memory orders none; it is read as one of shared
- * memory only where nothing shared exists to be ordered. */
+/* Which memory a flag names: OpenCL 1 local, 2 global; Metal 1 device, 2 threadgroup. Of flags that are not constant nothing is certain: such a barrier
+ * orders no memory, like one without flags, but all threads meet at it. */
 static bool flags_of(lifter *l, const lift_value *v, bool metal, unsigned *spaces) {
     int64_t flags;
-    if (!lift_constant_operand(l, v, 0, &flags)) {
-        lift_fail(l, "E1128", v, "a barrier whose flags are not constant");
-        return false;
-    }
+    if (!lift_constant_operand(l, v, 0, &flags))
+        flags = 0;
     *spaces = 0;
     if (flags & (metal ? 2 : 1))
         *spaces |= 1u << SPACE_SHARED;
     if (flags & (metal ? 1 : 2))
         *spaces |= 1u << SPACE_GLOBAL;
-    if (!*spaces)
-        lift_fail(l, "E1128", v, "a barrier that orders no memory");
-    return *spaces != 0;
+    return !lift_stopped(l);
 }
 
 static bool order_call(lifter *l, const lift_value *v, const char *name) {
@@ -485,6 +481,8 @@ bool lift_call(lifter *l, const lift_value *v) {
     }
     lift_plain_name(v->callee, name, sizeof name);
     lifted r = {.kind = LIFTED_ANY};
+    if (!strcmp(name, "assume"))
+        lift_assume(l, v);
     if (is_nothing(name) || launch_call(l, v, name) || order_call(l, v, name) || subgroup_call(l, v, name) ||
         vote_call(l, v, name) || allocation_call(l, v, name) || lift_atomic_call(l, v, name) || lift_memory_call(l, v, name) ||
         lift_copy_call(l, v, name) || geometry_call(l, v, name))

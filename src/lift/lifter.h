@@ -209,6 +209,9 @@ void lift_fence(lifter *l, level_kind scope);
 /* Whether operand i is a number known now. */
 bool lift_constant_operand(lifter *l, const lift_value *v, int i, int64_t *n);
 
+/* ---- assume.c ---- */
+void lift_assume(lifter *l, const lift_value *v);
+
 /* ---- accesses.c: false: the name is none of these; nothing was done ---- */
 void lift_atomic_operation(lifter *l, const lift_value *v);
 bool lift_atomic_call(lifter *l, const lift_value *v, const char *name);

@@ -34,6 +34,9 @@ def main():
     failed |= say("no condition that no launch meets", check("--kernel", "past", "--arg", "a=[n]").get("where") and "found one")
     zero = [p["witness"] for p in kernels["divides"]["properties"] if p["verdict"] == "refuted" and "divisor" in (p["subject"] or "")]
     failed |= say("a division by zero", not any("n = 0" in w for w in zero) and str(zero))
+    races = lambda words: [p["verdict"] for p in check("--grid", "1", *words)["kernels"][0]["properties"] if p["property"] == "race"]
+    failed |= say("what the source assumes of the launch holds", set(races(["--kernel", "strided"])) != {"proved"} and "a race")
+    failed |= say("a barrier of flags that are not constant orders nothing", "refuted" not in races(["--kernel", "meets"]) and "no race")
     return failed
 
 sys.exit(main())

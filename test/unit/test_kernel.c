@@ -288,6 +288,7 @@ static const refusal refusals[] = {
     {"E0954", NULL, "barrier task orders shared"},
     {"E0954", NULL, "barrier warpgroup orders shared"},
     {"E0954", NULL, "barrier block orders private"},
+    {"E0954", "task (t < 1)", "barrier block"},
     {"E0954", "task (t < 1)", "barrier block orders global"},
     {"E0955", NULL, "copy_async p[0] <- x[t, 0] box [4]"},
     {"E0955", NULL, "copy_async s[0] <- h[t] box [4]"},
