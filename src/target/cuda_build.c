@@ -122,12 +122,19 @@ static void add_choice(launcher *l) {
         text_add(b, "        break;\n");
     }
     text_add(b, "    default: return -1;\n    }\n    return none ? 0 : fits ? tasks : -1;\n}\n");
-    for (int i = 0; i < l->plan->variants.count; i++)
-        if (l->plan->variants.at[i].narrow)
-            text_add(b,
-                     "\n/* Whether integers of 32 bits hold every index. */\nbool narrow_%d(%s)\n{\n    long long cells = "
-                     "task_count(%s);\n    return %s;\n}\n",
-                     i, l->sizes, l->size_values, gpu_fits_narrow_text(p, &l->plan->variants.at[i], "cells", "cells"));
+    bool said = false;
+    for (int i = 0; i < l->plan->variants.count; i++) {
+        if (!l->plan->variants.at[i].narrow)
+            continue;
+        if (!said) {
+            text_add(b, "\n");
+            gpu_elements_function(b, "long long");
+            said = true;
+        }
+        text_add(b, "\n/* Whether integers of 32 bits hold every index. */\nbool narrow_%d(%s)\n{\n    return %s;\n}\n", i,
+                 l->sizes,
+                 gpu_fits_narrow_text(p, &l->plan->variants.at[i], arena_printf(p->arena, "task_count(%s)", l->size_values)));
+    }
 }
 
 static void add_launch(launcher *l, const gpu_entry *e, const char *indent) {

@@ -429,7 +429,15 @@ bool gpu_plan_print(arena *a, const launch_plan *plan, const gpu_dialect *dialec
     return !p.failed;
 }
 
-const char *gpu_fits_narrow_text(cfamily *p, const plan_variant *v, const char *tasks, const char *cells) {
+void gpu_elements_function(text_buffer *out, const char *integer) {
+    text_add(out,
+             "/* Elements of so many rows of an extent, those of an empty one counted as 1; never more than one over %d. */\n"
+             "static %s narrow_elements(%s rows, %s extent)\n{\n    return extent <= 1 ? rows : rows > %d / extent ? %d : rows * "
+             "extent;\n}\n",
+             PLAN_NARROW_ELEMENTS, integer, integer, integer, PLAN_NARROW_ELEMENTS, PLAN_NARROW_ELEMENTS + 1);
+}
+
+const char *gpu_fits_narrow_text(cfamily *p, const plan_variant *v, const char *tasks) {
     const kernel_ir *k = v->kernel;
     text_buffer b = {0};
     text_add(&b, "%s <= %d", tasks, PLAN_NARROW_TASKS);
@@ -441,11 +449,10 @@ const char *gpu_fits_narrow_text(cfamily *p, const plan_variant *v, const char *
         const kernel_array *a = k->arrays.at[i];
         if (a->space != SPACE_GLOBAL || a->view_of)
             continue;
-        text_add(&b, " && (%s = 1)", cells);
-        for (int d = 0; d < a->rank; d++) { /* an extent of 0 counts as 1, so that every product of extents fits */
-            const char *extent = cfamily_wrap(p, cfamily_index(p, a->dims[d]), PRECEDENCE_PRIMARY);
-            text_add(&b, " && (%s *= %s > 0 ? %s : 1) <= %d", cells, extent, extent, PLAN_NARROW_ELEMENTS);
-        }
+        const char *elements = "1";
+        for (int d = 0; d < a->rank; d++)
+            elements = arena_printf(p->arena, "narrow_elements(%s, %s)", elements, cfamily_index_text(p, a->dims[d]));
+        text_add(&b, " && %s <= %d", elements, PLAN_NARROW_ELEMENTS);
     }
     const char *text = arena_strdup(p->arena, text_get(&b));
     text_free(&b);

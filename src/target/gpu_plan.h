@@ -80,9 +80,10 @@ int gpu_module_of(const gpu_program *p, int variant, gpu_form f);
 const char *gpu_module_text(arena *a, const gpu_program *p, int module);
 /* What stands behind NAME_variant_0 in the forms' names: "_narrow_aligned". */
 extern const char *const gpu_form_suffixes[GPU_FORMS];
-/* C's text of whether a launch fits narrow indices: over the launch values as p names them, `tasks` its count of tasks, `cells` a variable of 64 bits that it
- * may assign. */
-const char *gpu_fits_narrow_text(cfamily *p, const plan_variant *v, const char *tasks, const char *cells);
+/* The function `narrow_elements` that the next text calls; `integer`: a type of 64 bits. */
+void gpu_elements_function(text_buffer *out, const char *integer);
+/* C's text of whether a launch fits narrow indices: over the launch values as p names them, `tasks` its count of tasks. */
+const char *gpu_fits_narrow_text(cfamily *p, const plan_variant *v, const char *tasks);
 /* `, ` between parameters as "TYPE NAME". */
 void gpu_parameter_list(text_buffer *out, const gpu_entry *e);
 

@@ -182,15 +182,13 @@ static void entry(host *h, text_buffer *functions, text_buffer *table, int varia
         text_add(functions, "%s{'%c', %d}", i ? ", " : "", letter, e->parameters.at[i].position);
     }
     text_add(functions, "};\nstatic bool holds_%d%s(void)\n{\n", variant, tag);
-    if (e->narrow)
-        text_add(functions, "    int64_t cells;\n");
     text_add(functions, "    return ");
     for (int i = 0; i < e->divided.count; i++) {
         const index_var *symbol = h->k->symbols.at[e->divided.at[i]];
         text_add(functions, "%s %% %d == 0 && ", cfamily_find(&h->p, symbol)->text, e->multiple);
     }
     if (e->narrow)
-        text_add(functions, "%s && ", gpu_fits_narrow_text(&h->p, v, arena_printf(h->a, "tasks_%d()", variant), "cells"));
+        text_add(functions, "%s && ", gpu_fits_narrow_text(&h->p, v, arena_printf(h->a, "tasks_%d()", variant)));
     bool always = !v->predicate || v->predicate->op == COND_TRUE;
     text_add(functions, "%s;\n}\n\n", always ? "true" : arena_printf(h->a, "(%s)", cfamily_cond(&h->p, v->predicate).text));
     if (f == GPU_PLAIN) {
@@ -240,6 +238,11 @@ bool metal_host_print(arena *a, const launch_plan *plan, const gpu_program *prog
     values(&h);
     derive(&h, &functions);
     arrays(&h, &functions, &array_table);
+    bool narrow = false;
+    for (int i = 0; i < plan->variants.count; i++)
+        narrow = narrow || plan->variants.at[i].narrow;
+    if (narrow)
+        gpu_elements_function(&functions, "int64_t");
     for (int f = 0; f < GPU_FORMS; f++) /* the first that holds is taken; counts of tasks are written with the last */
         for (int i = 0; i < plan->variants.count; i++)
             entry(&h, &functions, &entry_table, i, (gpu_form)f);

@@ -113,13 +113,12 @@ static bool compile(suite *s, arena *a, const tile_module *m, const tile_kernel 
         for (int i = 0; i < k->symbols.count && count < 64; i++)
             if (k->symbols.at[i]->kind == INDEX_STATIC && (s->small || !k->symbols.at[i]->has_value))
                 statics[count++] = (tile_binding){k->symbols.at[i]->name, candidates[random_between(r, 0, attempt ? 4 : 2)]};
-        /* some kernels with indices of 64 bits, which small launches would not take by themselves */
+        /* some kernels with indices of 64 bits, which small launches would not take by themselves; a task of one thread has no others */
         const schedule_setting indices = {.key = "indices", .value = "64"};
-        compile_options options = {.target = target_find(s->name),
-                                   .statics = statics,
-                                   .static_count = count,
-                                   .settings = &indices,
-                                   .setting_count = wide};
+        const target *t = target_find(s->name);
+        wide = wide && t->limits()->narrow_indices;
+        compile_options options = {
+            .target = t, .statics = statics, .static_count = count, .settings = &indices, .setting_count = wide};
         diag_init(diags, a);
         memset(ck, 0, sizeof *ck);
         compiled = compile_kernel(a, m, k, &options, ck, diags) && ck->plan;
