@@ -173,6 +173,7 @@ static bool walk(lifter *l) {
     l->k = kernel_new(l->arena, lift_name(l, l->function->host_name, "kernel"), lift_span(l, NULL));
     l->env = NEW_ARRAY(l->arena, lifted, l->function->value_count + 1);
     l->aliased = NEW_ARRAY(l->arena, bool, l->function->value_count + 1);
+    l->decided = NEW_ARRAY(l->arena, bool, l->function->value_count + 1);
     l->global_env = NULL;
     l->global_count = 0;
     l->objects.count = l->cells.count = l->parameters.count = 0;

@@ -17,6 +17,7 @@ typedef enum lifted_kind {
     LIFTED_CONDITION, /* i1: c */
     LIFTED_BITS,      /* an integer whose bits are those of v, a float as wide: half as 16 bits */
     LIFTED_POINTER,
+    LIFTED_EITHER, /* a pointer: elements[0] where the condition elements[2] holds, elements[1] otherwise, and `offset` further */
     LIFTED_ELEMENTS /* a vector, or an aggregate */
 } lifted_kind;
 
@@ -64,8 +65,20 @@ struct lifted {
     int count;
 };
 
+enum { MOST_POINTEES = 8 };
+
+/* What a phi of pointers was seen to point into. */
+typedef struct phi_pointees {
+    const lift_value *phi;
+    int part, count;
+    const lift_value *origins[MOST_POINTEES];
+    bool nothing[MOST_POINTEES]; /* null */
+    bool moves;                  /* not always to their beginnings */
+} phi_pointees;
+
 typedef struct lift_facts {
     VEC(object_facts *) objects;
+    VEC(phi_pointees *) pointees;
     bool lanes;   /* subgroup operations are used */
     bool uses[3]; /* dimensions of the launch that the kernel asks about */
 } lift_facts;
@@ -75,8 +88,9 @@ typedef struct phi_cell {
     const lift_value *phi;
     int part;
     kernel_array *cell;
-    lift_object *object; /* a pointer: what it points into, at so many times `unit` bytes */
-    int64_t unit;
+    phi_pointees *pointees; /* a pointer: what it points into, at so many times units[..] bytes */
+    kernel_array *which;    /* of them; NULL where there is one */
+    int64_t units[MOST_POINTEES];
 } phi_cell;
 
 /* A loop whose body is being walked. */
@@ -118,6 +132,7 @@ typedef struct lifter {
     lift_facts *facts;
     lifted *env, *global_env;
     bool *aliased;      /* by value: a phi that stands for what came in */
+    bool *decided;      /* by value: a phi of pointers that the branch before it has chosen already */
     bool *address_only; /* by value: a widened integer that is nothing but the one index of arguments' addresses */
     VEC(address_use) addresses;
     int global_count;
@@ -208,6 +223,15 @@ bool lift_call_is_pure(const lift_value *v);
 void lift_fence(lifter *l, level_kind scope);
 /* Whether operand i is a number known now. */
 bool lift_constant_operand(lifter *l, const lift_value *v, int i, int64_t *n);
+
+/* ---- either.c: pointers into one of several arrays ---- */
+lifted lift_either(lifter *l, const lift_value *v, lifted c, lifted x, lifted y); /* two pointers, one of which is meant */
+lifted lift_either_side(const lifted *p, int side);
+lifted lift_either_load(lifter *l, const lift_value *v, const lift_type *t, lifted p); /* scalars */
+void lift_either_store(lifter *l, const lift_type *t, lifted p, lifted x);
+lifted lift_compare_pointers(lifter *l, const lift_value *v, lift_predicate p, lifted x, lifted y);
+/* Phis of pointers where the ways of a branch meet again, both of whose values are known at the branch: which is meant is what it asks. */
+void lift_decide_pointers(lifter *l, lifted c, const lift_value *branch, const lift_block *join);
 
 /* ---- assume.c ---- */
 void lift_assume(lifter *l, const lift_value *v);

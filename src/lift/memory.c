@@ -65,8 +65,15 @@ lifted lift_null(lifter *l, const lift_value *origin) {
     return (lifted){.kind = LIFTED_POINTER, .bits = 64, .object = o};
 }
 
-lifted lift_gep(lifter *l, const lift_value *v) {
-    lifted p = lift_operand(l, v->operands[0]);
+static lifted moved(lifter *l, const lift_value *v, lifted p) {
+    if (p.kind == LIFTED_EITHER) {
+        lifted *both = NEW_ARRAY(l->arena, lifted, 3);
+        for (int i = 0; i < 2; i++)
+            both[i] = moved(l, v, p.elements[i]);
+        both[2] = p.elements[2];
+        p.elements = both;
+        return p;
+    }
     if (p.kind != LIFTED_POINTER) {
         lift_fail(l, "E1125", v, "an address computed from what is no pointer into an array");
         return p;
@@ -91,6 +98,10 @@ lifted lift_gep(lifter *l, const lift_value *v) {
         r.terms[r.term_count++] = (pointer_term){e, stride, v->steps[i].count};
     }
     return r;
+}
+
+lifted lift_gep(lifter *l, const lift_value *v) {
+    return moved(l, v, lift_operand(l, v->operands[0]));
 }
 
 index_expr *lift_pointer_bytes(lifter *l, lifted p) {
@@ -378,6 +389,8 @@ lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
         lift_fail(l, "E1125", v, "a pointer that lies in memory");
         return r;
     }
+    if (p.kind == LIFTED_EITHER)
+        return lift_either_load(l, v, t, p);
     if (p.kind == LIFTED_POINTER && p.object->parameters && !p.term_count)
         return lift_parameter(l, v, p.object, t, p.offset);
     kernel_access access = lift_cell(l, t, p, false, true);
@@ -407,6 +420,10 @@ void lift_store(lifter *l, const lift_type *t, lifted p, lifted x) {
     }
     if (t->kind == LIFT_POINTER) {
         lift_fail(l, "E1125", NULL, "a pointer stored in memory");
+        return;
+    }
+    if (p.kind == LIFTED_EITHER) {
+        lift_either_store(l, t, p, x);
         return;
     }
     kernel_access access = lift_cell(l, t, p, true, false);

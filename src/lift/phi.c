@@ -34,6 +34,70 @@ static kernel_access whole(lifter *l, const phi_cell *c) {
     return kernel_at(l->k, c->cell, NULL);
 }
 
+static phi_pointees *pointees_of(lifter *l, const lift_value *phi, int part) {
+    for (int i = 0; i < l->facts->pointees.count; i++)
+        if (l->facts->pointees.at[i]->phi == phi && l->facts->pointees.at[i]->part == part)
+            return l->facts->pointees.at[i];
+    phi_pointees *p = NEW(l->arena, phi_pointees);
+    p->phi = phi;
+    p->part = part;
+    VEC_PUSH(l->arena, l->facts->pointees, p);
+    return p;
+}
+
+static phi_cell *pointer_cell(lifter *l, const lift_value *phi, int part) {
+    phi_cell *c = find(l, phi, part);
+    if (c)
+        return c;
+    phi_cell fresh = {.phi = phi, .part = part, .pointees = pointees_of(l, phi, part)};
+    if (fresh.pointees->moves)
+        fresh.cell = lift_register(l, phi->name, ELEMENT_INDEX);
+    if (fresh.pointees->count > 1)
+        fresh.which = lift_register(l, "which", ELEMENT_INDEX);
+    VEC_PUSH(l->arena, l->cells, fresh);
+    return &l->cells.at[l->cells.count - 1];
+}
+
+/* One more than were known when the walk began: it begins again. */
+static int pointee_number(lifter *l, phi_pointees *p, const lift_object *o) {
+    for (int i = 0; i < p->count; i++)
+        if (o->nothing ? p->nothing[i] : p->origins[i] == o->origin)
+            return i;
+    if (p->count == MOST_POINTEES) {
+        lift_fail(l, "E1125", p->phi, "a pointer that may point into one of more than %d arrays", MOST_POINTEES);
+        return 0;
+    }
+    p->origins[p->count] = o->origin;
+    p->nothing[p->count] = o->nothing;
+    l->again = l->again || p->count > 0;
+    return p->count++;
+}
+
+static int64_t unit_of(lifter *l, phi_cell *c, int n, const lift_object *o) {
+    int64_t unit = o->facts->element ? o->facts->element->size : 1;
+    if (c->units[n] && c->units[n] != unit)
+        l->again = true; /* its element is known by now */
+    return c->units[n] = unit;
+}
+
+static lifted pointer_of(lifter *l, phi_cell *c) {
+    const phi_pointees *p = c->pointees;
+    arena *a = l->arena;
+    lifted r = {.kind = LIFTED_ANY};
+    kernel_stmt *let = c->cell ? lift_let(l, c->phi->name, kernel_load(l->k, whole(l, c))) : NULL;
+    index_expr *at = let ? ix_var(a, let->var) : ix_const(a, 0);
+    kernel_stmt *which = c->which ? lift_let(l, "which", kernel_load(l->k, kernel_at(l->k, c->which, NULL))) : NULL;
+    for (int i = p->count - 1; i >= 0 && !lift_stopped(l); i--) {
+        lift_object *o = (p->nothing[i] ? lift_null(l, p->origins[i]) : lift_pointer_to(l, p->origins[i])).object;
+        lifted x = lift_pointer_at(l, o, at, unit_of(l, c, i, o));
+        if (!which)
+            return x;
+        cond *this = cond_compare(a, COND_EQ, ix_var(a, which->var), ix_const(a, i));
+        r = lift_either(l, c->phi, lifted_condition(this), x, r);
+    }
+    return r;
+}
+
 static void store_part(lifter *l, const lift_value *phi, int part, const lift_type *t, lifted x) {
     if (x.kind == LIFTED_ANY || x.kind == LIFTED_NONE || lift_stopped(l))
         return;
@@ -44,27 +108,38 @@ static void store_part(lifter *l, const lift_value *phi, int part, const lift_ty
     }
     kernel_value *v;
     phi_cell *c;
+    if (x.kind == LIFTED_EITHER) { /* each where it is meant */
+        kernel_block *into[2], *before = l->at;
+        lift_branch(l, x.elements[2], &into[0], &into[1]);
+        for (int i = 0; i < 2; i++) {
+            l->at = into[i];
+            store_part(l, phi, part, t, lift_either_side(&x, i));
+        }
+        l->at = before;
+        return;
+    }
     if (t->kind == LIFT_POINTER) {
         if (x.kind != LIFTED_POINTER) {
             lift_fail(l, "E1125", phi, "a pointer that is not one into an array");
             return;
         }
-        c = cell_of(l, phi, part, ELEMENT_INDEX);
-        int64_t unit = x.object->facts->element ? x.object->facts->element->size : 1;
-        if (c->object && c->object != x.object) {
-            lift_fail(l, "E1125", phi, "a pointer that may point into `%s` or into `%s`", c->object->name, x.object->name);
+        c = pointer_cell(l, phi, part);
+        int n = pointee_number(l, c->pointees, x.object);
+        if ((x.term_count || x.offset) && !c->pointees->moves)
+            c->pointees->moves = l->again = true;
+        if (lift_stopped(l))
             return;
-        }
+        int64_t unit = unit_of(l, c, n, x.object);
         index_expr *sum = lift_elements(l, x, unit);
-        bool fits = sum != NULL;
-        if (!fits) {
+        if (!sum) {
             lift_fail(l, "E1125", phi, "a pointer into `%s` that moves by other than whole elements", x.object->name);
             return;
         }
-        if (c->object && c->unit != unit)
-            l->again = true; /* its element is known by now */
-        c->object = x.object;
-        c->unit = unit;
+        if (c->which)
+            kernel_store(l->k, l->at, kernel_at(l->k, c->which, NULL), kernel_index(l->k, ix_const(l->arena, n)),
+                         lift_span(l, l->now));
+        if (!c->cell)
+            return;
         v = kernel_index(l->k, sum);
     } else {
         element_type e = lift_value_type(t);
@@ -97,9 +172,9 @@ static lifted read_part(lifter *l, const lift_value *phi, int part, const lift_t
     phi_cell *c = find(l, phi, part);
     if (!c)
         return r; /* nothing was ever stored: any value */
+    if (c->pointees)
+        return pointer_of(l, c);
     kernel_stmt *let = lift_let(l, phi->name, kernel_load(l->k, whole(l, c)));
-    if (c->object)
-        return lift_pointer_at(l, c->object, ix_var(l->arena, let->var), c->unit);
     if (let->var)
         return lifted_index(t->bits, ix_var(l->arena, let->var));
     return lifted_value(t->kind == LIFT_INTEGER ? t->bits : (int)t->size * 8, kernel_ref(l->k, let));

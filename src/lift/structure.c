@@ -102,13 +102,13 @@ lift_block *lift_edge(lifter *l, flow_loop *region, lift_block *from, lift_block
     lifted *values = NEW_ARRAY(l->arena, lifted, phis ? phis : 1); /* all at once: phis may mention each other */
     for (int i = 0; i < phis; i++) {
         const lift_value *v = lift_incoming(to->items.at[i], from);
-        if (!(back && l->loop->settled[i]) && v)
+        if (!(back && l->loop->settled[i]) && !l->decided[to->items.at[i]->id] && v)
             values[i] = lift_operand(l, v);
     }
     bool only = !leaves && !back && to->before.count == 1;
     for (int i = 0; i < phis; i++) {
         const lift_value *phi = to->items.at[i];
-        if (back && l->loop->settled[i])
+        if ((back && l->loop->settled[i]) || l->decided[phi->id])
             continue;
         bool plain =
             phi->operand_count == 1 && values[i].kind == LIFTED_POINTER && !values[i].term_count; /* the same everywhere */
@@ -162,11 +162,13 @@ static lift_block *lift_choice(lifter *l, flow_loop *region, lift_block *b, cons
         lift_fail(l, "E1125", t, "a branch that depends on a value that nothing has set");
         return NULL;
     }
+    lift_block *join = flow_join(l->flow, region, b);
+    for (int i = 0; join && i < join->items.count && join->items.at[i]->op == LIFT_PHI; i++)
+        l->decided[join->items.at[i]->id] = false;
     if (lift_is_number(&c, &known))
         return lift_edge(l, region, b, t->blocks[known ? 0 : 1]);
     if (t->blocks[0] == t->blocks[1])
         return lift_edge(l, region, b, t->blocks[0]);
-    lift_block *join = flow_join(l->flow, region, b);
     kernel_block *yes, *no, *at = l->at;
     int position = at->items.count;
     for (int side = 0; side < 2; side++) /* a way out stands by itself: what follows is reached where it is not taken */
@@ -181,6 +183,8 @@ static lift_block *lift_choice(lifter *l, flow_loop *region, lift_block *b, cons
             }
             return lift_edge(l, region, b, t->blocks[!side]);
         }
+    lift_decide_pointers(l, c, t, join && flow_loop_at(l->flow, region, join) ? NULL : join);
+    position = at->items.count;
     lift_branch(l, c, &yes, &no);
     lift_side(l, region, b, t->blocks[0], join, yes);
     lift_side(l, region, b, t->blocks[1], join, no);

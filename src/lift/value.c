@@ -309,20 +309,12 @@ static lifted chosen_insert(lifter *l, const lift_value *v, lifted whole, lifted
     return r;
 }
 
-/* Two pointers, one of which is meant: into the same object, it is their distance that is chosen. */
 static lifted choose(lifter *l, const lift_value *v, lifted c, lifted x, lifted y) {
     int64_t n;
     if (lift_is_number(&c, &n))
         return n ? x : y;
-    if (x.kind == LIFTED_POINTER && y.kind == LIFTED_POINTER) {
-        if (x.object != y.object) {
-            lift_fail(l, "E1125", v, "a pointer that may point into `%s` or into `%s`", x.object->name, y.object->name);
-            return x;
-        }
-        lifted p = lifted_index(64, lift_pointer_bytes(l, x)), q = lifted_index(64, lift_pointer_bytes(l, y));
-        lifted r = lift_select(l, c, p, q, &(lift_type){.kind = LIFT_INTEGER, .bits = 64});
-        return lift_pointer_at(l, x.object, lift_as_index(l, r), 1);
-    }
+    if (v->type->kind == LIFT_POINTER)
+        return lift_either(l, v, c, x, y);
     return lift_select(l, c, x, y, v->type);
 }
 
@@ -370,17 +362,8 @@ static lifted any_operation(lifter *l, const lift_value *v) {
     x = lift_operand(l, v->operands[0]);
     y = v->operand_count > 1 ? lift_operand(l, v->operands[1]) : x;
     const lift_type *from = v->operands[0]->type;
-    if (v->op == LIFT_ICMP && from->kind == LIFT_POINTER) { /* within one object */
-        if (x.kind == LIFTED_POINTER && y.kind == LIFTED_POINTER && x.object->nothing != y.object->nothing &&
-            (v->predicate == LIFT_EQ || v->predicate == LIFT_NE)) /* null is no place in any memory */
-            return lifted_number(l, 1, v->predicate == LIFT_NE);
-        if (x.kind != LIFTED_POINTER || y.kind != LIFTED_POINTER || x.object != y.object) {
-            lift_fail(l, "E1125", v, "pointers into different arrays, or null, are compared");
-            return (lifted){.kind = LIFTED_ANY};
-        }
-        return lift_compare(l, v, v->predicate, lifted_index(64, lift_pointer_bytes(l, x)),
-                            lifted_index(64, lift_pointer_bytes(l, y)), 64);
-    }
+    if (v->op == LIFT_ICMP && from->kind == LIFT_POINTER)
+        return lift_compare_pointers(l, v, v->predicate, x, y);
     if (v->op == LIFT_BITCAST && (from->kind == LIFT_VECTOR || v->type->kind == LIFT_VECTOR))
         return vector_bits(l, v, x);
     if (from->kind != LIFT_VECTOR) {

@@ -4,10 +4,11 @@ __kernel void unknown(__global float *o) { o[get_global_id(0)] = lgamma(o[0]); }
 __kernel void exchange(__global int *o) { atomic_xchg(o, 3); }
 static float fact(float n) { return n <= 1 ? 1 : n * fact(n - 1); }
 __kernel void recursion(__global float *o) { o[0] = fact(o[1]); }
-__kernel void either(__global float *a, __global float *b, int c) {
-    __global float *p = c ? a : b;
-    p[0] = 1;
+__kernel void stored(__global float *a, __global float *b, int c) {
+    __global float *p[2] = {a, b};
+    p[c][0] = 1;
 }
+
 __kernel void wide(__global double *a) { a[0] = 1; }
 __kernel void add(__global const float *a, __global const float *b, __global float *c, int n) {
     int i = get_global_id(0);

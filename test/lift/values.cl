@@ -145,3 +145,26 @@ __kernel void functions(__global const float *x, __global float *y) {
     y[i * 8 + 6] = as_float(as_uint(v) & 0x7fffffffu);
     y[i * 8 + 7] = sqrt(v * v + 1) * rsqrt(v * v + 2) + erf(v);
 }
+__kernel void turns(__global float *x, __global float *y, int n) { // each reads what the other has written
+    __global float *from = x, *to = y;
+    int i = get_global_id(0);
+    for (int k = 0; k < n; k++) {
+        to[i] = from[i] + k;
+        __global float *t = from;
+        from = to;
+        to = t;
+    }
+}
+__kernel void either(__global const float4 *x, __global const float4 *y, __global float *o, int n) {
+    int i = get_global_id(0);
+    __global const float4 *from = i % 3 == 0 && n > 2 ? x : y;
+    __global float *to;
+    if (n > 5)
+        to = o + 64;
+    else
+        to = 0;
+    if (from == y)
+        from++;
+    if (to)
+        to[i] = from[i].y + from[i].w;
+}

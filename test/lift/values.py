@@ -94,6 +94,14 @@ def rows():
     for _ in range(4):
         a = f32(0.5) * (a + np.roll(a, -1, 1))
     yield "neighbours", [], {"x": x, "y": np.zeros(128, f32)}, {"y": a.reshape(-1)}, "64", "2"
+    x, y = normal(64), normal(64)
+    a, b = x, y
+    for k in range(5):
+        a, b = a + f32(k), a
+    yield "turns", ["n=5"], {"x": x, "y": y}, {"x": b, "y": a}, "32", "2"
+    x, y = normal(64, 4), normal(65, 4)
+    v = np.where((np.arange(64) % 3 == 0)[:, None], x, y[1:])
+    yield "either", ["n=6"], {"x": x, "y": y, "o": np.zeros(128, f32)}, {"o": np.concatenate([np.zeros(64, f32), v[:, 1] + v[:, 3]])}, "32", "2"
     x = normal(32)
     yield "functions", [], {"x": x, "y": np.zeros(256, f32)}, {"y": functions(x)}, "32", "1"
 

@@ -1,0 +1,165 @@
+/* Pointers that lead into one of several arrays: a condition and both pointers. What is done with one is done under its condition, so every access stays one to a
+ * single array. */
+#include "lift/lifter.h"
+
+static bool is_pointer(const lifted *x) {
+    return x->kind == LIFTED_POINTER || x->kind == LIFTED_EITHER;
+}
+
+lifted lift_either(lifter *l, const lift_value *v, lifted c, lifted x, lifted y) {
+    int64_t n;
+    if (lift_is_number(&c, &n))
+        return n ? x : y;
+    if (x.kind == LIFTED_ANY || y.kind == LIFTED_ANY)
+        return x.kind == LIFTED_ANY ? y : x;
+    if (!is_pointer(&x) || !is_pointer(&y)) {
+        lift_fail(l, "E1125", v, "a pointer that is not one into an array");
+        return x;
+    }
+    if (x.kind == LIFTED_POINTER && y.kind == LIFTED_POINTER && x.object == y.object) { /* it is their distance that is chosen */
+        lifted p = lifted_index(64, lift_pointer_bytes(l, x)), q = lifted_index(64, lift_pointer_bytes(l, y));
+        lifted r = lift_select(l, c, p, q, &(lift_type){.kind = LIFT_INTEGER, .bits = 64});
+        return lift_pointer_at(l, x.object, lift_as_index(l, r), 1);
+    }
+    lifted r = {.kind = LIFTED_EITHER, .bits = 64, .count = 2, .elements = NEW_ARRAY(l->arena, lifted, 3)};
+    if (c.kind == LIFTED_VALUE && c.v->op != KERNEL_REF) /* it is asked at each access */
+        c.v = kernel_ref(l->k, lift_let(l, "first", c.v));
+    r.elements[0] = x;
+    r.elements[1] = y;
+    r.elements[2] = c;
+    return r;
+}
+
+lifted lift_either_side(const lifted *p, int side) {
+    lifted x = p->elements[side];
+    x.offset += p->offset;
+    return x;
+}
+
+/* Does `each` under the condition, then under its opposite. */
+static void on_both(lifter *l, const lifted *p, void (*each)(lifter *l, lifted side, void *context), void *context) {
+    kernel_block *into[2], *before = l->at;
+    lift_branch(l, p->elements[2], &into[0], &into[1]);
+    for (int i = 0; i < 2 && !lift_stopped(l); i++) {
+        l->at = into[i];
+        each(l, lift_either_side(p, i), context);
+    }
+    l->at = before;
+}
+
+typedef struct one_load {
+    const lift_value *v;
+    const lift_type *type;
+    kernel_array *into;
+} one_load;
+
+static void load_side(lifter *l, lifted side, void *context) {
+    const one_load *o = context;
+    lifted x = lift_load(l, o->v, o->type, side);
+    if (!lift_stopped(l))
+        x.v = lift_as_value(l, x);
+    if (!lift_stopped(l))
+        kernel_store(l->k, l->at, kernel_at(l->k, o->into, NULL), x.v, lift_span(l, l->now));
+}
+
+lifted lift_either_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
+    element_type e = lift_value_type(t);
+    if (e == ELEMENT_COUNT || (t->kind == LIFT_INTEGER && t->bits == 16)) {
+        lift_fail(l, "E1125", v, "%s, read through a pointer into one of several arrays", t->text);
+        return (lifted){.kind = LIFTED_ANY};
+    }
+    one_load o = {v, t, lift_register(l, "read", e)};
+    on_both(l, &p, load_side, &o);
+    if (lift_stopped(l))
+        return (lifted){.kind = LIFTED_ANY};
+    kernel_stmt *let = lift_let(l, *v->name ? v->name : "read", kernel_load(l->k, kernel_at(l->k, o.into, NULL)));
+    if (let->var)
+        return lifted_index(t->bits, ix_var(l->arena, let->var));
+    return lifted_value(t->kind == LIFT_INTEGER ? t->bits : (int)t->size * 8, kernel_ref(l->k, let));
+}
+
+typedef struct one_store {
+    const lift_type *type;
+    lifted x;
+} one_store;
+
+static void store_side(lifter *l, lifted side, void *context) {
+    const one_store *o = context;
+    lift_store(l, o->type, side, o->x);
+}
+
+void lift_either_store(lifter *l, const lift_type *t, lifted p, lifted x) {
+    one_store o = {t, x};
+    on_both(l, &p, store_side, &o);
+}
+
+static lift_predicate turned(lift_predicate p) {
+    switch (p) {
+    case LIFT_UGT: return LIFT_ULT;
+    case LIFT_UGE: return LIFT_ULE;
+    case LIFT_ULT: return LIFT_UGT;
+    case LIFT_ULE: return LIFT_UGE;
+    default: return p;
+    }
+}
+
+lifted lift_compare_pointers(lifter *l, const lift_value *v, lift_predicate p, lifted x, lifted y) {
+    if (x.kind == LIFTED_EITHER || y.kind == LIFTED_EITHER) {
+        lifted of[2], *either = x.kind == LIFTED_EITHER ? &x : &y;
+        for (int i = 0; i < 2; i++)
+            of[i] = either == &x ? lift_compare_pointers(l, v, p, lift_either_side(&x, i), y)
+                                 : lift_compare_pointers(l, v, p, x, lift_either_side(&y, i));
+        if (lift_stopped(l))
+            return of[0];
+        return lift_select(l, either->elements[2], of[0], of[1], &(lift_type){.kind = LIFT_INTEGER, .bits = 1});
+    }
+    if (x.kind == LIFTED_POINTER && y.kind == LIFTED_POINTER && x.object != y.object) {
+        if (x.object->nothing && !y.object->nothing)
+            return lift_compare_pointers(l, v, turned(p), y, x);
+        bool begin = !x.term_count && !x.offset && !y.term_count && !y.offset;
+        if (y.object->nothing && !y.term_count && !y.offset) { /* null is no place in any memory, and before all of them */
+            if (p == LIFT_EQ || p == LIFT_ULT || p == LIFT_ULE)
+                return lifted_number(l, 1, 0);
+            if (p == LIFT_NE || p == LIFT_UGT || p == LIFT_UGE)
+                return lifted_number(l, 1, 1);
+        } else if (begin && (p == LIFT_EQ || p == LIFT_NE)) { /* arrays apart begin at different places */
+            return lifted_number(l, 1, p == LIFT_NE);
+        }
+    }
+    if (x.kind != LIFTED_POINTER || y.kind != LIFTED_POINTER || x.object != y.object) {
+        lift_fail(l, "E1125", v, "pointers into different arrays, or null, are compared");
+        return (lifted){.kind = LIFTED_ANY};
+    }
+    return lift_compare(l, v, p, lifted_index(64, lift_pointer_bytes(l, x)), lifted_index(64, lift_pointer_bytes(l, y)), 64);
+}
+
+/* Known at b's end whatever comes after it: what is no instruction, or stands where every way to b has come by. */
+static bool ready(const lifter *l, const lift_value *x, const lift_block *b) {
+    return x && (x->kind != LIFT_INSTRUCTION || (x->id >= 0 && flow_dominates(l->flow, x->block, b)));
+}
+
+void lift_decide_pointers(lifter *l, lifted c, const lift_value *branch, const lift_block *join) {
+    const lift_block *b = branch->block;
+    for (int i = 0; join && i < join->items.count && join->items.at[i]->op == LIFT_PHI && !lift_stopped(l); i++) {
+        const lift_value *phi = join->items.at[i];
+        if (phi->type->kind != LIFT_POINTER || join->before.count != 2 || phi->block_count != 2 ||
+            phi->blocks[0] == phi->blocks[1])
+            continue;
+        bool from[2][2]; /* whether the branch's side is how the incoming way begins */
+        for (int side = 0; side < 2; side++)
+            for (int way = 0; way < 2; way++) {
+                const lift_block *to = branch->blocks[side];
+                from[side][way] = to == join ? phi->blocks[way] == b : flow_dominates(l->flow, to, phi->blocks[way]);
+            }
+        bool straight = from[0][0] && from[1][1] && !from[0][1] && !from[1][0];
+        bool crossed = from[0][1] && from[1][0] && !from[0][0] && !from[1][1];
+        int first = straight ? 0 : crossed ? 1 : -1;
+        if (first < 0 || !ready(l, phi->operands[0], b) || !ready(l, phi->operands[1], b))
+            continue;
+        lifted x = lift_operand(l, phi->operands[first]), y = lift_operand(l, phi->operands[!first]);
+        if (lift_stopped(l) || !is_pointer(&x) || !is_pointer(&y))
+            continue;
+        l->decided[phi->id] = l->aliased[phi->id] = true;
+        lift_set(l, phi, lift_either(l, phi, c, x, y));
+    }
+}
