@@ -463,6 +463,25 @@ static bool geometry_call(lifter *l, const lift_value *v, const char *name) {
     return true;
 }
 
+/* sincos(x, &cos) gives sin; CUDA's sincosf(x, &sin, &cos) nothing. */
+static bool sincos_call(lifter *l, const lift_value *v, const char *name) {
+    if ((strcmp(name, "sincos") && strcmp(name, "sincosf")) || v->operand_count < 2)
+        return false;
+    bool stores = v->operand_count == 3;
+    const lift_type *t = v->operands[0]->type;
+    lift_value as = *v;
+    as.type = t;
+    lifted sine = {0}, cosine = {0};
+    if (!lift_math(l, &as, "sin", &sine) || lift_stopped(l) || !lift_math(l, &as, "cos", &cosine) || lift_stopped(l))
+        return true;
+    if (stores)
+        lift_store(l, t, lift_operand(l, v->operands[1]), sine);
+    else
+        lift_set(l, v, sine);
+    lift_store(l, t, lift_operand(l, v->operands[stores ? 2 : 1]), cosine);
+    return true;
+}
+
 bool lift_call_is_pure(const lift_value *v) {
     char name[64];
     if (!v->callee)
@@ -485,7 +504,7 @@ bool lift_call(lifter *l, const lift_value *v) {
         lift_assume(l, v);
     if (is_nothing(name) || launch_call(l, v, name) || order_call(l, v, name) || subgroup_call(l, v, name) ||
         vote_call(l, v, name) || allocation_call(l, v, name) || lift_atomic_call(l, v, name) || lift_memory_call(l, v, name) ||
-        lift_copy_call(l, v, name) || geometry_call(l, v, name))
+        lift_copy_call(l, v, name) || geometry_call(l, v, name) || sincos_call(l, v, name))
         return !lift_stopped(l);
     if (!lift_stopped(l) && lift_math(l, v, name, &r)) {
         if (!lift_stopped(l))

@@ -69,6 +69,20 @@ static const lift_value *chain(lifter *l, const flow_loop *inner, const lift_val
     return NULL;
 }
 
+index_expr *lift_added(lifter *l, const flow_loop *inner, const lift_value *phi, const lift_value *next) {
+    index_expr *by = ix_const(l->arena, 0);
+    if (chain(l, inner, next, &by, true, 0) != phi)
+        return NULL;
+    for (const lift_value *v = next; v != phi;) { /* bits that a narrower value drops are none of the sum's */
+        if (v->type->bits < phi->type->bits)
+            return NULL;
+        index_expr *part = ix_const(l->arena, 0);
+        int side = v->operand_count > 1 && chain(l, inner, v->operands[0], &part, true, 0) != phi;
+        v = v->operands[side];
+    }
+    return by;
+}
+
 static lift_predicate negated(lift_predicate p) {
     static const lift_predicate of[] = {
         [LIFT_EQ] = LIFT_NE,   [LIFT_NE] = LIFT_EQ,   [LIFT_UGT] = LIFT_ULE, [LIFT_UGE] = LIFT_ULT, [LIFT_ULT] = LIFT_UGE,

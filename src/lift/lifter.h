@@ -280,6 +280,8 @@ typedef struct counted_loop {
 } counted_loop;
 /* Whether the loop counts; its invariant parts are put where statements go. */
 bool lift_counted(lifter *l, flow_loop *inner, counted_loop *out);
+/* What `next` adds to the phi, modulo 2^bits of it and through widths; NULL: not something invariant. */
+index_expr *lift_added(lifter *l, const flow_loop *inner, const lift_value *phi, const lift_value *next);
 bool lift_invariant(lifter *l, const flow_loop *inner, const lift_value *v);
 /* How often a loop goes round whose test can be computed; -1: not known, or more than 256 times. */
 int lift_trips(lifter *l, flow_loop *inner, lift_block **normal, lift_block **inside);

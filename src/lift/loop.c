@@ -62,14 +62,11 @@ static bool follow(lifter *l, flow_loop *inner, const lift_value *phi, const cou
     arena *a = l->arena;
     if (!c->trip || !next || next->kind != LIFT_INSTRUCTION || next->operand_count < 1)
         return false;
-    if (phi->type->kind == LIFT_INTEGER && phi->type->bits > 1 && next->op == LIFT_ADD && first.kind == LIFTED_INDEX) {
-        int side = next->operands[0] == phi ? 0 : next->operands[1] == phi ? 1 : -1;
-        if (side < 0 || !lift_invariant(l, inner, next->operands[!side]))
+    if (phi->type->kind == LIFT_INTEGER && phi->type->bits > 1 && first.kind == LIFTED_INDEX) {
+        index_expr *by = lift_added(l, inner, phi, next);
+        if (!by)
             return false;
-        lifted by = lift_operand(l, next->operands[!side]);
-        if (by.kind != LIFTED_INDEX)
-            return false;
-        *out = lifted_index(phi->type->bits, ix_add(a, first.x, ix_mul(a, by.x, c->trip)));
+        *out = lifted_index(phi->type->bits, ix_add(a, first.x, ix_mul(a, by, c->trip)));
         return true;
     }
     if (phi->type->kind != LIFT_POINTER || next->op != LIFT_GEP || next->operands[0] != phi || first.kind != LIFTED_POINTER)

@@ -56,7 +56,12 @@ typedef enum function {
     F_DEGREES,
     F_SELECT,
     F_SMOOTHSTEP,
-    F_COPYSIGN
+    F_COPYSIGN,
+    F_ADD_SAT,
+    F_SUB_SAT,
+    F_HADD,
+    F_RHADD,
+    F_ABS_DIFF
 } function;
 
 static const struct {
@@ -127,7 +132,12 @@ static const struct {
                  {"degrees", F_DEGREES, 1},
                  {"select", F_SELECT, 3},
                  {"smoothstep", F_SMOOTHSTEP, 3},
-                 {"copysign", F_COPYSIGN, 2}};
+                 {"copysign", F_COPYSIGN, 2},
+                 {"add_sat", F_ADD_SAT, 2},
+                 {"sub_sat", F_SUB_SAT, 2},
+                 {"hadd", F_HADD, 2},
+                 {"rhadd", F_RHADD, 2},
+                 {"abs_diff", F_ABS_DIFF, 2}};
 
 static const char *without(const char *name, const char *prefix) {
     size_t n = strlen(prefix);
@@ -284,6 +294,28 @@ static lifted at_lane(const lifted *x, int i) {
     return x->kind == LIFTED_ELEMENTS ? x->elements[i < x->count ? i : 0] : *x;
 }
 
+/* Of exact sums, which fit an index as long as the type has 32 bits at most. */
+static lifted of_sums(lifter *l, const lift_value *v, function f, const lifted *x, int bits, bool is_signed) {
+    arena *a = l->arena;
+    if (bits > 32) {
+        lift_fail(l, "E1128", v, "`%s` of 64-bit integers", v->callee);
+        return x[0];
+    }
+    index_expr *p = lift_exact(l, x[0], is_signed), *q = lift_exact(l, x[1], is_signed), *r;
+    if (lift_stopped(l))
+        return x[0];
+    int64_t least = is_signed ? -((int64_t)1 << (bits - 1)) : 0, most = least + ((int64_t)1 << bits) - 1;
+    switch (f) {
+    case F_HADD:
+    case F_RHADD: r = ix_floordiv(a, ix_add(a, ix_add(a, p, q), ix_const(a, f == F_RHADD)), ix_const(a, 2)); break;
+    case F_ABS_DIFF: r = ix_max(a, ix_sub(a, p, q), ix_sub(a, q, p)); break;
+    default:
+        r = f == F_ADD_SAT ? ix_add(a, p, q) : ix_sub(a, p, q);
+        r = ix_max(a, ix_const(a, least), ix_min(a, r, ix_const(a, most)));
+    }
+    return lifted_index(bits, r);
+}
+
 static lifted of_integers(lifter *l, const lift_value *v, function f, lifted *x, int bits, bool is_unsigned) {
     lift_type t = {.kind = LIFT_INTEGER, .bits = bits};
     lift_predicate less = is_unsigned || f == F_UMIN || f == F_UMAX ? LIFT_ULT : LIFT_SLT;
@@ -307,6 +339,11 @@ static lifted of_integers(lifter *l, const lift_value *v, function f, lifted *x,
         lifted pair[2] = {x[0], minus};
         return is_unsigned ? x[0] : of_integers(l, v, F_MAX, pair, bits, false);
     }
+    case F_ADD_SAT:
+    case F_SUB_SAT:
+    case F_HADD:
+    case F_RHADD:
+    case F_ABS_DIFF: return of_sums(l, v, f, x, bits, !is_unsigned);
     default: lift_fail(l, "E1128", v, "`%s` of integers", v->callee ? v->callee : ""); return x[0];
     }
 }

@@ -168,3 +168,14 @@ __kernel void either(__global const float4 *x, __global const float4 *y, __globa
     if (to)
         to[i] = from[i].y + from[i].w;
 }
+__kernel void saturating(__global const int *x, __global const uint *u, __global int *y, __global uint *z) {
+    int i = get_global_id(0), j = 0;
+    for (int k = 0; k < 3; k++, j += get_local_size(0)) // two counters
+        y[j + i] = k == 0 ? add_sat(x[i], x[63 - i]) : k == 1 ? sub_sat(x[i], x[63 - i]) : hadd(x[i], x[63 - i]);
+    z[i] = add_sat(u[i], u[63 - i]);
+    z[i + 64] = sub_sat(u[i], u[63 - i]);
+    z[i + 128] = abs_diff(x[i], x[63 - i]) ^ rhadd(u[i], u[63 - i]);
+}
+__kernel void circle(__global const float2 *x, __global float2 *y, __global float2 *z) {
+    y[get_global_id(0)] = sincos(x[get_global_id(0)], &z[get_global_id(0)]);
+}

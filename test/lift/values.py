@@ -102,6 +102,13 @@ def rows():
     x, y = normal(64, 4), normal(65, 4)
     v = np.where((np.arange(64) % 3 == 0)[:, None], x, y[1:])
     yield "either", ["n=6"], {"x": x, "y": y, "o": np.zeros(128, f32)}, {"o": np.concatenate([np.zeros(64, f32), v[:, 1] + v[:, 3]])}, "32", "2"
+    x, u = rng.integers(-2 ** 31, 2 ** 31, 64).astype(np.int64), rng.integers(0, 2 ** 32, 64).astype(np.int64)
+    b, w, least, most = x[::-1], u[::-1], -2 ** 31, 2 ** 31 - 1
+    yield "saturating", [], {"x": x.astype(i32), "u": u.astype(u32), "y": np.zeros(192, i32), "z": np.zeros(192, u32)}, \
+        {"y": np.concatenate([np.clip(x + b, least, most), np.clip(x - b, least, most), (x + b) >> 1]).astype(i32),
+         "z": np.concatenate([np.clip(u + w, 0, 2 ** 32 - 1), np.clip(u - w, 0, None), abs(x - b) ^ ((u + w + 1) >> 1)]).astype(u32)}, "64", "1"
+    x = normal(32, 2)
+    yield "circle", [], {"x": x, "y": np.zeros((32, 2), f32), "z": np.zeros((32, 2), f32)}, {"y": np.sin(x), "z": np.cos(x)}, "32", "1"
     x = normal(32)
     yield "functions", [], {"x": x, "y": np.zeros(256, f32)}, {"y": functions(x)}, "32", "1"
 
