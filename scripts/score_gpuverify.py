@@ -27,7 +27,7 @@ PREAMBLE = """%s void annotation_fails(void) { *(volatile %s int *)0 = 0; }
 #define __assert(c) ((c) ? (void)0 : annotation_fails())
 #define __invariant(c) __assert(c)
 #define __requires(c) __assert(c)
-#define __assume(c) __builtin_assume(c)
+#define __assume(c) do { const bool holds = (c); __builtin_assume(holds); } while (0)
 #define __implies(a, b) (!(a) || (b))
 #define __enabled() 1
 #define __requires_fresh_array(p) ((void)0)

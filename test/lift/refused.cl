@@ -26,7 +26,7 @@ __kernel void past(__global float *a, int n) {
     if (i <= n)
         a[i] = 0;
 }
-kernel void strided(global int *a, int n, int m) { __builtin_assume((n > 0) & (m == 3)); a[n * get_local_id(0) * m] = 1; }
+kernel void strided(global int *a, global int *b, int n, int m) { __builtin_assume((n > 0) & (m == 3)); a[n * get_local_id(0)] = 1; b[m * m * get_local_id(0)] = 1; }
 kernel void meets(int flags) {
     local int b[64];
     b[get_local_id(0)] = 1;
