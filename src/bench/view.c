@@ -83,6 +83,18 @@ static void place_untimed(view *v, view_entry *e) {
     e->device = "";
 }
 
+/* A ratio is to the first arm of its own run: where that arm was measured again since, the ratio says nothing of what is there now. */
+static bool is_superseded(const view *v, const view_entry *e) {
+    for (int i = 0; e->has_ratio && i < v->entries.count; i++) {
+        const view_entry *x = &v->entries.at[i];
+        if (x != e && !strcmp(x->arm, e->first) && view_same_work(x, e) &&
+            strcmp(row_text(x->row, "run"), row_text(e->row, "run")) &&
+            strcmp(row_text(x->row, "utc"), row_text(e->row, "utc")) > 0)
+            return true;
+    }
+    return false;
+}
+
 view *view_new(json_t *rows, const json_t *hashes) {
     arena *a = arena_new();
     view *v = NEW(a, view);
@@ -120,6 +132,13 @@ view *view_new(json_t *rows, const json_t *hashes) {
         view_entry *e = &v->entries.at[n];
         e->device = device_in(a, e->has_ratio ? e->first : e->arm);
     }
+    int kept = 0;
+    for (int n = 0; n < v->entries.count; n++)
+        v->entries.at[n].superseded = is_superseded(v, &v->entries.at[n]);
+    for (int n = 0; n < v->entries.count; n++)
+        if (!v->entries.at[n].superseded)
+            v->entries.at[kept++] = v->entries.at[n];
+    v->entries.count = kept;
     for (int n = 0; n < v->entries.count; n++)
         if (!v->entries.at[n].timed && strncmp(v->entries.at[n].arm, "ours", 4))
             place_untimed(v, &v->entries.at[n]);

@@ -13,9 +13,10 @@ typedef struct view_entry {
     const char *kernel, *shape, *arguments, *arm, *mode, *environment, *lever;
     const char *device; /* that the first arm of its cell names, as in ours@cuda; "": the host */
     int threads;
-    bool timed;  /* status pass */
-    bool stale;  /* the kernel has another meaning by now, or is gone */
-    bool loaded; /* taken in a bad state of the machine */
+    bool timed;      /* status pass */
+    bool stale;      /* the kernel has another meaning by now, or is gone */
+    bool superseded; /* what its ratio is to was measured again since: it leaves the view */
+    bool loaded;     /* taken in a bad state of the machine */
     bool launch_bound;
     double ns;
     int launches;            /* of the run */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const target_limits limits = {"sim", 1 << 20, 232448, 1024, 64, (int64_t)1 << 31, true};
+static const target_limits limits = {"sim", 1 << 20, 232448, 1024, 64, (int64_t)1 << 31, true, false};
 
 static kernel_ir *parse(arena *a, const char *text, diag_list *diags) {
     kernel_ir *k = kernel_parse(a, "text.kir", text, diags);

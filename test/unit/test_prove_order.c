@@ -53,7 +53,7 @@ static bool proved(arena *a, const char *name, const char *text, int bits, kerne
     if (!*k)
         diag_print_all(&diags, stderr, false);
     assert_non_null(*k);
-    target_limits limits = {"sim", 1 << 20, 232448, 1024, bits, (int64_t)1 << 31, true};
+    target_limits limits = {"sim", 1 << 20, 232448, 1024, bits, (int64_t)1 << 31, true, false};
     return prove_kernel(a, *k, &limits, p, &diags);
 }
 

@@ -248,7 +248,7 @@ static void try_random(const char *what, char *(*make_text)(uint64_t seed)) {
         if (!k)
             diag_print_all(&diags, stderr, false);
         assert_non_null(k);
-        target_limits limits = {"sim", 1 << 20, 1 << 16, 1024, 64, (int64_t)1 << 31, true};
+        target_limits limits = {"sim", 1 << 20, 1 << 16, 1024, 64, (int64_t)1 << 31, true, false};
         proof p;
         bool fine = prove_kernel(a, k, &limits, &p, &diags), wrong = false;
         slowest = p.milliseconds > slowest ? p.milliseconds : slowest;

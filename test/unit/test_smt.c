@@ -33,7 +33,7 @@ static bool quick(void) {
         }                                                                                                                        \
     } while (0)
 
-static const target_limits limits = {"c", 1 << 24, 1 << 16, 1024, 64, (int64_t)1 << 31, true};
+static const target_limits limits = {"c", 1 << 24, 1 << 16, 1024, 64, (int64_t)1 << 31, true, false};
 
 static uint64_t state = 20260301;
 static int below(int n) {
