@@ -39,22 +39,19 @@ static bool add_offset(sum *s, const index_expr *of, int64_t factor, int64_t spa
     return true;
 }
 
+typedef struct depth_of {
+    const model *m;
+    int depth;
+} depth_of;
+
+static bool is_outside_depth(const void *context, const index_var *v) {
+    const depth_of *d = context;
+    return d->m->position[v->id] >= 0 && d->m->position[v->id] < d->depth;
+}
+
 /* Whether x is the same for all accesses that agree in the dimensions outside `depth`. */
-static bool agrees(model *m, const index_expr *x, int depth, int nesting) {
-    if (nesting > MOST_NESTING)
-        return false;
-    if (x->op == IX_CONST)
-        return true;
-    if (x->op != IX_VAR)
-        return agrees(m, x->a, depth, nesting + 1) && agrees(m, x->b, depth, nesting + 1);
-    const index_var *v = x->var;
-    if (v->has_value || v->kind == INDEX_SYMBOL || v->kind == INDEX_SCALAR)
-        return true;
-    if (!model_knows(m, v))
-        return false;
-    if (m->definition[v->id])
-        return agrees(m, m->definition[v->id], depth, nesting + 1);
-    return m->position[v->id] >= 0 && m->position[v->id] < depth;
+static bool agrees(const model *m, const index_expr *x, int depth) {
+    return model_every_variable(m, x, is_outside_depth, &(depth_of){m, depth});
 }
 
 /* What is being told apart: loops inside `depth`, other than v's own, count from where they begin. */
@@ -110,8 +107,8 @@ static bool add(view *w, sum *s, const index_expr *x, int64_t factor, int nestin
         if (model_knows(m, x->var) && m->definition[x->var->id])
             return add(w, s, m->definition[x->var->id], factor, nesting + 1);
         const kernel_stmt *loop = model_knows(m, x->var) ? m->loop[x->var->id] : NULL;
-        if (!loop || x->var == w->v || agrees(m, loop->lo, w->depth, 0) || !ix_is_const(loop->step, &step) || step <= 0 ||
-            agrees(m, x, w->depth, 0))
+        if (!loop || x->var == w->v || agrees(m, loop->lo, w->depth) || !ix_is_const(loop->step, &step) || step <= 0 ||
+            agrees(m, x, w->depth))
             return add_term(s, x, factor);
         int64_t span = span_of(w, loop->hi, loop->lo, 0, 0);
         if (span < 0)
@@ -206,7 +203,7 @@ static bool has_digit(model *m, const place *p, int d, const index_var *v, int d
         int64_t factor = all.terms[i].factor, whole;
         if ((!all.terms[i].span && x->op == IX_VAR && x->var == v) || !factor)
             continue;
-        if (!all.terms[i].span && agrees(m, x, depth, 0)) {
+        if (!all.terms[i].span && agrees(m, x, depth)) {
             same.terms[same.count++] = all.terms[i];
             continue;
         }
@@ -271,12 +268,12 @@ static bool has_row_digit(model *m, const place *p, int d, const index_var *v, i
                 a = b;
                 b = other;
             }
-            if (a->op == IX_VAR && a->var == v && agrees(m, b, 0, 0)) {
+            if (a->op == IX_VAR && a->var == v && agrees(m, b, 0)) {
                 unit = b;
                 continue;
             }
         }
-        if (!t->span && agrees(m, x, depth, 0)) {
+        if (!t->span && agrees(m, x, depth)) {
             same.terms[same.count++] = *t;
             continue;
         }

@@ -185,23 +185,17 @@ static const place *place_of(const model *m, const kernel_value *load) {
 }
 
 /* Made of ids, loops and launch values alone. */
-static bool index_is_plain(model *m, const index_expr *x, int nesting) {
-    if (x->op == IX_CONST)
-        return true;
-    if (nesting > MOST_VALUE_NESTING)
-        return false;
-    if (x->op != IX_VAR)
-        return index_is_plain(m, x->a, nesting + 1) && index_is_plain(m, x->b, nesting + 1);
-    const index_var *v = x->var;
-    if (v->has_value || v->kind == INDEX_SYMBOL || v->kind == INDEX_SCALAR)
-        return true;
-    if (!model_knows(m, v))
-        return false;
-    if (m->definition[v->id])
-        return index_is_plain(m, m->definition[v->id], nesting + 1);
+static bool index_is_plain(const model *m, const index_expr *x);
+
+static bool variable_is_plain(const void *context, const index_var *v) {
+    const model *m = context;
     const scope *s = m->scope_of[v->id];
-    return s && (s->kind == SCOPE_ID || (s->kind == SCOPE_LOOP && index_is_plain(m, s->stmt->lo, nesting + 1) &&
-                                         index_is_plain(m, s->stmt->hi, nesting + 1)));
+    return s &&
+           (s->kind == SCOPE_ID || (s->kind == SCOPE_LOOP && index_is_plain(m, s->stmt->lo) && index_is_plain(m, s->stmt->hi)));
+}
+
+static bool index_is_plain(const model *m, const index_expr *x) {
+    return model_every_variable(m, x, variable_is_plain, m);
 }
 
 /* Whether the value may use what the array holds, through lets too. */
@@ -211,7 +205,7 @@ static bool loads(model *m, const kernel_value *v, const kernel_array *a, int ne
     if (v->op == KERNEL_LOAD && v->access.array == a)
         return true;
     if (v->op == KERNEL_REF || (v->op == KERNEL_LOAD && v->access.array->space != SPACE_GLOBAL) || v->op == KERNEL_INDEX)
-        return v->op != KERNEL_INDEX || !index_is_plain(m, v->index, 0);
+        return v->op != KERNEL_INDEX || !index_is_plain(m, v->index);
     for (int i = 0; i < v->operand_count; i++)
         if (loads(m, v->operands[i], a, nesting + 1))
             return true;

@@ -15,6 +15,29 @@ bool model_knows(const model *m, const index_var *v) {
     return v->id >= 0 && v->id < m->kernel->var_count && m->known[v->id] == v;
 }
 
+enum { MOST_NESTING = 200 };
+
+static bool every_variable(const model *m, const index_expr *x, bool (*fits)(const void *context, const index_var *v),
+                           const void *context, int nesting) {
+    if (nesting > MOST_NESTING)
+        return false;
+    if (x->op == IX_CONST)
+        return true;
+    if (x->op != IX_VAR)
+        return every_variable(m, x->a, fits, context, nesting + 1) && every_variable(m, x->b, fits, context, nesting + 1);
+    const index_var *v = x->var;
+    if (v->has_value || v->kind == INDEX_SYMBOL || v->kind == INDEX_SCALAR)
+        return true;
+    if (!model_knows(m, v))
+        return false;
+    return m->definition[v->id] ? every_variable(m, m->definition[v->id], fits, context, nesting + 1) : fits(context, v);
+}
+
+bool model_every_variable(const model *m, const index_expr *x, bool (*fits)(const void *context, const index_var *v),
+                          const void *context) {
+    return every_variable(m, x, fits, context, 0);
+}
+
 const index_expr *model_meaning(const model *m, const index_expr *x) {
     for (int i = 0; i < MOST_DEPTH && x->op == IX_VAR && model_knows(m, x->var) && m->definition[x->var->id]; i++)
         x = m->definition[x->var->id];

@@ -197,6 +197,9 @@ const char *model_name(const scope *s, int dim); /* the name of a dimension */
 bool model_touched(const model *m, const kernel_array *a, unsigned uses);
 bool model_is_object(const model *m, const kernel_array *a); /* the bytes behind views, not an array of the kernel */
 bool model_knows(const model *m, const index_var *v);
+/* Whether `fits` holds for every variable that x is made of, definitions looked through; launch values always do. False where x is nested too deep. */
+bool model_every_variable(const model *m, const index_expr *x, bool (*fits)(const void *context, const index_var *v),
+                          const void *context);
 /* What an integer let stands for, if x is one. */
 const index_expr *model_meaning(const model *m, const index_expr *x);
 /* printf into the model's arena */

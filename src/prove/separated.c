@@ -62,29 +62,21 @@ static int path_of(const region *r, const region **path) {
     return n;
 }
 
-/* Whether x is the same in all threads of a block, where the loops around have the same values. */
-static bool is_common(const model *m, const index_expr *x, int nesting) {
-    if (nesting > MOST_NESTING)
-        return false;
-    if (x->op == IX_CONST)
-        return true;
-    if (x->op != IX_VAR)
-        return is_common(m, x->a, nesting + 1) && is_common(m, x->b, nesting + 1);
-    const index_var *v = x->var;
-    if (v->has_value || v->kind == INDEX_SYMBOL || v->kind == INDEX_SCALAR)
-        return true;
-    if (!model_knows(m, v))
-        return false;
-    if (m->definition[v->id])
-        return is_common(m, m->definition[v->id], nesting + 1);
+static bool is_common_variable(const void *context, const index_var *v) {
+    const model *m = context;
     const scope *s = m->scope_of[v->id];
     return s && (s->kind == SCOPE_LOOP || (s->kind == SCOPE_ID && s->depth <= m->task_dims));
+}
+
+/* Whether x is the same in all threads of a block, where the loops around have the same values. */
+static bool is_common(const model *m, const index_expr *x) {
+    return model_every_variable(m, x, is_common_variable, m);
 }
 
 static bool is_common_condition(const model *m, const cond *c, int nesting) {
     if (nesting > MOST_NESTING)
         return false;
-    return (!c->x || is_common(m, c->x, 0)) && (!c->y || is_common(m, c->y, 0)) &&
+    return (!c->x || is_common(m, c->x)) && (!c->y || is_common(m, c->y)) &&
            (!c->a || is_common_condition(m, c->a, nesting + 1)) && (!c->b || is_common_condition(m, c->b, nesting + 1));
 }
 

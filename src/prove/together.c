@@ -44,23 +44,14 @@ static int64_t values_of(const box *b, const index_var *v, int64_t *lo, int64_t 
     return (hi - *lo + *step - 1) / *step;
 }
 
+static bool is_outside_variable(const void *context, const index_var *v) {
+    const box *b = context;
+    return !is_thread_id(b->m, v) && b->m->position[v->id] >= 0 && b->m->position[v->id] < b->outside->depth;
+}
+
 /* Whether x has the same value for the read and for every thread that runs the write. */
-static bool is_outside(const box *b, const index_expr *x, int nesting) {
-    const model *m = b->m;
-    if (nesting > MOST_NESTING)
-        return false;
-    if (x->op == IX_CONST)
-        return true;
-    if (x->op != IX_VAR)
-        return is_outside(b, x->a, nesting + 1) && is_outside(b, x->b, nesting + 1);
-    const index_var *v = x->var;
-    if (v->has_value || v->kind == INDEX_SYMBOL || v->kind == INDEX_SCALAR)
-        return true;
-    if (!model_knows(m, v))
-        return false;
-    if (m->definition[v->id])
-        return is_outside(b, m->definition[v->id], nesting + 1);
-    return !is_thread_id(m, v) && m->position[v->id] >= 0 && m->position[v->id] < b->outside->depth;
+static bool is_outside(const box *b, const index_expr *x) {
+    return model_every_variable(b->m, x, is_outside_variable, b);
 }
 
 /* All threads of the block come by here together: conditions and loops around do not part them. */
@@ -97,7 +88,7 @@ static bool dimension_covered(box *b, int d) {
         const index_term *t = &b->index[d].terms[i];
         int64_t lo, step, factor, count = t->of->op == IX_VAR ? values_of(b, t->of->var, &lo, &step) : 0;
         if (!count) {
-            if (!is_outside(b, t->of, 0))
+            if (!is_outside(b, t->of))
                 return false;
             rest.terms[rest.count++] = *t;
             continue;
@@ -168,7 +159,7 @@ static bool not_positive(box *b, index_sum *s, int more) {
         if (!take_index(b, s, d, &q[d]))
             return false;
     for (int i = 0; i < s->count; i++) /* ids of the write and of the read have one name: none of the write's may be left */
-        if (!is_outside(b, s->terms[i].of, 0))
+        if (!is_outside(b, s->terms[i].of))
             return false;
     for (int d = 0; d < w->array->rank; d++) {
         int64_t by = q[d] + (d == more);
