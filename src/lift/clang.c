@@ -2,61 +2,23 @@
 #define _GNU_SOURCE
 #include "lift/clang.h"
 #include "base/file.h"
+#include "base/process.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { OLDEST = 18, NEWEST = 22, TESTED = 19, OUTPUT_LIMIT = 1 << 30 };
-
-static const char *find_program(arena *a, const char *name) {
-    struct stat s;
-    if (strchr(name, '/'))
-        return !stat(name, &s) && S_ISREG(s.st_mode) && !access(name, X_OK) ? arena_strdup(a, name) : NULL;
-    const char *path = getenv("PATH");
-    for (const char *at = path ? path : "/usr/bin:/bin"; *at;) {
-        size_t length = strcspn(at, ":");
-        char *full = arena_printf(a, "%.*s/%s", length ? (int)length : 1, length ? at : ".", name);
-        if (!stat(full, &s) && S_ISREG(s.st_mode) && !access(full, X_OK))
-            return full;
-        at += length + (at[length] == ':');
-    }
-    return NULL;
-}
-
-/* Exit status, or -1 with errno when it did not start. Its output of both kinds goes to a file. */
-static int run(const char *program, const char *const *arguments, const char *output) {
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    int error = posix_spawn(&pid, program, &actions, NULL, (char *const *)arguments, environ), status = -1;
-    posix_spawn_file_actions_destroy(&actions);
-    if (error) {
-        errno = error;
-        return -1;
-    }
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + (WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-}
 
 /* What it says of itself: "19.1.7", and 0 for Apple's, whose numbers are its own. */
 static bool ask_version(arena *a, clang *c, const char *folder) {
     const char *output = arena_printf(a, "%s/version", folder), *arguments[] = {c->path, "--version", NULL};
     diag_list ignored;
     diag_init(&ignored, a);
-    const char *text = run(c->path, arguments, output) == 0 ? file_read(a, output, 1 << 16, NULL, &ignored) : NULL;
+    const char *text = process_run(c->path, arguments, output) == 0 ? file_read(a, output, 1 << 16, NULL, &ignored) : NULL;
     const char *at = text ? strstr(text, "clang version ") : NULL;
     if (!at || strstr(text, "Apple"))
         return false;
@@ -82,7 +44,9 @@ bool clang_find(arena *a, clang *c, diag_list *diags) {
                 break;
             name = wanted;
         }
-        *c = (clang){.path = find_program(a, name)};
+        char *path = process_find(name);
+        *c = (clang){.path = path ? arena_strdup(a, path) : NULL};
+        free(path);
         if (!c->path)
             continue;
         found = ask_version(a, c, folder) && c->major >= OLDEST;
@@ -155,7 +119,7 @@ int clang_run(arena *a, const clang *c, const char *folder, const char *const *a
     all[n++] = "-fno-color-diagnostics";
     all[n++] = "-fno-caret-diagnostics";
     all[n++] = "-fno-diagnostics-show-option";
-    int status = run(c->path, all, output);
+    int status = process_run(c->path, all, output);
     *messages = "";
     if (status < 0) {
         diag_error(diags, "E1101", (source_span){0}, "%s cannot be run: %s", c->path, strerror(errno));

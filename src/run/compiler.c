@@ -2,24 +2,21 @@
 #define _GNU_SOURCE
 #include "run/compiler.h"
 #include "base/hash.h"
+#include "base/process.h"
 #include "run/run.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
-
-extern char **environ;
 
 /* Each operation rounds by itself (no contraction); traps and errno are not observed. */
 static const char *const flags[] = {
@@ -37,26 +34,6 @@ static atomic_llong calls;
 
 int64_t compiler_calls(void) {
     return atomic_load(&calls);
-}
-
-static char *find_program(const char *name) {
-    struct stat s;
-    if (strchr(name, '/'))
-        return !stat(name, &s) && S_ISREG(s.st_mode) && !access(name, X_OK) ? realpath(name, NULL) : NULL;
-    const char *path = getenv("PATH");
-    for (const char *at = path ? path : "/usr/bin:/bin"; *at;) {
-        size_t length = strcspn(at, ":");
-        text_buffer b = {0};
-        text_add(&b, "%.*s/%s", length ? (int)length : 1, length ? at : ".", name);
-        if (!stat(b.text, &s) && S_ISREG(s.st_mode) && !access(b.text, X_OK)) {
-            char *real = realpath(b.text, NULL);
-            text_free(&b);
-            return real;
-        }
-        text_free(&b);
-        at += length + (at[length] == ':');
-    }
-    return NULL;
 }
 
 /* What -march=native can see. */
@@ -100,7 +77,9 @@ compiler *compiler_find(diag_list *diags) {
             c->words[c->word_count++] = strndup(at + space, length);
         at += space + length;
     }
-    c->path = c->word_count ? find_program(c->words[0]) : NULL;
+    char *found = c->word_count ? process_find(c->words[0]) : NULL;
+    c->path = found ? realpath(found, NULL) : NULL;
+    free(found);
     struct stat s;
     if (!c->path || stat(c->path, &s)) {
         diag *g =
@@ -203,27 +182,6 @@ static bool write_source(const char *path, const char *text) {
     return f && !fclose(f) && ok;
 }
 
-/* Exit status, or -1 with errno when it did not start. Output of both kinds goes to a file. */
-static int run_command(char *const *arguments, const char *program, const char *output) {
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    atomic_fetch_add(&calls, 1);
-    int error = posix_spawn(&pid, program, &actions, NULL, arguments, environ), status = -1;
-    posix_spawn_file_actions_destroy(&actions);
-    if (error) {
-        errno = error;
-        return -1;
-    }
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + (WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-}
-
 static void note_output(diag_list *diags, diag *g, const char *path) {
     char line[512];
     FILE *f = fopen(path, "r");
@@ -253,7 +211,8 @@ char *compiler_run(compiler *c, const char *folder, const char *text, diag_list 
         arguments[n++] = source.text;
         arguments[n++] = (char *)"-lm";
         arguments[n] = NULL;
-        int status = run_command(arguments, c->path, output.text);
+        atomic_fetch_add(&calls, 1);
+        int status = process_run(c->path, (const char *const *)arguments, output.text);
         ok = !status;
         if (status < 0)
             diag_error(diags, "E0841", (source_span){0}, "%s cannot be run: %s", c->path, strerror(errno));
