@@ -87,8 +87,9 @@ static int by_size(const void *x, const void *y) {
 static void prove_shipped(const char *target) {
     times t = {.count = 0};
     assert_true(prove_folder("kernels", target, &t) >= 30);
-    if (!t.count) /* none of the sample */
+    if (quick() && !t.count) /* none of the sample */
         return;
+    assert_true(t.count > 0);
     qsort(t.of, (size_t)t.count, sizeof *t.of, by_size);
     double median = t.of[t.count / 2], worst = t.of[t.count - 1];
     fprintf(stderr, "%d kernels for %s: median %.0f ms, worst %.0f ms (%s)\n", t.count, target, median, worst, t.slowest);
