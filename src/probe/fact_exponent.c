@@ -42,6 +42,23 @@ static void ask(matrix_ladder *l) {
                     number_make(b->b, false, by, 0, &one) && lowest_a + by - j >= low)
                     beside(l, low_a, one, lowest_a + by - j);
     }
+    /* What decides between two subnormal results: a small term beside c, beside c less half of the last bit, and beside half of it. */
+    int last = low - number_table[b->c].stored_bits;
+    for (int j = 1; j <= 48; j++)
+        for (int negative = 0; negative < 2 && b->k > 1; negative++) {
+            ladder_dot small = ladder_zero(l), d;
+            ladder_power(l, &small, 1, negative, last - j);
+            d = small;
+            ladder_power(l, &d, 0, false, last - 1);
+            ladder_add(l, &d);
+            for (int at = 0; at <= number_table[b->c].stored_bits; at++) {
+                d = small;
+                ladder_addend(l, &d, false, last + at, 0);
+                ladder_add(l, &d);
+                ladder_power(l, &d, 0, true, last - 1);
+                ladder_add(l, &d);
+            }
+        }
     /* Near the smallest exponents there are. */
     static const int near[] = {-149, -148, -145, -140, -136, -134, -133, -132, -130, -126};
     for (unsigned i = 0; i < sizeof near / sizeof *near; i++)
@@ -59,8 +76,9 @@ const matrix_fact_row fact_exponent = {
     "exponent",
     "Which exponent are terms aligned to: products of fractions over 2, zeros, subnormals, the smallest?",
     "1.5 x 1.5 and its negative, 0 times a large number, and subnormals with their negatives, each with 2^-j beside it for every "
-    "j; 2^e and 2^(e-j) for e at the lower end.",
-    {PARAMETER_NORMALISED_PRODUCTS, PARAMETER_NORMALISED_OPERANDS, PARAMETER_ZEROS_COUNT, PARAMETER_LOWEST_EXPONENT,
-     PARAMETER_COUNT},
+    "j; half of the smallest result, a subnormal c, and c less that half, with 2^-j beside them; 2^e and 2^(e-j) for e at the "
+    "lower end.",
+    {PARAMETER_NORMALISED_PRODUCTS, PARAMETER_NORMALISED_OPERANDS, PARAMETER_NORMALISED_ADDEND, PARAMETER_ZEROS_COUNT,
+     PARAMETER_LOWEST_EXPONENT, PARAMETER_COUNT},
     ask,
     false};

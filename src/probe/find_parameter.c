@@ -12,6 +12,7 @@ int64_t parameter_get(const matrix_unit *u, matrix_parameter p) {
     case PARAMETER_ROUNDING: return u->rounding;
     case PARAMETER_NORMALISED_PRODUCTS: return u->normalised_products;
     case PARAMETER_NORMALISED_OPERANDS: return u->normalised_operands;
+    case PARAMETER_NORMALISED_ADDEND: return u->normalised_addend;
     case PARAMETER_ZEROS_COUNT: return u->zeros_count;
     case PARAMETER_LOWEST_EXPONENT: return u->lowest_exponent;
     case PARAMETER_FLUSH_OPERANDS: return u->flush_operands;
@@ -41,6 +42,7 @@ void parameter_set(matrix_unit *u, matrix_parameter p, int64_t value) {
     case PARAMETER_ROUNDING: u->rounding = (matrix_rounding)value; break;
     case PARAMETER_NORMALISED_PRODUCTS: u->normalised_products = value; break;
     case PARAMETER_NORMALISED_OPERANDS: u->normalised_operands = value; break;
+    case PARAMETER_NORMALISED_ADDEND: u->normalised_addend = value; break;
     case PARAMETER_ZEROS_COUNT: u->zeros_count = value; break;
     case PARAMETER_LOWEST_EXPONENT: u->lowest_exponent = (int)value; break;
     case PARAMETER_FLUSH_OPERANDS: u->flush_operands = value; break;
@@ -96,7 +98,7 @@ int parameter_values(const matrix_unit *u, matrix_parameter p, int64_t *values) 
     case PARAMETER_LOWEST_EXPONENT:
         values[count++] = MATRIX_NO_LOWEST;
         /* Only what some nonzero term is below can show. */
-        for (int e = -150; e <= -118; e++)
+        for (int low = number_lowest_exponent(u->c), e = low - 24; e <= low + 8; e++)
             if (e > number_lowest_exponent(u->c) || e > number_lowest_exponent(u->a) + number_lowest_exponent(u->b))
                 values[count++] = e;
         return count;
@@ -108,7 +110,7 @@ int parameter_values(const matrix_unit *u, matrix_parameter p, int64_t *values) 
 
 bool parameter_aligns(matrix_parameter p) {
     return p == PARAMETER_CUT || p == PARAMETER_NORMALISED_PRODUCTS || p == PARAMETER_NORMALISED_OPERANDS ||
-           p == PARAMETER_ZEROS_COUNT || p == PARAMETER_LOWEST_EXPONENT;
+           p == PARAMETER_NORMALISED_ADDEND || p == PARAMETER_ZEROS_COUNT || p == PARAMETER_LOWEST_EXPONENT;
 }
 
 const char *parameter_name(matrix_parameter p) {
@@ -119,6 +121,7 @@ const char *parameter_name(matrix_parameter p) {
                                         "rounding",
                                         "normalised products",
                                         "normalised operands",
+                                        "normalised addend",
                                         "zeros count",
                                         "lowest exponent",
                                         "flush operands",
@@ -173,6 +176,8 @@ const char *parameter_text(arena *a, const matrix_unit *u, matrix_parameter p, i
     case PARAMETER_NORMALISED_OPERANDS:
         return value ? "a subnormal operand counts by its leading bit: it was converted to a wider format"
                      : "a subnormal operand counts as the smallest normal exponent";
+    case PARAMETER_NORMALISED_ADDEND:
+        return value ? "a subnormal c counts by its leading bit" : "a subnormal c counts as the smallest normal exponent";
     case PARAMETER_ZEROS_COUNT: return value ? "zero products count for E" : "zero products do not count for E";
     case PARAMETER_LOWEST_EXPONENT:
         return value == MATRIX_NO_LOWEST ? "E has no lower limit" : arena_printf(a, "E is at least %d", (int)value);

@@ -174,8 +174,12 @@ static uint32_t add_terms(const matrix_unit *u, const number *terms, int count, 
 
 static number addend_of(const matrix_unit *u, uint32_t code) {
     number x = number_decode(u->c, code);
-    if (u->flush_addend && x.class == NUMBER_FINITE && x.significand < (int64_t)1 << number_table[u->c].stored_bits)
+    if (x.class != NUMBER_FINITE || x.significand >= (int64_t)1 << number_table[u->c].stored_bits)
+        return x;
+    if (u->flush_addend)
         x.significand = 0;
+    else if (u->normalised_addend && x.significand)
+        x.exponent = leading(&x);
     return x;
 }
 

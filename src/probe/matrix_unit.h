@@ -39,7 +39,8 @@ typedef struct matrix_unit {
     bool normalised_products; /* a product's exponent is that of its leading bit */
     bool
         normalised_operands; /* a subnormal operand's exponent is that of its leading bit: it was converted to a wider format before */
-    bool zeros_count;        /* the exponents of zero products count for E */
+    bool normalised_addend;                          /* a subnormal addend's exponent is that of its leading bit */
+    bool zeros_count;                                /* the exponents of zero products count for E */
     bool flush_operands, flush_addend, flush_result; /* subnormals become zero of their sign */
     bool signed_zero;                                /* a sum of zeros, and one too small, keeps its sign; otherwise 0 is +0 */
     bool overflow_clamps;                            /* to the largest value rather than to infinity */

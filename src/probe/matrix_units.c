@@ -2,11 +2,10 @@
 #include "probe/matrix_units.h"
 #include <string.h>
 
-/* Terms cut by magnitude to 2^(E - F), E at least -133; f32 results cut, f16 results to nearest even; one NaN; 0 is +0. */
-#define NATIVE(type_a, type_b, products, bits)                                                                                   \
-    .a = NUMBER_##type_a, .b = NUMBER_##type_b, .k = products, .alignment = bits, .lowest_exponent = -133
-#define TO_F32(bits) .c = NUMBER_F32, .output_bits = bits, .nan = 0x7FFFFFFF
-#define TO_F16 .c = NUMBER_F16, .output_bits = 10, .rounding = MATRIX_NEAREST, .nan = 0x7FFF
+/* Terms cut by magnitude to 2^(E - F), E at least the result's smallest normal exponent less 7; f32 results cut, f16 results to nearest even; one NaN; 0 is +0. */
+#define NATIVE(type_a, type_b, products, bits) .a = NUMBER_##type_a, .b = NUMBER_##type_b, .k = products, .alignment = bits
+#define TO_F32(bits) .c = NUMBER_F32, .output_bits = bits, .lowest_exponent = -133, .nan = 0x7FFFFFFF
+#define TO_F16 .c = NUMBER_F16, .output_bits = 10, .lowest_exponent = -21, .rounding = MATRIX_NEAREST, .nan = 0x7FFF
 /* fp8 through two f16 products over k % 4 < 2 and the others, from 0; the addend last, to nearest. What is subnormal in e4m3 is not in f16; e5m2's are. */
 #define EMULATED(type_a, type_b, products)                                                                                       \
     NATIVE(type_a, type_b, products, 25), .step_mask = 2, .addend_apart = true,                                                  \

@@ -26,6 +26,17 @@ static json_t *unit_json(arena *a, const matrix_unit *u) {
                      number_table[u->c].name, "k", u->k, "parameters", o, "words", words);
 }
 
+/* A dot in codes, so that anyone may ask it again, with the device's answer and the model's. */
+static json_t *dot_json(const probe_result *r, const matrix_question *q) {
+    json_t *a = json_array(), *b = json_array();
+    for (int i = 0; i < r->judged.k; i++) {
+        json_array_append_new(a, json_integer(q->a[i]));
+        json_array_append_new(b, json_integer(q->b[i]));
+    }
+    return json_pack("{s:o, s:o, s:I, s:I, s:I}", "a", a, "b", b, "c", (json_int_t)q->c, "answer", (json_int_t)q->answer, "model",
+                     (json_int_t)matrix_unit_dot(&r->judged, q->a, q->b, q->c));
+}
+
 void probe_rows(arena *a, const char *device, const probe_result *r, json_t *rows) {
     if (r->layout.asked) {
         json_t *row = row_of(device, r, "layout", "layout", r->layout.verdict, r->layout.mismatches ? "contradicted" : "found");
@@ -65,6 +76,8 @@ void probe_rows(arena *a, const char *device, const probe_result *r, json_t *row
     json_object_set_new(row, "recorded", json_boolean(r->judged_is_recorded));
     json_object_set_new(row, "dots", json_integer(r->check.dots));
     json_object_set_new(row, "mismatches", json_integer(r->check.mismatches));
+    if (r->check.mismatches)
+        json_object_set_new(row, "first", dot_json(r, &r->check.first));
     json_object_set_new(row, "plants", plants);
     json_object_set_new(row, "seconds", json_real(r->seconds));
     json_array_append_new(rows, row);

@@ -127,6 +127,12 @@ static void planted_ends(void **state) {
     u = *matrix_unit_find("h200", "m16n8k8.f16.f16");
     u.k = k;
     expect(&u, sum);
+    for (int by_leading_bit = 0; by_leading_bit < 2; by_leading_bit++) {
+        u.normalised_addend = by_leading_bit;
+        u.lowest_exponent = by_leading_bit ? -21 : -17;
+        expect(&u, (const matrix_parameter[]){PARAMETER_NORMALISED_ADDEND, PARAMETER_LOWEST_EXPONENT, PARAMETER_ALIGNMENT,
+                                              PARAMETER_COUNT});
+    }
     u = *matrix_unit_find("h200", "m16n8k32.s8");
     for (int saturate = 0; saturate < 2; saturate++) {
         u.saturate = saturate;

@@ -126,9 +126,13 @@ static double flushed(number_kind kind, double x, bool flush) {
     return flush && fabs(x) < ldexp(1, number_lowest_exponent(kind)) ? copysign(0, x) : x;
 }
 
+static int addend_exponent(const matrix_unit *u, double x) {
+    return u->normalised_addend && x != 0 && isfinite(x) ? ilogb(x) : exponent_of(u->c, x);
+}
+
 static double pair(const matrix_unit *u, double x, double y) {
     double terms[2] = {flushed(u->c, x, u->flush_addend), flushed(u->c, y, u->flush_addend)};
-    int exponents[2] = {exponent_of(u->c, terms[0]), exponent_of(u->c, terms[1])};
+    int exponents[2] = {addend_exponent(u, terms[0]), addend_exponent(u, terms[1])};
     return step(u, terms, exponents, 2, u->output_bits, u->rounding, u->signed_zero);
 }
 
@@ -165,13 +169,13 @@ static uint32_t second_model(const matrix_unit *u, const uint32_t *a, const uint
                 }
             }
             terms[count] = flushed(u->c, sum, u->flush_addend);
-            used[count] = exponent_of(u->c, terms[count]);
+            used[count] = addend_exponent(u, terms[count]);
             sum = step(u, terms, used, count + 1, u->output_bits, u->rounding, u->signed_zero);
         }
     } else if (u->shape == MATRIX_LARGEST_FIRST) {
         bool done[MATRIX_LONGEST + 1] = {false};
         terms[0] = flushed(u->c, sum, u->flush_addend);
-        used[0] = exponent_of(u->c, terms[0]);
+        used[0] = addend_exponent(u, terms[0]);
         int first = 0;
         for (int i = 0; i < u->k; i++) {
             terms[i + 1] = products[i];
@@ -183,7 +187,7 @@ static uint32_t second_model(const matrix_unit *u, const uint32_t *a, const uint
         for (int i = 0; i <= u->k; i++)
             if (!done[i]) {
                 double two[2] = {terms[i], flushed(u->c, sum, u->flush_addend)};
-                int their[2] = {used[i], exponent_of(u->c, two[1])};
+                int their[2] = {used[i], addend_exponent(u, two[1])};
                 sum = step(u, two, their, 2, u->output_bits, u->rounding, u->signed_zero);
             }
     } else {
@@ -247,6 +251,7 @@ static void against_the_second_model(void **state) {
         u.lowest_exponent = between(0, 1) ? MATRIX_NO_LOWEST : between(-149, -100);
         u.normalised_products = between(0, 3) == 0;
         u.normalised_operands = !u.normalised_products && between(0, 3) == 0;
+        u.normalised_addend = between(0, 3) == 0;
         u.zeros_count = between(0, 3) == 0;
         u.flush_operands = between(0, 3) == 0;
         u.flush_addend = between(0, 3) == 0;
