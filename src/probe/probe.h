@@ -34,6 +34,9 @@ typedef struct layout_finding {
 /* Holds the three layouts of `instruction` against one-hot answers. Rows and columns of the result are named by the table's layout of it, steps of k by the
  * table's layout of b. False with a diagnostic when the device fails. */
 bool layout_probe(arena *a, const probe_target *t, const fragment_layout layouts[3], layout_finding *out, diag_list *diags);
+/* Where operands lie in memory: every pair of one-hot operands, row and k of a with k and column of b, as tiles of `box`, whose kernel places them
+ * and names the results as the documents say; each must come out in its own cell alone. False with a diagnostic when the device fails. */
+bool layout_probe_memory(arena *a, const matrix_box *box, layout_finding *out, diag_list *diags);
 /* A simulated device's answers, for planted layouts (a, b, c). */
 bool layout_simulate(void *layouts, int first, int cases, unsigned char *out, diag_list *diags);
 

@@ -14,6 +14,8 @@ static double now(void) {
 
 static bool run_layout(arena *a, const probe_target *t, layout_finding *out, diag_list *diags) {
     fragment_layout layouts[3];
+    if (!t->onehot && t->box.rows > 1)
+        return layout_probe_memory(a, &t->box, out, diags);
     for (int i = 0; i < 3; i++)
         if (!t->onehot || !fragment_layout_find("cuda", t->box.instruction, "abc"[i], &layouts[i]))
             return true;

@@ -66,6 +66,50 @@ static void planted_layouts(void **state) {
     arena_free(a);
 }
 
+/* A device of tiles in memory with a planted defect: results of two columns changed round where `swapped`. */
+typedef struct memory_device {
+    bool swapped, fails;
+} memory_device;
+static bool run_memory(void *context, int64_t tiles, const void *a, const void *b, const uint32_t *c, uint32_t *d,
+                       diag_list *diags) {
+    const memory_device *m = context;
+    if (m->fails)
+        diag_error(diags, "E0859", (source_span){0}, "the simulated device fails");
+    for (int64_t cell = 0; cell < tiles * 12; cell++) {
+        int64_t tile = cell / 12;
+        int row = (int)(cell % 12) / 3, column = (int)(cell % 3);
+        double sum = c[cell];
+        for (int k = 0; k < 8; k++)
+            sum += number_value(NUMBER_BF16, number_load(NUMBER_BF16, a, (tile * 4 + row) * 8 + k)) *
+                   number_value(NUMBER_BF16, number_load(NUMBER_BF16, b, (tile * 3 + column) * 8 + k));
+        d[m->swapped && row == 2 && column < 2 ? (cell - column + 1 - column) : cell] = sum != 0;
+    }
+    return !m->fails;
+}
+
+static void operands_in_memory(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    diag_list diags;
+    diag_init(&diags, a);
+    memory_device m = {false, false};
+    matrix_box box = {"memory", "memory", NUMBER_BF16, NUMBER_BF16, NUMBER_F32, 8, 4, 3, &m, run_memory, NULL};
+    layout_finding f;
+    assert_true(layout_probe_memory(a, &box, &f, &diags));
+    assert_int_equal(f.pairs, 4 * 8 * 8 * 3);
+    assert_int_equal(f.hits, 4 * 8 * 3);
+    assert_int_equal(f.mismatches, 0);
+    m.swapped = true;
+    assert_true(layout_probe_memory(a, &box, &f, &diags));
+    assert_int_equal(f.mismatches, 2 * 8);
+    assert_string_equal(f.differences.at[0], "1 in (2, 0) of a and in (0, 0) of b comes out in (2, 1)");
+    m.fails = true;
+    assert_false(layout_probe_memory(a, &box, &f, &diags));
+    assert_null(f.verdict);
+    assert_int_equal(diags.errors, 1);
+    arena_free(a);
+}
+
 static void failing_devices(void **state) {
     (void)state;
     arena *a = arena_new();
@@ -151,8 +195,8 @@ static void forms(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(planted_layouts), cmocka_unit_test(failing_devices),
-                                       cmocka_unit_test(swizzles_are_permutations), cmocka_unit_test(conflicts_are_counted),
-                                       cmocka_unit_test(forms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(planted_layouts),       cmocka_unit_test(operands_in_memory),
+                                       cmocka_unit_test(failing_devices),       cmocka_unit_test(swizzles_are_permutations),
+                                       cmocka_unit_test(conflicts_are_counted), cmocka_unit_test(forms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
