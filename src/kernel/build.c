@@ -248,7 +248,7 @@ int kernel_row_lanes(const kernel_stmt *s) {
     }
     const kernel_fragment *f = s->fragments[0].fragment;
     int last = s->access.array->rank - 1, bytes = element_table[s->access.array->element].block_bytes;
-    if (s->row_dim == s->column_dim || (s->row_dim != last && s->column_dim != last))
+    if (s->row_step || s->column_step || s->row_dim == s->column_dim || (s->row_dim != last && s->column_dim != last))
         return 1;
     int side_by_side = s->column_dim == last ? f->columns : f->rows,
         most = f->role == FRAGMENT_A || f->role == FRAGMENT_B ? 16 / bytes : 2;

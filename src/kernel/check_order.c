@@ -207,12 +207,17 @@ static void check_transfer(checker *c, const kernel_stmt *s, const kernel_fragme
         check_fail(c, "E0960", here, "`%s` holds %s, fragment `%s` %s", a->name, element_table[a->element].name, f->name,
                    element_table[f->element].name);
     if (s->row_dim < 0 || s->row_dim >= a->rank || s->column_dim < 0 || s->column_dim >= a->rank ||
-        (s->row_dim == s->column_dim && !thin))
+        (s->row_dim == s->column_dim && !thin && !s->row_step && !s->column_step))
         check_fail(c, "E0960", here, "rows along dimension %d and columns along %d of `%s`, which has %d", s->row_dim,
                    s->column_dim, a->name, a->rank);
     for (int i = 0; s->extents && i < 2; i++)
         check_index(c, s->extents[i], INDEX_ANYWHERE, LEVEL_TASK, "`within`");
-    if (s->by_reference && (!load || a->space != SPACE_SHARED || (f->role != FRAGMENT_A && f->role != FRAGMENT_B) || s->extents))
+    if (s->row_step)
+        check_index(c, s->row_step, INDEX_ANYWHERE, LEVEL_TASK, "the distance of rows");
+    if (s->column_step)
+        check_index(c, s->column_step, INDEX_ANYWHERE, LEVEL_TASK, "the distance of columns");
+    if (s->by_reference && (!load || a->space != SPACE_SHARED || (f->role != FRAGMENT_A && f->role != FRAGMENT_B) || s->extents ||
+                            s->row_step || s->column_step))
         check_fail(c, "E0960", here, "only whole operands in shared memory are used by reference");
 }
 

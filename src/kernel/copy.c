@@ -146,6 +146,8 @@ static kernel_stmt *copy_stmt(copier *c, kernel_stmt *s) {
     to->slot = copy_index(c, s->slot);
     to->phase = copy_index(c, s->phase);
     to->element = copy_index(c, s->element);
+    to->row_step = copy_index(c, s->row_step);
+    to->column_step = copy_index(c, s->column_step);
     to->condition = copy_condition(c, s->condition);
     to->participants = copy_condition(c, s->participants);
     for (int i = 0; i < 4; i++)

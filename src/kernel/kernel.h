@@ -209,8 +209,10 @@ struct kernel_stmt {
     index_expr *element;       /* FRAGMENT_SET: which of the lane's elements */
     fragment_ref fragments[4]; /* FRAGMENT_*: d, a, b, c in that order; unused ones have fragment NULL */
     int row_dim, column_dim;   /* FRAGMENT_LOAD/STORE: which dimensions of the array rows and columns run along */
-    int axis;                  /* FRAGMENT_REDUCE */
-    bool proxy;                /* FENCE: makes ordinary writes visible to asynchronous units */
+    index_expr *row_step,
+        *column_step; /* ... and how far from one to the next; NULL: 1. With a step both may run along one dimension */
+    int axis;         /* FRAGMENT_REDUCE */
+    bool proxy;       /* FENCE: makes ordinary writes visible to asynchronous units */
     int contract_count;
     contract_operand *contract; /* INTRINSIC */
     int uses;                   /* LET, ATOMIC: scratch of kernel_simplify */

@@ -2,7 +2,7 @@
  * operation is native or emulated. */
 #ifndef TILEC_KERNEL_LEGALIZE_H
 #define TILEC_KERNEL_LEGALIZE_H
-#include "kernel/kernel.h"
+#include "kernel/matrix.h"
 
 /* What a target has. */
 typedef struct legal_table {
@@ -13,6 +13,8 @@ typedef struct legal_table {
     int vector_lanes;    /* most lanes of a value; wider ones are refused */
     /* align.h: aligned forms are printed beside plain ones; shared arrays are declared at multiples of PLAN_ALIGNMENT */
     bool aligned_forms, aligned_shared;
+    matrix_table matrices; /* its products of fragments; where a kernel has others, all its fragments are made by hand */
+    bool lane_views;       /* a lane's own elements of a fragment can be read and set */
 } legal_table;
 
 typedef VEC(const char *) legal_routes;

@@ -31,6 +31,10 @@ typedef struct legalizer {
 bool legalize_refuse(legalizer *l, source_span span, const char *what, ...) PRINTF_LIKE(3, 4); /* E0552; returns false */
 void legalize_route(legalizer *l, const char *format, ...) PRINTF_LIKE(2, 3);                  /* each text once */
 
+/* ---- legalize_fragment.c ---- */
+/* All fragments of a kernel by hand, where the target lacks a product or a view of theirs. */
+void legalize_fragments(legalizer *l);
+
 /* ---- legalize_subgroup.c ---- */
 /* Turns the exchange v (operands rewritten) into a load; the statements that fill and order shared memory are appended to `before`. */
 void legalize_exchange(legalizer *l, kernel_value *v, kernel_block *before);

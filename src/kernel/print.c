@@ -77,6 +77,14 @@ static void print_fragment(text_buffer *out, const kernel_fragment *fragment, co
     }
 }
 
+static void print_direction(text_buffer *out, const char *word, int dimension, const index_expr *step) {
+    text_add(out, "%s %d", word, dimension);
+    if (step) {
+        text_add(out, " by ");
+        ix_print(out, step);
+    }
+}
+
 static void print_fragment_ref(text_buffer *out, const fragment_ref *r) {
     print_fragment(out, r->fragment, r->index);
 }
@@ -222,7 +230,8 @@ static void print_fragment_stmt(text_buffer *out, const kernel_stmt *s) {
     if (s->kind == KSTMT_FRAGMENT_REDUCE)
         text_add(out, " axis %d", s->axis);
     if (s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_FRAGMENT_STORE) {
-        text_add(out, " rows %d columns %d", s->row_dim, s->column_dim);
+        print_direction(out, " rows", s->row_dim, s->row_step);
+        print_direction(out, " columns", s->column_dim, s->column_step);
         if (s->extents) {
             text_add(out, " within (");
             print_list(out, s->extents, 2);

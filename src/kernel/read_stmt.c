@@ -172,8 +172,10 @@ static void read_intrinsic(reader *r, kernel_stmt *s) {
 static void read_place(reader *r, kernel_stmt *s) {
     reader_expect(r, "rows");
     s->row_dim = (int)reader_integer(r, 0, 100, "a dimension");
+    s->row_step = reader_accept(r, "by") ? read_index(r) : NULL;
     reader_expect(r, "columns");
     s->column_dim = (int)reader_integer(r, 0, 100, "a dimension");
+    s->column_step = reader_accept(r, "by") ? read_index(r) : NULL;
     if (reader_accept(r, "within")) {
         reader_expect(r, "(");
         s->extents = read_index_list(r, 2, ")");

@@ -287,6 +287,14 @@ static kernel_stmt *reloaded(serial *s, kernel_stmt *let) {
     return fresh;
 }
 
+/* An id as another region has it: what that computed has been rewritten already. */
+static bool is_of_thread(const serial *s, int i, const index_var *v) {
+    for (int r = 0; v->kind == INDEX_LOOP && r < s->regions.count; r++)
+        if (s->regions.at[r]->vars[i] == v)
+            return true;
+    return false;
+}
+
 static index_expr *rewritten(serial *s, index_expr *x, int nesting) {
     if (s->failed || x->op == IX_CONST || nesting > 2 * MOST_NESTING)
         return x;
@@ -295,7 +303,7 @@ static index_expr *rewritten(serial *s, index_expr *x, int nesting) {
         return a == x->a && b == x->b ? x : ix_op2(s->arena, x->op, a, b);
     }
     for (int i = 0; i < s->count; i++)
-        if (s->ids[i] == x->var)
+        if (s->ids[i] == x->var || is_of_thread(s, i, x->var))
             return ix_var(s->arena, s->now->vars[i]);
     kernel_stmt *let = x->var->kind == INDEX_VALUE ? x->var->owner : NULL;
     if (!let || let->kind != KSTMT_LET || region_of(s, let) == s->now->number)

@@ -51,6 +51,8 @@ void kernel_visit_stmt(kernel_stmt *s, const kernel_visitor *v) {
     visit_index(&s->slot, v);
     visit_index(&s->phase, v);
     visit_index(&s->element, v);
+    visit_index(&s->row_step, v);
+    visit_index(&s->column_step, v);
     visit_condition(&s->condition, v);
     visit_condition(&s->participants, v);
     for (int i = 0; i < 4; i++)

@@ -503,8 +503,8 @@ bool lift_call(lifter *l, const lift_value *v) {
     if (!strcmp(name, "assume"))
         lift_assume(l, v);
     if (is_nothing(name) || launch_call(l, v, name) || order_call(l, v, name) || subgroup_call(l, v, name) ||
-        vote_call(l, v, name) || allocation_call(l, v, name) || lift_atomic_call(l, v, name) || lift_memory_call(l, v, name) ||
-        lift_copy_call(l, v, name) || geometry_call(l, v, name) || sincos_call(l, v, name))
+        vote_call(l, v, name) || lift_matrix_call(l, v) || allocation_call(l, v, name) || lift_atomic_call(l, v, name) ||
+        lift_memory_call(l, v, name) || lift_copy_call(l, v, name) || geometry_call(l, v, name) || sincos_call(l, v, name))
         return !lift_stopped(l);
     if (!lift_stopped(l) && lift_math(l, v, name, &r)) {
         if (!lift_stopped(l))

@@ -7,16 +7,20 @@ static bool inside(const flow_loop *inner, const lift_value *v) {
     return v->kind == LIFT_INSTRUCTION && v->block && inner->has[v->block->id];
 }
 
-static bool is_invariant(const flow_loop *inner, const lift_value *v, int nesting) {
+static bool is_still(const lifter *l, const lift_value *v) {
+    return lift_is_pure(v) || lift_is_parameter_load(l, v);
+}
+
+static bool is_invariant(const lifter *l, const flow_loop *inner, const lift_value *v, int nesting) {
     if (!inside(inner, v))
         return true;
-    if (nesting > MOST_NESTING || !lift_is_pure(v))
+    if (nesting > MOST_NESTING || !is_still(l, v))
         return false;
     for (int i = 0; i < v->operand_count; i++)
-        if (!is_invariant(inner, v->operands[i], nesting + 1))
+        if (!is_invariant(l, inner, v->operands[i], nesting + 1))
             return false;
     for (int i = 0; i < v->step_count; i++)
-        if (!is_invariant(inner, v->steps[i].index, nesting + 1))
+        if (!is_invariant(l, inner, v->steps[i].index, nesting + 1))
             return false;
     return true;
 }
@@ -31,12 +35,14 @@ static void compute(lifter *l, const flow_loop *inner, const lift_value *v) {
     l->now = v;
     if (v->op == LIFT_CALL)
         lift_call(l, v);
+    else if (v->op == LIFT_LOAD)
+        lift_set(l, v, lift_load(l, v, v->type, lift_operand(l, v->operands[0])));
     else
         lift_set(l, v, lift_operation(l, v));
 }
 
 bool lift_invariant(lifter *l, const flow_loop *inner, const lift_value *v) {
-    if (!is_invariant(inner, v, 0))
+    if (!is_invariant(l, inner, v, 0))
         return false;
     compute(l, inner, v);
     return !lift_stopped(l);
@@ -55,7 +61,7 @@ static const lift_value *chain(lifter *l, const flow_loop *inner, const lift_val
         return NULL;
     for (int side = 0; side < (v->op == LIFT_ADD ? 2 : 1); side++) {
         const lift_value *other = v->operands[!side];
-        if (inside(inner, other) && !is_invariant(inner, other, 0))
+        if (inside(inner, other) && !is_invariant(l, inner, other, 0))
             continue;
         const lift_value *phi = chain(l, inner, v->operands[side], added, modulo, nesting + 1);
         if (!phi || !lift_invariant(l, inner, other))
@@ -214,7 +220,7 @@ static bool counts_at(lifter *l, flow_loop *inner, lift_block *tested, counted_l
     for (int side = 0; side < 2; side++) {
         index_expr *added = ix_const(a, 0);
         const lift_value *other = test->operands[!side];
-        if (!is_invariant(inner, other, 0))
+        if (!is_invariant(l, inner, other, 0))
             continue;
         c->phi = chain(l, inner, test->operands[side], &added, false, 0);
         if (!c->phi || !lift_invariant(l, inner, other))
@@ -248,7 +254,7 @@ bool lift_counted(lifter *l, flow_loop *inner, counted_loop *c) {
     bool impure = false;
     for (int i = 0; i < inner->header->items.count; i++) {
         const lift_value *v = inner->header->items.at[i];
-        impure = impure || (v->op != LIFT_PHI && v->op != LIFT_BR && !lift_is_pure(v));
+        impure = impure || (v->op != LIFT_PHI && v->op != LIFT_BR && !is_still(l, v));
     }
     if (inner->header != inner->latch && !impure && counts_at(l, inner, inner->header, c))
         return true;

@@ -180,10 +180,11 @@ static bool add_threads(lifter *l) {
             extents[rank] = ix_const(a, n);
             of[rank++] = d;
         }
-        if (!rank && (!level || l->k->levels.count > 1))
+        bool holds = !level && l->facts->matrices; /* one subgroup holds fragments, too */
+        if (!rank && !holds && (!level || l->k->levels.count > 1))
             continue;
         if (!rank) { /* a block of one thread still is a block */
-            names[rank] = "local_x";
+            names[rank] = level ? "local_x" : "subgroup_x";
             extents[rank] = ix_const(a, 1);
             of[rank++] = 0;
         }
@@ -394,6 +395,8 @@ bool lift_launch(lifter *l) {
         if (!l->function->notes[i].builtin && v->uses)
             l->env[v->id] = argument(l, v, &l->function->notes[i]);
     }
+    if (!lift_stopped(l))
+        lift_single_parameters(l);
     if (lift_stopped(l) || !add_tasks(l) || !add_threads(l))
         return false;
     for (int i = 0; i < l->function->arguments.count; i++)

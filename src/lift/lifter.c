@@ -135,7 +135,7 @@ lifted lift_operand(lifter *l, const lift_value *v) {
 
 static bool is_leaf(const lifted *x) {
     return x->kind != LIFTED_VALUE || x->v->op == KERNEL_CONST || x->v->op == KERNEL_REF || x->v->op == KERNEL_INDEX ||
-           x->v->op == KERNEL_SCALAR;
+           x->v->op == KERNEL_SCALAR || x->v->op == KERNEL_LANE_VIEW;
 }
 
 static int index_size(const index_expr *x, int most) {
@@ -262,6 +262,8 @@ static void prepare(lifter *l) {
     for (int i = 0; i < l->function->blocks.count; i++) {
         const lift_block *b = l->function->blocks.at[i];
         for (int j = 0; j < b->items.count; j++)
+            l->facts->matrices = l->facts->matrices || lift_is_matrix_call(b->items.at[j]);
+        for (int j = 0; j < b->items.count; j++)
             if (b->items.at[j]->op == LIFT_CALL && b->items.at[j]->callee && lift_wants_lanes(b->items.at[j]->callee))
                 l->facts->lanes = true;
     }
@@ -319,6 +321,7 @@ bool lift_kernel(arena *a, const lift_function *f, const char *path, const lift_
     }
     if (l.failed)
         return false;
+    lift_drop_unread(l.k);
     kernel_settle_names(l.k);
     l.k->holds_loads = true;
     kernel_simplify(l.k);

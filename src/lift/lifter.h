@@ -79,8 +79,9 @@ typedef struct phi_pointees {
 typedef struct lift_facts {
     VEC(object_facts *) objects;
     VEC(phi_pointees *) pointees;
-    bool lanes;   /* subgroup operations are used */
-    bool uses[3]; /* dimensions of the launch that the kernel asks about */
+    bool lanes;    /* subgroup operations are used */
+    bool matrices; /* .. among them fragments */
+    bool uses[3];  /* dimensions of the launch that the kernel asks about */
 } lift_facts;
 
 /* A register that stands for a phi, or for a part of one. */
@@ -212,6 +213,9 @@ bool lift_is_math(const char *name);
 /* ---- parameters.c ---- */
 /* Whether what this address leads to is read at constant places alone, and set by the host: values of the launch. */
 bool lift_are_parameters(const lifter *l, const lift_value *origin);
+bool lift_is_parameter_load(const lifter *l, const lift_value *v); /* a load of such a value */
+/* Those that the source spells as single numbers (`constant uint &n`), so that the contract may speak of them by name. */
+void lift_single_parameters(lifter *l);
 lifted lift_parameter(lifter *l, const lift_value *v, lift_object *o, const lift_type *t, int64_t offset);
 bool lift_is_used_unsigned(const lift_function *f, const lift_value *x); /* and never as signed */
 
@@ -233,6 +237,12 @@ lifted lift_compare_pointers(lifter *l, const lift_value *v, lift_predicate p, l
 /* Phis of pointers where the ways of a branch meet again, both of whose values are known at the branch: which is meant is what it asks. */
 void lift_decide_pointers(lifter *l, lifted c, const lift_value *branch, const lift_block *join);
 
+/* ---- matrix.c: matrices that a subgroup holds ---- */
+bool lift_matrix_call(lifter *l, const lift_value *v); /* false: it is none; nothing was done */
+bool lift_is_matrix_call(const lift_value *v);
+/* How many elements of a value of this vector type a lane has itself: of 64 floats, which are a matrix of AIR's, two. */
+int lift_own_elements(const lift_type *t);
+
 /* ---- assume.c ---- */
 void lift_assume(lifter *l, const lift_value *v);
 
@@ -252,6 +262,9 @@ lifted lift_phi_read(lifter *l, const lift_value *phi);
 void lift_phi_begin(lifter *l, const lift_block *b);
 const lift_value *lift_incoming(const lift_value *phi, const lift_block *from);
 kernel_array *lift_register(lifter *l, const char *name, element_type e);
+
+/* ---- unread.c ---- */
+void lift_drop_unread(kernel_ir *k); /* registers of phis, rank 0, that nothing but each other reads */
 
 /* ---- structure.c, loop.c ---- */
 void lift_body(lifter *l);

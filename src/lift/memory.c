@@ -323,6 +323,12 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bo
         l->again = true;
         return none;
     }
+    bool whole = f->element->kind == LIFT_INTEGER && f->element->bits == 32; /* copies of structs go by integers */
+    if (whole && t->kind == LIFT_FLOAT && o->space == SPACE_PRIVATE) {
+        f->element = t;
+        l->again = true;
+        return none;
+    }
     int64_t size = f->element->size;
     if (t->size != size) {
         lift_fail(l, "E1125", NULL, "`%s` is accessed as %s and as %s", o->name, f->element->text, t->text);
@@ -377,7 +383,7 @@ lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
     if (lift_stopped(l))
         return r;
     if (t->kind == LIFT_VECTOR || t->kind == LIFT_ARRAY || t->kind == LIFT_STRUCT) {
-        r.count = (int)t->count;
+        r.count = t->kind == LIFT_VECTOR ? lift_own_elements(t) : (int)t->count;
         r.elements = NEW_ARRAY(l->arena, lifted, t->count ? t->count : 1);
         for (int i = 0; i < r.count && !lift_stopped(l); i++) {
             const lift_type *part = t->kind == LIFT_STRUCT ? t->fields[i] : t->element;

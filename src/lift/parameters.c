@@ -31,6 +31,18 @@ bool lift_are_parameters(const lifter *l, const lift_value *origin) {
     return (outside || (origin->kind == LIFT_ARGUMENT && origin->type->space == 4)) && only_read(l->function, origin, 0);
 }
 
+bool lift_is_parameter_load(const lifter *l, const lift_value *v) {
+    if (v->op != LIFT_LOAD || v->is_atomic)
+        return false;
+    const lift_value *at = v->operands[0];
+    for (int i = 0; at->kind == LIFT_INSTRUCTION && i < 16; i++) {
+        if (at->op != LIFT_GEP && at->op != LIFT_BITCAST && at->op != LIFT_ADDRSPACECAST)
+            return false;
+        at = at->operands[0];
+    }
+    return (at->kind == LIFT_ARGUMENT || at->kind == LIFT_GLOBAL) && lift_are_parameters(l, at);
+}
+
 static bool has(const char *text, const char *word) {
     return text && strstr(text, word);
 }
@@ -104,4 +116,16 @@ lifted lift_parameter(lifter *l, const lift_value *v, lift_object *o, const lift
         lift_fail(l, "E1124", v, "a parameter of type %s", t->text);
     VEC_PUSH(l->arena, l->parameters, p);
     return p.value;
+}
+
+void lift_single_parameters(lifter *l) {
+    const lift_function *f = l->function;
+    for (int i = 0; i < f->blocks.count; i++)
+        for (int j = 0; j < f->blocks.at[i]->items.count && !lift_stopped(l); j++) {
+            const lift_value *v = f->blocks.at[i]->items.at[j], *of = v->op == LIFT_LOAD ? v->operands[0] : NULL;
+            if (!of || of->kind != LIFT_ARGUMENT || !is_scalar(f->notes[of->id].base_type) || !lift_are_parameters(l, of))
+                continue;
+            lifted p = lift_pointer_to(l, of);
+            lift_parameter(l, v, p.object, v->type, 0);
+        }
 }

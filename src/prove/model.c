@@ -218,7 +218,7 @@ model *model_new(arena *a, sets *s, const kernel_ir *original, const target_limi
     model *m = NEW(a, model);
     kernel_ir *k = copy_of(a, original);
     *m = (model){.arena = a, .sets = s, .kernel = k, .limits = limits, .launch = launch, .persistent = k->grid != NULL};
-    int vars = m->var_room = 2 * k->var_count + 64;
+    int vars = m->var_room = 2 * k->var_count + 8 * k->fragments.count + 64;
     m->known = NEW_ARRAY(a, index_var *, vars);
     m->definition = NEW_ARRAY(a, index_expr *, vars);
     m->loop = NEW_ARRAY(a, kernel_stmt *, vars);

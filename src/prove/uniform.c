@@ -173,5 +173,5 @@ bool uniform_operands(model *m, const kernel_stmt *s, level_kind level) {
         fine = !s->fragments[i].fragment || index_is_uniform(&u, s->fragments[i].index, 0);
     for (int i = 0; i < 2 && fine && s->extents; i++)
         fine = index_is_uniform(&u, s->extents[i], 0);
-    return fine;
+    return fine && index_is_uniform(&u, s->row_step, 0) && index_is_uniform(&u, s->column_step, 0);
 }

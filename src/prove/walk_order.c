@@ -75,6 +75,37 @@ void walk_fragment_value(walk *w, region *step, const kernel_value *v) {
         walk_touch(fragment_place(w, step, v->fragment, v->fragment_index, element, ACCESS_READ, v->span));
 }
 
+/* The logical position (row, column) of a fragment's elements: two loops around what is done at each. */
+static walk inside_position(const walk *w, kernel_stmt *s, index_var *const vars[2], index_expr *const extents[2]) {
+    model *m = w->m;
+    walk inner = *w;
+    for (int i = 0; i < 2; i++) {
+        kernel_stmt *t = NEW(m->arena, kernel_stmt);
+        *t = (kernel_stmt){.kind = KSTMT_FOR,
+                           .span = s->span,
+                           .var = vars[i],
+                           .lo = ix_const(m->arena, 0),
+                           .hi = extents[i],
+                           .step = ix_const(m->arena, 1)};
+        scope *position = walk_scope(m, inner.scope, SCOPE_LOOP, t, vars[i]);
+        if (model_knows(m, vars[i]))
+            m->loop[vars[i]->id] = t;
+        region *loop = walk_region(m, inner.sequence, REGION_LOOP, position, inner.scope->depth, s);
+        inner.sequence = walk_region(m, loop, REGION_SEQUENCE, position, position->depth, s);
+        inner.scope = position;
+    }
+    return inner;
+}
+
+/* Cells of one dimension that lie side by side: a box of it says all of them. */
+static bool is_one_run(const kernel_stmt *s) {
+    const kernel_fragment *f = s->fragments[0].fragment;
+    int64_t row = 1, column = 1;
+    return s->row_dim == s->column_dim && !s->extents && (!s->row_step || ix_is_const(s->row_step, &row)) &&
+           (!s->column_step || ix_is_const(s->column_step, &column)) &&
+           ((column == 1 && row == f->columns) || (row == 1 && column == f->rows));
+}
+
 /* The cells of memory that a load or store covers. */
 static index_expr **fragment_box(walk *w, const kernel_stmt *s) {
     model *m = w->m;
@@ -89,7 +120,9 @@ static index_expr **fragment_box(walk *w, const kernel_stmt *s) {
         columns = ix_min(a, columns, s->extents[1]);
     for (int d = 0; d < s->access.array->rank; d++)
         box[d] = ix_const(a, 1);
-    if (s->row_dim != s->column_dim) {
+    if (is_one_run(s)) {
+        box[s->row_dim] = ix_const(a, (int64_t)f->rows * f->columns);
+    } else if (s->row_dim != s->column_dim) {
         box[s->row_dim] = rows;
         box[s->column_dim] = columns;
     } else if (f->rows == 1 && ix_is_const(rows, NULL)) {
@@ -102,10 +135,45 @@ static index_expr **fragment_box(walk *w, const kernel_stmt *s) {
     return box;
 }
 
+/* Rows and columns at distances: cell by cell. */
+static void stepped_memory(walk *w, const kernel_stmt *s, access_use use) {
+    model *m = w->m;
+    arena *a = m->arena;
+    const kernel_fragment *f = s->fragments[0].fragment;
+    index_expr *extents[2] = {ix_const(a, f->rows), ix_const(a, f->columns)};
+    index_var *vars[2];
+    for (int i = 0; i < 2; i++) {
+        if (s->extents)
+            extents[i] = ix_min(a, extents[i], s->extents[i]);
+        vars[i] = walk_new_var(m, i ? "column" : "row", INDEX_LOOP);
+        vars[i]->lo = ix_const(a, 0);
+        vars[i]->hi = ix_sub(a, extents[i], ix_const(a, 1));
+        if (vars[i]->id < 0)
+            walk_beyond(m, s->span, "more transfers of fragments than this prover has room for");
+    }
+    walk inner = inside_position(w, (kernel_stmt *)s, vars, extents);
+    kernel_access cell = s->access;
+    cell.indices = NEW_ARRAY(a, index_expr *, cell.array->rank);
+    for (int d = 0; d < cell.array->rank; d++)
+        cell.indices[d] = s->access.indices[d];
+    index_expr *row = ix_var(a, vars[0]), *column = ix_var(a, vars[1]);
+    cell.indices[s->row_dim] = ix_add(a, cell.indices[s->row_dim], s->row_step ? ix_mul(a, row, s->row_step) : row);
+    cell.indices[s->column_dim] =
+        ix_add(a, cell.indices[s->column_dim], s->column_step ? ix_mul(a, column, s->column_step) : column);
+    place *p = walk_place(&inner, walk_step(&inner, (kernel_stmt *)s), &cell, use, s->span);
+    p->collective = true;
+    p->holder = f->holder;
+    walk_touch(p);
+}
+
 static void memory_of_fragment(walk *w, region *step, const kernel_stmt *s, access_use use, bool by_unit, bool asynchronous) {
     model *m = w->m;
     if (m->object_of[s->access.array->id])
         walk_beyond(m, s->span, "fragments in an array of several views");
+    if ((s->row_step || s->column_step) && !is_one_run(s)) {
+        stepped_memory(w, s, use);
+        return;
+    }
     place *p = walk_place(w, step, &s->access, use, step->stmt->span);
     p->extents = fragment_box(w, s);
     p->collective = true;
@@ -166,23 +234,8 @@ static void fragment_map(walk *w, kernel_stmt *s) {
     model *m = w->m;
     const kernel_fragment *f = s->fragments[0].fragment;
     index_var *vars[2] = {s->row, s->column};
-    int extents[2] = {f->rows, f->columns};
-    walk inner = *w;
-    for (int i = 0; i < 2; i++) {
-        kernel_stmt *t = NEW(m->arena, kernel_stmt);
-        *t = (kernel_stmt){.kind = KSTMT_FOR,
-                           .span = s->span,
-                           .var = vars[i],
-                           .lo = ix_const(m->arena, 0),
-                           .hi = ix_const(m->arena, extents[i]),
-                           .step = ix_const(m->arena, 1)};
-        scope *position = walk_scope(m, inner.scope, SCOPE_LOOP, t, vars[i]);
-        if (model_knows(m, vars[i]))
-            m->loop[vars[i]->id] = t;
-        region *loop = walk_region(m, inner.sequence, REGION_LOOP, position, inner.scope->depth, s);
-        inner.sequence = walk_region(m, loop, REGION_SEQUENCE, position, position->depth, s);
-        inner.scope = position;
-    }
+    index_expr *extents[2] = {ix_const(m->arena, f->rows), ix_const(m->arena, f->columns)};
+    walk inner = inside_position(w, s, vars, extents);
     region *step = walk_step(&inner, s);
     int before = m->places.count;
     walk_loads(&inner, step, s->value, 0);

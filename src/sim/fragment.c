@@ -51,7 +51,7 @@ typedef struct transfer {
     const kernel_fragment *fragment;
     const sim_array *array;
     sim_observer by;
-    int64_t origin[16];
+    int64_t origin[16], row_step, column_step;
     int row_dim, column_dim;
 } transfer;
 
@@ -60,8 +60,8 @@ static bool touch(transfer *x, int row, int column, sim_use use, int64_t *unit, 
     const kernel_fragment *f = x->fragment;
     int64_t cell[16];
     memcpy(cell, x->origin, sizeof cell);
-    cell[x->row_dim] = sim_add(cell[x->row_dim], row);
-    cell[x->column_dim] = sim_add(cell[x->column_dim], column);
+    cell[x->row_dim] = sim_add(cell[x->row_dim], sim_multiply(row, x->row_step));
+    cell[x->column_dim] = sim_add(cell[x->column_dim], sim_multiply(column, x->column_step));
     uint64_t share = (((uint64_t)f->role * 16 + f->element) * 4096 + (uint64_t)f->rows) * 4096 + (uint64_t)f->columns;
     share = (share * 65536 + (uint64_t)(row * f->columns + column)) * 0x9E3779B97F4A7C15u >> 32;
     x->by.stamp.share = (uint32_t)share | 1;
@@ -76,6 +76,10 @@ static bool transfer_of(sim_machine *m, sim_thread *first, int count, int instru
     x->by = sim_observe_together(m, first, count, instruction);
     x->row_dim = i->stmt->row_dim;
     x->column_dim = i->stmt->column_dim;
+    x->row_step = x->column_step = 1;
+    if ((i->row_step && !sim_evaluate_integer(m, first, i->row_step, instruction, &x->row_step)) ||
+        (i->column_step && !sim_evaluate_integer(m, first, i->column_step, instruction, &x->column_step)))
+        return false;
     memset(x->origin, 0, sizeof x->origin);
     for (int d = 0; d < x->array->source->rank; d++)
         if (!sim_evaluate_integer(m, first, i->access.indices[d], instruction, &x->origin[d]))
@@ -127,7 +131,13 @@ static void load_or_store(sim_machine *m, sim_thread *first, int count, int inst
 /* What the matrix unit reads itself, at each use. */
 static void fetch(sim_machine *m, sim_thread *first, int count, int instruction, sim_fragment *f, const kernel_fragment *shape,
                   bool asynchronous) {
-    transfer x = {.m = m, .fragment = shape, .array = f->array, .row_dim = f->row_dim, .column_dim = f->column_dim};
+    transfer x = {.m = m,
+                  .fragment = shape,
+                  .array = f->array,
+                  .row_dim = f->row_dim,
+                  .column_dim = f->column_dim,
+                  .row_step = 1,
+                  .column_step = 1};
     memcpy(x.origin, f->origin, sizeof x.origin);
     x.by = asynchronous ? sim_observe_matrix(m, first, count, instruction) : sim_observe_together(m, first, count, instruction);
     x.by.stamp.unit = 1;

@@ -92,10 +92,11 @@ typedef struct sim_instruction {
     sim_access access, source;
     sim_integer **extents; /* COPY: per dimension of the destination; FRAGMENT: [rows, columns] or NULL */
     sim_integer *lo, *hi, *step, *slot, *phase, *element;
-    sim_condition *condition; /* UNLESS, WHEN; BARRIER, ARRIVE: participants, or NULL */
-    int mbarrier;             /* -1: none */
-    int arrival;              /* ARRIVE: which of the program's */
-    int row, column;          /* FRAGMENT_MAP: variables of the position */
+    sim_integer *row_step, *column_step; /* FRAGMENT_LOAD, _STORE; NULL: 1 */
+    sim_condition *condition;            /* UNLESS, WHEN; BARRIER, ARRIVE: participants, or NULL */
+    int mbarrier;                        /* -1: none */
+    int arrival;                         /* ARRIVE: which of the program's */
+    int row, column;                     /* FRAGMENT_MAP: variables of the position */
     sim_fragment_ref fragments[4];
     sim_operand *contract;
     int uniform_variables, uniform_places; /* FRAGMENT: variables and kept values that must agree in all lanes */

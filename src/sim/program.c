@@ -322,6 +322,8 @@ static void compile_fragment(compiler *c, const kernel_stmt *s) {
     filled.access = access_of(c, &s->access);
     filled.extents = integers(c, s->extents, 2);
     filled.element = integer(c, s->element);
+    filled.row_step = integer(c, s->row_step);
+    filled.column_step = integer(c, s->column_step);
     for (int i = 0; i < 4; i++)
         filled.fragments[i] = fragment_of(c, s->fragments[i].fragment, s->fragments[i].index);
     if (filled.code == CODE_FRAGMENT) {

@@ -109,6 +109,12 @@ static const char *distance(cfamily *p, const kernel_access *access, int d) {
     return cfamily_stride(p, &along);
 }
 
+/* Elements from one row (column) to the next. */
+static const char *pitch(cfamily *p, const kernel_access *access, int d, index_expr *step) {
+    const char *unit = distance(p, access, d);
+    return unit && step ? arena_printf(p->arena, "(%s) * (%s)", unit, cfamily_index_text(p, step)) : unit;
+}
+
 static bool side_by_side(cfamily *p, const kernel_access *access, int d) {
     kernel_access along = *access;
     along.lanes = 2;
@@ -233,11 +239,12 @@ static bool load_or_store(cfamily *p, const kernel_stmt *s) {
     p->arrays[access->array->id].used = true;
     const char *place = arena_printf(a, "&%s[%s]", p->arrays[access->array->id].name,
                                      s->extents ? cfamily_far_offset(p, access) : cfamily_offset(p, access, 0));
-    const char *row = distance(p, access, s->row_dim), *column = distance(p, access, s->column_dim),
+    const char *row = pitch(p, access, s->row_dim, s->row_step), *column = pitch(p, access, s->column_dim, s->column_step),
                *fragment = name_of_ref(p, &s->fragments[0]);
     if (!row || !column)
         return cfamily_refuse(p, s->span, "fragments in a layout whose rows lie at no equal distances");
-    bool rows_along = side_by_side(p, access, s->row_dim), columns_along = side_by_side(p, access, s->column_dim);
+    bool rows_along = !s->row_step && side_by_side(p, access, s->row_dim),
+         columns_along = !s->column_step && side_by_side(p, access, s->column_dim);
     if (is_operand(f) && s->kind == KSTMT_FRAGMENT_STORE)
         return cfamily_refuse(p, s->span, "storing operands of a product");
     if (is_operand(f)) {

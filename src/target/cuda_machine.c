@@ -67,4 +67,5 @@ const legal_table cuda_legal = {.target = "cuda",
                                 .f16_arithmetic = false,
                                 .vector_lanes = 16,
                                 .aligned_forms = true,
+                                .matrices = {matrices, sizeof matrices / sizeof *matrices},
                                 .aligned_shared = true};

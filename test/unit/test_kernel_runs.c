@@ -74,6 +74,7 @@ static const struct {
     {"subgroup_scan", {"R = 3, C = 70", "R = 1, C = 1", NULL}},
     {"fragment_attention", {"Q = 17, T = 33", "Q = 1, T = 1", "Q = 16, T = 16"}},
     {"lane_view", {"K = 9", "K = 16", "K = 0"}},
+    {"stepped_fragments", {"T = 3", "T = 1", NULL}},
     {"atomic_last_block", {"N = 9000, tasks_in_all = 3", "N = 1, tasks_in_all = 1", NULL}},
     {"intrinsics", {"M = 100", "M = 64", NULL}},
     {"bulk_store", {"M = 24", "M = 8", "M = 0"}},

@@ -145,7 +145,7 @@ using simdgroup_bfloat8x8 = simdgroup_matrix<bfloat, 8, 8>;
                                bool tr = false) {                                                                                \
         d.e.d = air_sgm_load(p, ld, o.x, o.y, tr);                                                                               \
     }                                                                                                                            \
-    inline void simdgroup_store(simdgroup_matrix<T, 8, 8> d, as T *p, ulong ld = 8, ulong2 o = ulong2(0), bool tr = false) {     \
+    inline void simdgroup_store(const simdgroup_matrix<T, 8, 8> &d, as T *p, ulong ld = 8, ulong2 o = ulong2(0), bool tr = false) {     \
         air_sgm_store(d.e.d, p, ld, o.x, o.y, tr);                                                                               \
     }
 #define MSL_SGM(T, s)                                                                                                            \
@@ -170,15 +170,16 @@ MSL_MMA2(float, float, "f32.f32")
 MSL_MMA2(half, half, "f16.f16") MSL_MMA2(bfloat, bfloat, "bf16.bf16") MSL_MMA2(half, float, "f16.f32")
     MSL_MMA2(float, half, "f32.f16") MSL_MMA2(bfloat, float, "bf16.f32") MSL_MMA2(float, bfloat, "f32.bf16")
         MSL_MMA2(half, bfloat, "f16.bf16") MSL_MMA2(bfloat, half, "bf16.f16") template <class D, class A, class B, class C>
-        inline void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d, simdgroup_matrix<A, 8, 8> a,
-                                                  simdgroup_matrix<B, 8, 8> b, simdgroup_matrix<C, 8, 8> c) {
+        inline void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d, const simdgroup_matrix<A, 8, 8> &a,
+                                                  const simdgroup_matrix<B, 8, 8> &b, const simdgroup_matrix<C, 8, 8> &c) {
     d.e.d = air_sgm_mma(msl_ext<D, 2>(0), a.e.d, b.e.d, c.e.d);
 }
 template <class D, class A, class B>
-inline void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, simdgroup_matrix<A, 8, 8> a, simdgroup_matrix<B, 8, 8> b) {
+inline void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, const simdgroup_matrix<A, 8, 8> &a,
+                               const simdgroup_matrix<B, 8, 8> &b) {
     d.e.d = air_sgm_mma(msl_ext<D, 2>(0), a.e.d, b.e.d, msl_ext<D, 2>(0));
 }
-template <class T> inline simdgroup_matrix<T, 8, 8> operator*(simdgroup_matrix<T, 8, 8> a, simdgroup_matrix<T, 8, 8> b) {
+template <class T> inline simdgroup_matrix<T, 8, 8> operator*(const simdgroup_matrix<T, 8, 8> &a, const simdgroup_matrix<T, 8, 8> &b) {
     simdgroup_matrix<T, 8, 8> r;
     simdgroup_multiply(r, a, b);
     return r;
