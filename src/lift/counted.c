@@ -323,7 +323,7 @@ static bool number_of(computing *c, const lift_value *v, uint64_t *out, int nest
             }
         return false;
     }
-    if (v->op == LIFT_CALL && lift_invariant(c->l, c->inner, v)) {
+    if ((v->op == LIFT_CALL || v->op == LIFT_LOAD) && lift_invariant(c->l, c->inner, v)) {
         lifted x = lift_operand(c->l, v);
         int64_t n;
         if (!lift_is_number(&x, &n))

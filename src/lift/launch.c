@@ -55,7 +55,7 @@ static void begin_text(lifter *l, reader *r, const char *text, source_span span)
         while (isalnum((unsigned char)c[n]) || c[n] == '_')
             n++;
         const char *name = arena_strndup(l->arena, c, n);
-        if (!is_word(c, n) && !find_variable(l, name)) {
+        if (!is_word(c, n) && !find_variable(l, name) && !lift_parameter_by_name(l, name)) {
             index_var *v = kernel_add_symbol(l->k, name);
             v->lo = ix_const(l->arena, 0);
             v->hi = ix_const(l->arena, largest(l));
@@ -357,7 +357,9 @@ lifted launch_scalar(lifter *l, const char *name, const lift_type *t, bool not_n
         }
     }
     VEC_PUSH(a, l->k->scalars, s);
-    index_expr *x = ix_var(a, s.var);
+    /* nb = 4 * cols: what it equals, which the launch checks, so that extents that are said by cols divide it */
+    bool other = said && said->low && !strcmp(said->low, said->high) && !ix_is_const(s.var->lo, NULL);
+    index_expr *x = other ? s.var->lo : ix_var(a, s.var);
     if (t->bits == 1)
         return lifted_condition(cond_compare(a, COND_NE, x, ix_const(a, 0)));
     return lifted_index(t->bits, x);

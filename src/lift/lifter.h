@@ -145,6 +145,7 @@ typedef struct lifter {
     const lift_value *now; /* the instruction looked at */
     bool failed, again;
     int depth; /* of nested statements */
+    int naming;
     int statements;
     index_expr *thread[3], *group[3], *groups[3], *lane, *subgroup;
     int64_t block[3];
@@ -217,6 +218,8 @@ bool lift_is_parameter_load(const lifter *l, const lift_value *v); /* a load of 
 /* Those that the source spells as single numbers (`constant uint &n`), so that the contract may speak of them by name. */
 void lift_single_parameters(lifter *l);
 lifted lift_parameter(lifter *l, const lift_value *v, lift_object *o, const lift_type *t, int64_t offset);
+/* Makes the one of this name a launch value, where the kernel has it: texts of the contract mention it before the walk comes by. */
+bool lift_parameter_by_name(lifter *l, const char *name);
 bool lift_is_used_unsigned(const lift_function *f, const lift_value *x); /* and never as signed */
 
 /* ---- calls.c ---- */

@@ -570,15 +570,19 @@ static LLVMTargetMachineRef machine_of(LLVMModuleRef m) {
 }
 
 /* Private memory too: what reaches outside it, or goes through no pointer at all, would make passes take away all that comes after. */
-static void hold_accesses(reading *r, bool own) {
+static void set_held(reading *r, bool own, bool held) {
     for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
             for (LLVMValueRef v = LLVMGetFirstInstruction(b); v; v = LLVMGetNextInstruction(v))
                 if (LLVMIsALoadInst(v) || LLVMIsAStoreInst(v)) {
                     LLVMTypeRef pointer = LLVMTypeOf(LLVMGetOperand(v, LLVMIsALoadInst(v) ? 0 : 1));
                     if (own || (int)LLVMGetPointerAddressSpace(pointer) != r->how->thread)
-                        LLVMSetVolatile(v, true);
+                        LLVMSetVolatile(v, held);
                 }
+}
+
+static void hold_accesses(reading *r, bool own) {
+    set_held(r, own, true);
 }
 
 static bool holds_pointers(LLVMTypeRef t, int nesting) {
@@ -624,7 +628,11 @@ static const char *run_passes(reading *r) {
     LLVMErrorRef e = LLVMRunPasses(r->module, LIFT_PASSES_BEFORE, machine, options);
     if (!e && keeps_pointers(r)) {
         forget_loop_notes(r);
-        e = LLVMRunPasses(r->module, LIFT_UNROLL_PASSES, machine, options);
+        hold_accesses(r, true); /* for this pass alone: those after it make registers of what is not held */
+        e = LLVMRunPasses(r->module, LIFT_PASSES_BEFORE_UNROLLING, machine, options);
+        set_held(r, true, false);
+        if (!e)
+            e = LLVMRunPasses(r->module, LIFT_UNROLL_PASSES, machine, options);
     }
     if (!e) { /* constants meet the indices of small structs, which then are registers too */
         hold_accesses(r, false);

@@ -232,10 +232,12 @@ typedef struct lift_module {
 #define LIFT_PASSES_BETWEEN "function(instsimplify,sroa)"
 #define LIFT_PASSES_AFTER "function(early-cse,instsimplify,simplifycfg,lower-switch,loop-simplify,lcssa)"
 
-/* Where arrays of pointers are left after the first: the short loops over them are unrolled, so that they become registers. */
+/* Where arrays of pointers are left after the first: the short loops over them are unrolled, so that they become registers. Conditions joined by && become one
+ * first, so that a loop that may end earlier still shows how often it goes round at the most. */
+#define LIFT_PASSES_BEFORE_UNROLLING "function(simplifycfg)"
 #define LIFT_UNROLL_PASSES                                                                                                       \
-    "function(loop-simplify,lcssa,loop(loop-rotate),loop-unroll<full-unroll-max=64;no-partial;no-peeling;no-runtime;"            \
-    "no-upperbound;O3>,sroa,infer-address-spaces,sroa)"
+    "function(loop-simplify,lcssa,loop-unroll<full-unroll-max=64;no-partial;no-peeling;no-runtime;"                              \
+    "upperbound;O3>,sroa,infer-address-spaces,sroa)"
 
 /* How a module is read. */
 typedef struct lift_reading {

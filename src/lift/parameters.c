@@ -89,6 +89,15 @@ static bool is_scalar(const char *type) {
     return true;
 }
 
+static const char *name_of(const lifter *l, const lift_object *o, const lift_type *t, int64_t offset) {
+    bool argument = o->origin->kind == LIFT_ARGUMENT;
+    if (o->origin->kind == LIFT_GLOBAL && o->origin->pointee->size == t->size)
+        return o->name;
+    if (argument && !offset && is_scalar(l->function->notes[o->origin->id].base_type)) /* `constant uint &n` */
+        return o->name;
+    return arena_printf(l->arena, "%s_%lld", o->name, (long long)offset);
+}
+
 lifted lift_parameter(lifter *l, const lift_value *v, lift_object *o, const lift_type *t, int64_t offset) {
     for (int i = 0; i < l->parameters.count; i++) {
         const launch_parameter *p = &l->parameters.at[i];
@@ -105,13 +114,7 @@ lifted lift_parameter(lifter *l, const lift_value *v, lift_object *o, const lift
         not_negative = not_negative || has(type, "uint") || has(type, "ulong") || has(type, "ushort") || has(type, "uchar") ||
                        has(type, "unsigned");
     }
-    const char *name = o->origin->kind == LIFT_GLOBAL && o->origin->pointee->size == t->size
-                           ? o->name
-                           : arena_printf(l->arena, "%s_%lld", o->name, (long long)offset);
-    if (o->origin->kind == LIFT_ARGUMENT && !offset &&
-        is_scalar(l->function->notes[o->origin->id].base_type)) /* `constant uint &n` */
-        name = o->name;
-    launch_parameter p = {o, offset, t, launch_scalar(l, name, t, not_negative)};
+    launch_parameter p = {o, offset, t, launch_scalar(l, name_of(l, o, t, offset), t, not_negative)};
     if (!p.value.kind)
         lift_fail(l, "E1124", v, "a parameter of type %s", t->text);
     VEC_PUSH(l->arena, l->parameters, p);
@@ -128,4 +131,44 @@ void lift_single_parameters(lifter *l) {
             lifted p = lift_pointer_to(l, of);
             lift_parameter(l, v, p.object, v->type, 0);
         }
+}
+
+/* What an address of constant steps begins at, and how far behind it is; NULL: it is none. */
+static const lift_value *origin_of(const lift_value *address, int64_t *offset) {
+    *offset = 0;
+    for (int nesting = 0; nesting < 16 && address->kind == LIFT_INSTRUCTION; nesting++) {
+        bool step = address->op == LIFT_GEP || address->op == LIFT_BITCAST || address->op == LIFT_ADDRSPACECAST ||
+                    (address->op == LIFT_PHI && address->operand_count == 1);
+        *offset += address->op == LIFT_GEP ? address->offset : 0;
+        for (int s = 0; s < address->step_count && step; s++) {
+            step = address->steps[s].index->kind == LIFT_CONSTANT_INTEGER;
+            *offset += address->steps[s].index->number * address->steps[s].stride;
+        }
+        if (!step)
+            return NULL;
+        address = address->operands[0];
+    }
+    return address->kind == LIFT_ARGUMENT || address->kind == LIFT_GLOBAL ? address : NULL;
+}
+
+bool lift_parameter_by_name(lifter *l, const char *name) {
+    enum { MOST_NAMING = 16 }; /* texts that say one parameter by another */
+    if (l->naming == MOST_NAMING)
+        return false;
+    for (int i = 0; i < l->function->blocks.count; i++)
+        for (int j = 0; j < l->function->blocks.at[i]->items.count; j++) {
+            const lift_value *v = l->function->blocks.at[i]->items.at[j];
+            int64_t offset;
+            const lift_value *origin = v->op == LIFT_LOAD ? origin_of(v->operands[0], &offset) : NULL;
+            if (!origin || (v->type->kind != LIFT_INTEGER && v->type->kind != LIFT_FLOAT) || !lift_is_parameter_load(l, v))
+                continue;
+            lift_object *o = lift_pointer_to(l, origin).object;
+            if (strcmp(name_of(l, o, v->type, offset), name))
+                continue;
+            l->naming++;
+            lift_parameter(l, v, o, v->type, offset);
+            l->naming--;
+            return true;
+        }
+    return false;
 }
