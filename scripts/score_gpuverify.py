@@ -50,7 +50,11 @@ def launch(options):
 
 
 def annotated(text, cuda):
-    """The text with its annotations as code: what kernels require becomes an assumption."""
+    """The text with its annotations as code: what kernels require becomes an assumption; threads of which an axiom does not hold are none of the launch."""
+    axioms = re.findall(r"^__axiom\((.*)\);", text, flags=re.M)
+    text = re.sub(r"^__axiom\((.*)\);", "", text, flags=re.M)
+    if axioms:
+        text = re.sub(r"(\b(?:__kernel|kernel|__global__)\b[^{};]*\{)", r"\1 if (!(%s)) return; " % " && ".join(axioms), text)
     out, depth, head, at = [], 0, 0, 0
     for m in re.finditer(r"[{};]|//[^\n]*|/\*.*?\*/|\b__requires\s*\(", text, flags=re.S):
         word = m.group()
@@ -78,7 +82,7 @@ def judge(options, path):
     if not sizes:
         return dict(row, found="no launch", why="")
     folder = None
-    if re.search(ASSERTED + r"|\b__assume\s*\(", text):
+    if re.search(ASSERTED + r"|\b(__assume|__axiom)\s*\(", text):
         folder = tempfile.TemporaryDirectory()
         source = os.path.join(folder.name, os.path.basename(path))
         with open(source, "w", encoding="latin-1") as out:
@@ -89,8 +93,14 @@ def judge(options, path):
         command += ["-D", macro if "=" in macro else macro + "=1"]
     warp = re.search(r"--warp-sync=(\d+)", lines[1])
     if warp:
-        command += ["--subgroup", warp.group(1)]
-    # Memory that comes with the launch has no size there: one that no index reaches the end of.
+        command += ["--lockstep", warp.group(1)]
+    given = re.search(r"--kernel-args=(\w+)((?:,0x[0-9a-fA-F]+)+)", lines[1])
+    if given: # of the kernel's scalars, in order
+        head = re.search(r"\b%s\s*\(([^)]*)\)" % given.group(1), text)
+        names = [re.search(r"(\w+)\s*$", a).group(1) for a in head.group(1).split(",") if "*" not in a and "struct" not in a]
+        command += [w for n, v in zip(names, given.group(2)[1:].split(",")) for w in ("--arg", "%s=%d" % (n, int(v, 16)))]
+    # Memory that comes with the launch has no size there: one that no index reaches the end of. Functions that the program declares and does not define touch
+    # nothing there, and give anything.
     for _ in range(6):
         try:
             run = subprocess.run(command, capture_output=True, timeout=options.limit)
@@ -101,16 +111,21 @@ def judge(options, path):
             return dict(row, found="crash", why=(run.stderr.decode(errors="replace").strip().split("\n") or [""])[-1])
         unsized = [re.match(r"the size of `(\w+)` comes with the launch", d["message"]) for d in answer["diagnostics"]]
         unsized = [m.group(1) for m in unsized if m]
-        if not unsized:
+        unknown = [m.group(1) for m in (re.match(r"`(\w+)`, a function that is not known", d["message"]) for d in answer["diagnostics"]) if m]
+        unknown = [n for n in unknown if re.search(r"\b%s\s*\([^;{}()]*\)\s*;" % n, text) and n not in command]
+        if unsized:
+            command += ["--arg", "%s=8192" % unsized[0]]
+        elif unknown:
+            command += ["--opaque", unknown[0]]
+        else:
             break
-        command += ["--arg", "%s=8192" % unsized[0]]
     bounds = "check-array-bounds" in lines[1]
     refuted, unproved, items = [], [], 0
     for kernel in answer["kernels"]:
         for item in kernel.get("properties", kernel.get("proof", [])) or []:
             items += 1
             between_groups = (item["explanation"] or "").startswith("two tasks:")
-            if item["property"] == "race" and ("--only-divergence" in lines[1] or (between_groups and "--only-intra-group" in lines[1])):
+            if item["property"] == "race" and ("--only-divergence" in lines[1] or "--only-log" in lines[1] or (between_groups and "--only-intra-group" in lines[1])):
                 continue
             counts = any(word in item["property"] for word in OF_RACES) or (item["property"] == "bounds" and (bounds or item["subject"] == "null"))
             if item["verdict"] == "refuted" and counts:

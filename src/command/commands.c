@@ -17,7 +17,9 @@
     {"--block", "X,Y,Z", "of a kernel in another language: the threads of a block"},                                                     \
     {"--grid", "X,Y,Z", "the blocks of the launch, over its values: 'floor((n + 255) / 256)'"},                                         \
     {"--where", "COND", "what the launch guarantees: 'n <= lda'; several"},                                                              \
+    {"--opaque", "NAME", "a function without a body: it touches no memory of others, orders nothing, may give anything"},                \
     {"--subgroup", "N", "lanes of a subgroup (default: 32)"},                                                                            \
+    {"--lockstep", "N", "subgroups of N lanes that make each access together: a barrier of the subgroup stands between two"},              \
     {"--largest", "N", "extents and integers are at most this (default: 2^30)"}, SOURCE_OPTION_ROWS
 
 static const option_row check_options[] = {

@@ -24,7 +24,7 @@ static bool is_data(const char *value) {
 }
 
 static bool contract_of(report *r, const command_line *line, const char *path, const char *kernel, lift_contract *c) {
-    static const char *const keys[] = {"block", "grid", "arg", "where", "subgroup", "largest"};
+    static const char *const keys[] = {"block", "grid", "arg", "where", "opaque", "subgroup", "lockstep", "largest"};
     if (!contract_read(r->arena, c, sidecar(r->arena, path), kernel, &r->diags))
         return false;
     for (int i = 0; i < line->option_count; i++)
@@ -96,6 +96,12 @@ bool foreign_read(report *r, const command_line *line, const char *path, foreign
             held = false;
     }
     return held;
+}
+
+bool foreign_has_bodies(report *r, const lifted_kernel *x) {
+    if (x->opaque)
+        diag_error(&r->diags, "E1132", x->kernel->span, "`%s` calls `%s`, whose body is not known", x->kernel->name, x->opaque);
+    return !x->opaque;
 }
 
 /* What finding conditions may take, and how slow a proof may be that is made again and again. */

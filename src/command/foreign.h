@@ -10,6 +10,8 @@ typedef VEC(lifted_kernel) foreign_list;
 /* Reads the kernels asked for (--kernel; none: every one) under the launch contract of the flags and of the sidecar file. A kernel that is not read is an
  * error, and the others are read nevertheless. False when any was not. */
 bool foreign_read(report *r, const command_line *line, const char *path, foreign_list *out);
+/* Whether it can be run: false with E1132 where it calls a function whose body is not known. */
+bool foreign_has_bodies(report *r, const lifted_kernel *x);
 bool foreign_check(report *r, const command_line *line, const char *path, json_t *list);
 bool foreign_run(report *r, const command_line *line, const char *path);
 /* target NULL: every one, each into a folder of its own. */

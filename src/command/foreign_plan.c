@@ -90,7 +90,8 @@ bool foreign_build(report *r, const command_line *line, const char *path, const 
     for (int i = 0; i < kernels.count; i++)
         for (int n = 0; n < (t ? 1 : target_count); n++) {
             const target *of = t ? t : &target_table[n];
-            held = build_one(r, line, &kernels.at[i], of, t ? folder : arena_printf(r->arena, "%s/%s", folder, of->name), list) &&
+            held = foreign_has_bodies(r, &kernels.at[i]) &&
+                   build_one(r, line, &kernels.at[i], of, t ? folder : arena_printf(r->arena, "%s/%s", folder, of->name), list) &&
                    held;
         }
     if (r->json)

@@ -341,6 +341,8 @@ bool foreign_run(report *r, const command_line *line, const char *path) {
                    kernels.count);
         return false;
     }
+    if (!foreign_has_bodies(r, &kernels.at[0]))
+        return false;
     const char *device = option_value(line, "--device") ? option_value(line, "--device") : "cpu";
     bool simulated = !strcmp(device, "sim");
     launch l;

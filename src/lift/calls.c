@@ -167,11 +167,18 @@ static bool launch_call(lifter *l, const lift_value *v, const char *name) {
 
 /* ---- barriers and fences ---- */
 
+level_kind lift_subgroup_scope(const kernel_ir *k) {
+    for (int i = 0; i < k->levels.count; i++)
+        if (k->levels.at[i].kind == LEVEL_SUBGROUP)
+            return LEVEL_SUBGROUP;
+    return LEVEL_BLOCK;
+}
+
 static void barrier(lifter *l, level_kind scope, unsigned spaces) {
     if (l->k->levels.count < 2 || (scope == LEVEL_SUBGROUP && l->block[0] * l->block[1] * l->block[2] == 1))
         return;
     kernel_stmt *s = kernel_append(l->k, l->at, KSTMT_BARRIER, lift_span(l, l->now));
-    s->scope = scope;
+    s->scope = scope == LEVEL_SUBGROUP ? lift_subgroup_scope(l->k) : scope;
     s->spaces = spaces;
     l->statements++;
 }
@@ -513,6 +520,8 @@ bool lift_call(lifter *l, const lift_value *v) {
     }
     if (!lift_stopped(l) && v->text)
         lift_fail(l, "E1127", v, "`%s`, %s", name[0] ? name : v->callee, v->text);
+    if (!lift_stopped(l) && lift_opaque_call(l, v, name[0] ? name : v->callee))
+        return !lift_stopped(l);
     bool image = strstr(v->callee, "image") || strstr(v->callee, "texture") || strstr(v->callee, "sampler");
     lift_fail(l, image ? "E1129" : "E1128", v,
               image ? "`%s`: images and textures are not read" : "`%s`, a function that is not known",

@@ -107,16 +107,22 @@ bool contract_add(arena *a, lift_contract *c, const char *key, const char *value
         return add_argument(a, c, value, span, diags);
     } else if (!strcmp(key, "where")) {
         VEC_PUSH(a, c->conditions, arena_strdup(a, value));
-    } else if (!strcmp(key, "subgroup")) {
+    } else if (!strcmp(key, "opaque")) {
+        split(a, value, &parts);
+        for (int i = 0; i < parts.count; i++)
+            VEC_PUSH(a, c->opaque, parts.at[i]);
+    } else if (!strcmp(key, "subgroup") || !strcmp(key, "lockstep")) {
         if (!whole(value, &n) || n < 1 || n > 128 || (n & (n - 1)))
             return wrong(diags, span, key, value, "a power of two up to 128");
         c->subgroup = (int)n;
+        c->lockstep = c->lockstep || !strcmp(key, "lockstep");
     } else if (!strcmp(key, "largest")) {
         if (!whole(value, &n) || n < 1 || n > INT64_C(1) << 40)
             return wrong(diags, span, key, value, "a number up to 2^40");
         c->largest = n;
     } else {
-        return wrong(diags, span, "the line", key, "lines begin with block, grid, arg, where, subgroup, largest or kernel");
+        return wrong(diags, span, "the line", key,
+                     "lines begin with block, grid, arg, where, opaque, subgroup, lockstep, largest or kernel");
     }
     return true;
 }

@@ -23,8 +23,10 @@ typedef struct lift_contract {
     VEC(const char *) grid; /* blocks in each direction, over launch values; empty: unknown numbers */
     VEC(contract_argument) arguments;
     VEC(const char *) conditions; /* --where */
-    int subgroup;                 /* lanes; 0: 32 */
-    int64_t largest;              /* extents, and integer scalars in magnitude, unless an argument says more; 0: 2^30 */
+    VEC(const char *) opaque; /* functions without a body that touch no memory others reach, order nothing and give anything */
+    int subgroup;             /* lanes; 0: 32 */
+    bool lockstep;            /* they make each access together */
+    int64_t largest;          /* extents, and integer scalars in magnitude, unless an argument says more; 0: 2^30 */
     /* Arguments never overlap: that is checked where a launch is made. */
 } lift_contract;
 

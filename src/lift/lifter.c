@@ -183,6 +183,7 @@ static bool walk(lifter *l) {
     l->again = false;
     l->depth = l->statements = 0;
     l->out->assumed.count = 0;
+    l->out->opaque = NULL;
     for (int i = 0; i < l->facts->objects.count; i++)
         l->facts->objects.at[i]->settled = l->facts->objects.at[i]->element != NULL;
     if (lift_launch(l))
@@ -267,6 +268,7 @@ static void prepare(lifter *l) {
             if (b->items.at[j]->op == LIFT_CALL && b->items.at[j]->callee && lift_wants_lanes(b->items.at[j]->callee))
                 l->facts->lanes = true;
     }
+    l->facts->lanes = l->facts->lanes || l->contract->lockstep;
     lift_uses_dimensions(l->function, l->facts->uses);
 }
 
@@ -322,6 +324,8 @@ bool lift_kernel(arena *a, const lift_function *f, const char *path, const lift_
     if (l.failed)
         return false;
     lift_drop_unread(l.k);
+    if (contract->lockstep)
+        lift_lockstep(l.k);
     kernel_settle_names(l.k);
     l.k->holds_loads = true;
     kernel_simplify(l.k);

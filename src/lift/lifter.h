@@ -228,6 +228,7 @@ void lift_plain_name(const char *callee, char *name, size_t size);
 bool lift_call(lifter *l, const lift_value *v);
 bool lift_call_is_pure(const lift_value *v);
 void lift_fence(lifter *l, level_kind scope);
+level_kind lift_subgroup_scope(const kernel_ir *k); /* of barriers of a subgroup: the block's where it is one */
 /* Whether operand i is a number known now. */
 bool lift_constant_operand(lifter *l, const lift_value *v, int i, int64_t *n);
 
@@ -245,6 +246,12 @@ bool lift_matrix_call(lifter *l, const lift_value *v); /* false: it is none; not
 bool lift_is_matrix_call(const lift_value *v);
 /* How many elements of a value of this vector type a lane has itself: of 64 floats, which are a matrix of AIR's, two. */
 int lift_own_elements(const lift_type *t);
+
+/* ---- lockstep.c ---- */
+void lift_lockstep(kernel_ir *k); /* barriers of the subgroup between accesses */
+
+/* ---- opaque.c: false: the contract says nothing of such a function; nothing was done ---- */
+bool lift_opaque_call(lifter *l, const lift_value *v, const char *name);
 
 /* ---- assume.c ---- */
 void lift_assume(lifter *l, const lift_value *v);

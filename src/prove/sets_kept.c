@@ -54,6 +54,7 @@ void *answer_keep(answers *t, const operation *o, void *result) {
     if (!result || (2 * (t->count + 1) > t->slots && !grow(t)))
         return result;
     answer a = {*o, result};
+    a.of.from = NULL; /* also where no places go anywhere: what `from` is then is the asker's */
     if (o->places) {
         int *from = malloc((size_t)o->places * sizeof *from);
         if (!from)

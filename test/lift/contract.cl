@@ -1,0 +1,40 @@
+// What only the contract says: functions whose bodies are elsewhere (--opaque), lanes in lockstep (--lockstep).
+int next_index(int x);
+float2 pair(void);
+bool go_on(void);
+__kernel void opaque_own(__global float *y) {
+    int i = get_global_id(0);
+    while (go_on())
+        y[i] += pair().x;
+}
+__kernel void opaque_anywhere(__global float *y) {
+    int i = next_index(get_global_id(0));
+    if (0 <= i && i < 64)
+        y[i] = 1;
+}
+void fill(__global float *y);
+__kernel void opaque_pointer(__global float *y) { fill(y); }
+// A scan of each row of 32 in place, as written for lanes that go together.
+__kernel void scan(__global float *x) {
+    __local float s[128];
+    int t = get_local_id(0), lane = t % 32;
+    s[t] = x[get_global_id(0)];
+    for (int d = 1; d < 32; d *= 2)
+        if (lane >= d)
+            s[t] += s[t - d];
+    x[get_global_id(0)] = s[t];
+}
+// Which lanes come by depends on data: nothing is ordered there, and the neighbour's cell may be read before or after it is written.
+__kernel void by_data(__global const float *a, __global float *x) {
+    __local float s[64];
+    int t = get_local_id(0);
+    s[t] = x[get_global_id(0)];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (a[t] > 0) {
+        float left = s[t ^ 1];
+        s[t] = left;
+    }
+    x[get_global_id(0)] = s[t];
+}
+// All lanes store to one cell at once.
+__kernel void together(__global int *x) { x[get_group_id(0)] = get_local_id(0); }
