@@ -93,6 +93,10 @@ embed = @mkdir -p $(@D) && for file in $(1); do printf '{"%s", (const char *cons
 	    sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n",/' "$$file"; echo 'NULL}},'; done > $@
 $(BUILD)/generated/kernels.inc: $(kernel_files) Makefile
 	$(call embed,$(kernel_files))
+probe_kit_files := $(sort $(wildcard kits/probe/*))
+$(BUILD)/generated/probe_kit.inc: $(probe_kit_files) Makefile
+	$(call embed,$(probe_kit_files))
+$(BUILD)/src/probe/kit.o: $(BUILD)/generated/probe_kit.inc
 $(BUILD)/generated/metal_kit.inc: $(metal_kit_files) Makefile
 	$(call embed,$(metal_kit_files))
 # The headers with which other people's kernels are read.
@@ -102,7 +106,7 @@ $(BUILD)/generated/shim.inc: $(shim_files) Makefile
 $(BUILD)/src/lift/shim.o: $(BUILD)/generated/shim.inc
 $(BUILD)/src/command/library.o: $(BUILD)/generated/kernels.inc
 $(BUILD)/src/target/metal_kit.o: $(BUILD)/generated/metal_kit.inc
-$(BUILD)/src/command/library.o $(BUILD)/src/target/metal_kit.o $(BUILD)/src/lift/shim.o: private flags += -I$(BUILD)/generated
+$(BUILD)/src/command/library.o $(BUILD)/src/target/metal_kit.o $(BUILD)/src/probe/kit.o $(BUILD)/src/lift/shim.o: private flags += -I$(BUILD)/generated
 
 # What was built with other flags, or holds a source since removed, is built again.
 $(BUILD)/flags: force

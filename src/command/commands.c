@@ -58,11 +58,14 @@ static const option_row explain_options[] = {
 static const option_row probe_options[] = {
     {"--device", "NAME", "cpu, cuda:N, or model:h200 (default: cpu)"},
     {"--list", NULL, "the instructions that can be probed there"},
-    {"--dots", "N", "random dots that the model is held against (default: 1000000)"},
+    {"--dots", "N", "random dots that the model is held against (default: 1000000; of a kit 20000)"},
     {"--seed", "N", "another seed for them"},
     {"--evidence", NULL, "what refuted the neighbouring values"},
     {"--store", "DIR", "append the findings as rows to this folder's store"},
-    {"--report", "FILE", "no probing: write the findings of --store (default: bench/findings) as a page"}, {0}};
+    {"--report", "FILE", "no probing: write the findings of --store (default: bench/findings) as a page"},
+    {"--write", "DIR", "no probing: write a kit for somebody else's device, to be run there"},
+    {"--target", "NAME", "of the kit: cuda or metal (default: cuda)"},
+    {"--read", "FILE", "no probing here: find what the rows show that a kit's program printed"}, {0}};
 static const option_row layout_options[] = {
     {"--target", "NAME", "cuda or metal (default: cuda)"},
     {"--instruction", "NAME", "m16n8k16.f16, wgmma.m64n24k16.bf16, simdgroup_matrix.8x8.f16, .."},

@@ -5,6 +5,7 @@
 #include "bench/machine.h"
 #include "bench/store.h"
 #include "probe/findings.h"
+#include "probe/kit.h"
 #include "probe/probe.h"
 #include <inttypes.h>
 #include <string.h>
@@ -44,10 +45,23 @@ static void drop_missing(probing *p, int first) {
     p->left_out++;
 }
 
+/* Finds, prints and keeps what an opened target's answers show. */
+static bool find_in(probing *p, arena *a, const char *device, const probe_target *target, const probe_options *options) {
+    probe_result result;
+    if (!probe_run(a, target, options, &result, &p->report->diags))
+        return false;
+    p->probed++;
+    p->held += probe_holds(&result);
+    probe_rows(a, device, &result, p->rows);
+    if (!p->report->json)
+        probe_print(a, &result, option_given(p->line, "--evidence"));
+    fflush(stdout);
+    return true;
+}
+
 static bool probe_one(probing *p, const char *instruction, bool named) {
     arena *a = arena_new();
     probe_target target;
-    probe_result result;
     int before = p->report->diags.items.count;
     bool good = probe_open(a, p->device, instruction, &target, &p->report->diags);
     if (!good && !named && p->report->diags.items.count > before && !strcmp(p->report->diags.items.at[before]->code, "E1202")) {
@@ -56,16 +70,8 @@ static bool probe_one(probing *p, const char *instruction, bool named) {
         return true;
     }
     if (good) {
-        good = probe_run(a, &target, &p->options, &result, &p->report->diags);
+        good = find_in(p, a, p->device, &target, &p->options);
         probe_close(&target);
-    }
-    if (good) {
-        p->probed++;
-        p->held += probe_holds(&result);
-        probe_rows(a, p->device, &result, p->rows);
-        if (!p->report->json)
-            probe_print(a, &result, option_given(p->line, "--evidence"));
-        fflush(stdout);
     }
     report_flush(p->report);
     arena_free(a);
@@ -112,6 +118,16 @@ static bool write_report(probing *p, const char *path) {
     return good;
 }
 
+/* The last line, and the rows. */
+static bool finish(probing *p, bool good) {
+    if (!p->report->json)
+        printf("%d of %d instructions determined, with layout and model as found before%s\n", p->held, p->probed,
+               p->left_out ? arena_printf(p->report->arena, "; %d that the device lacks left out", p->left_out) : "");
+    /* A device that failed: what was found before it did is not kept either. */
+    const char *folder = option_value(p->line, "--store");
+    return good && p->probed > 0 && (!folder || keep_rows(p, folder)) && p->held == p->probed;
+}
+
 static bool probe_all(probing *p) {
     int count;
     const char *const *all = probe_instructions(p->report->arena, p->device, &count, &p->report->diags);
@@ -132,20 +148,40 @@ static bool probe_all(probing *p) {
     bool named = p->line->positional_count > 0, good = true;
     for (int i = 0; good && i < (named ? p->line->positional_count : count); i++)
         good = probe_one(p, named ? p->line->positional[i] : all[i], named);
-    if (!p->report->json)
-        printf("%d of %d instructions determined, with layout and model as found before%s\n", p->held, p->probed,
-               p->left_out ? arena_printf(p->report->arena, "; %d that the device lacks left out", p->left_out) : "");
-    /* A device that failed: what was found before it did is not kept either. */
-    const char *folder = option_value(p->line, "--store");
-    return good && p->probed > 0 && (!folder || keep_rows(p, folder)) && p->held == p->probed;
+    return finish(p, good);
+}
+
+static bool read_kit_row(void *context, const probe_target *target, const probe_options *options) {
+    probing *p = context;
+    arena *a = arena_new();
+    bool good = find_in(p, a, target->box.device, target, options);
+    arena_free(a);
+    return good;
+}
+
+static bool read_kit(probing *p, const char *path) {
+    return finish(p, kit_read(p->report->arena, path, read_kit_row, p, &p->report->diags));
+}
+
+static bool write_kit(probing *p, const char *folder) {
+    const char *target = option_value(p->line, "--target");
+    const char *const *names = p->line->positional_count ? p->line->positional : NULL;
+    p->options.dots = option_given(p->line, "--dots") ? p->options.dots : 20000;
+    p->options.planted = p->options.dots < 400000 ? p->options.dots : 400000;
+    return kit_write(p->report->arena, folder, target ? target : "cuda", names, p->line->positional_count, &p->options,
+                     &p->report->diags);
 }
 
 int command_probe(const command_line *line) {
     report r;
     report_begin(&r, line);
-    const char *device = option_value(line, "--device"), *page = option_value(line, "--report");
+    const char *device = option_value(line, "--device"), *page = option_value(line, "--report"),
+               *kit = option_value(line, "--write"), *answers = option_value(line, "--read");
     probing p = {.report = &r, .line = line, .device = device ? device : "cpu", .rows = json_array()};
-    bool held = page ? write_report(&p, page) : read_options(&p) && probe_all(&p);
+    bool held = page ? write_report(&p, page)
+                     : read_options(&p) && (kit       ? write_kit(&p, kit)
+                                            : answers ? read_kit(&p, answers)
+                                                      : probe_all(&p));
     if (r.json)
         json_object_set(r.json, "findings", p.rows);
     json_decref(p.rows);

@@ -328,6 +328,13 @@ static bool confirm(finder *f) {
     }
 }
 
+bool matrix_find_ask(arena *a, const matrix_box *box, const find_options *o, diag_list *diags) {
+    matrix_finding finding = {0};
+    matrix_check none;
+    finder f = {.arena = a, .box = box, .options = o, .finding = &finding, .diags = diags};
+    return ask_everything(&f) && matrix_check_run(box, NULL, 0, o->random, o->seed + 1, o->workers, &none, diags);
+}
+
 bool matrix_find(arena *a, const matrix_box *box, const find_options *o, matrix_finding *out, diag_list *diags) {
     *out = (matrix_finding){0};
     finder *f = NEW(a, finder);

@@ -101,6 +101,9 @@ typedef struct find_options {
 /* False with diagnostics only when the device fails; then nothing is found. */
 bool matrix_find(arena *a, const matrix_box *box, const find_options *o, matrix_finding *out, diag_list *diags);
 
+/* Asks everything that matrix_find asks, and takes no notice of the answers. */
+bool matrix_find_ask(arena *a, const matrix_box *box, const find_options *o, diag_list *diags);
+
 /* Random dots in whole tiles, compared with a unit's model. */
 typedef struct matrix_check {
     int64_t dots, mismatches;

@@ -47,7 +47,7 @@ void parameter_set(matrix_unit *u, matrix_parameter p, int64_t value) {
     case PARAMETER_LOWEST_EXPONENT: u->lowest_exponent = (int)value; break;
     case PARAMETER_FLUSH_OPERANDS: u->flush_operands = value; break;
     case PARAMETER_FLUSH_ADDEND: u->flush_addend = value; break;
-    case PARAMETER_FLUSH_RESULT: u->flush_result = value; break;
+    case PARAMETER_FLUSH_RESULT: u->flush_result = (matrix_flush)value; break;
     case PARAMETER_SIGNED_ZERO: u->signed_zero = value; break;
     case PARAMETER_OVERFLOW_CLAMPS: u->overflow_clamps = value; break;
     case PARAMETER_NAN: u->nan = (uint32_t)value; break;
@@ -103,6 +103,7 @@ int parameter_values(const matrix_unit *u, matrix_parameter p, int64_t *values) 
                 values[count++] = e;
         return count;
     case PARAMETER_IGNORED_BITS: return range(values, 0, number_table[u->a].stored_bits - 1);
+    case PARAMETER_FLUSH_RESULT: return range(values, 0, MATRIX_FLUSHES - 1);
     case PARAMETER_NAN: return 0;
     default: return range(values, 0, 1);
     }
@@ -183,7 +184,10 @@ const char *parameter_text(arena *a, const matrix_unit *u, matrix_parameter p, i
         return value == MATRIX_NO_LOWEST ? "E has no lower limit" : arena_printf(a, "E is at least %d", (int)value);
     case PARAMETER_FLUSH_OPERANDS: return value ? "subnormal operands are read as zero" : "subnormal operands keep their value";
     case PARAMETER_FLUSH_ADDEND: return value ? "a subnormal c is read as zero" : "a subnormal c keeps its value";
-    case PARAMETER_FLUSH_RESULT: return value ? "subnormal results become zero" : "subnormal results are given";
+    case PARAMETER_FLUSH_RESULT:
+        return value == MATRIX_FLUSH_ROUNDED ? "results that are subnormal after rounding become zero"
+               : value                       ? "results that are subnormal before rounding become zero"
+                                             : "subnormal results are given";
     case PARAMETER_SIGNED_ZERO: return value ? "zero has the sign IEEE gives it" : "zero is +0";
     case PARAMETER_OVERFLOW_CLAMPS: return value ? "overflow gives the largest value" : "overflow gives infinity";
     case PARAMETER_NAN:

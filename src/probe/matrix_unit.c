@@ -82,7 +82,9 @@ static uint32_t round_result(const matrix_unit *u, bool negative, uint64_t magni
         return zero;
     int exponent = place + 63 - __builtin_clzll(magnitude);
     bool subnormal = exponent < lowest;
-    int unit = (subnormal ? lowest : exponent) - bits;
+    if (subnormal && u->flush_result == MATRIX_FLUSH_EXACT)
+        return zero;
+    int unit = (subnormal && u->flush_result == MATRIX_KEEP ? lowest : exponent) - bits;
     if (sticky) { /* one more bit stands for all that is below it */
         if (magnitude >> 61) {
             magnitude |= 1;
@@ -95,7 +97,7 @@ static uint32_t round_result(const matrix_unit *u, bool negative, uint64_t magni
         magnitude = shift_right(magnitude, unit - place, mode, negative);
         place = unit;
     }
-    if (!magnitude || (u->flush_result && subnormal && place + 63 - __builtin_clzll(magnitude) < lowest))
+    if (!magnitude || (u->flush_result == MATRIX_FLUSH_ROUNDED && place + 63 - __builtin_clzll(magnitude) < lowest))
         return zero;
     exponent = place + 63 - __builtin_clzll(magnitude);
     if (exponent > number_highest_exponent(u->c)) {

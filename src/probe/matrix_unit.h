@@ -22,6 +22,9 @@ typedef enum matrix_rounding {
     MATRIX_ROUNDINGS
 } matrix_rounding;
 
+/* A result below the smallest normal number becomes zero of its sign: judged by the sum rounded as if exponents had no end (x86), or by the sum itself. */
+typedef enum matrix_flush { MATRIX_KEEP, MATRIX_FLUSH_ROUNDED, MATRIX_FLUSH_EXACT, MATRIX_FLUSHES } matrix_flush;
+
 /* Numbers of terms are as in `facts`: an exponent of a product is the sum of its factors' exponents, whatever the product's leading bit. */
 typedef struct matrix_unit {
     number_kind a, b, c; /* c: the addend and the result */
@@ -39,14 +42,15 @@ typedef struct matrix_unit {
     bool normalised_products; /* a product's exponent is that of its leading bit */
     bool
         normalised_operands; /* a subnormal operand's exponent is that of its leading bit: it was converted to a wider format before */
-    bool normalised_addend;                          /* a subnormal addend's exponent is that of its leading bit */
-    bool zeros_count;                                /* the exponents of zero products count for E */
-    bool flush_operands, flush_addend, flush_result; /* subnormals become zero of their sign */
-    bool signed_zero;                                /* a sum of zeros, and one too small, keeps its sign; otherwise 0 is +0 */
-    bool overflow_clamps;                            /* to the largest value rather than to infinity */
-    uint32_t nan;     /* the code of every NaN result; 0: whichever NaN (the model gives the quiet one) */
-    int ignored_bits; /* the lowest bits of a's and b's codes that do not count: tf32 is f32 without 13 */
-    bool saturate;    /* whole numbers: clamp the exact sum; otherwise it wraps */
+    bool normalised_addend;            /* a subnormal addend's exponent is that of its leading bit */
+    bool zeros_count;                  /* the exponents of zero products count for E */
+    bool flush_operands, flush_addend; /* subnormals become zero of their sign */
+    matrix_flush flush_result;
+    bool signed_zero;     /* a sum of zeros, and one too small, keeps its sign; otherwise 0 is +0 */
+    bool overflow_clamps; /* to the largest value rather than to infinity */
+    uint32_t nan;         /* the code of every NaN result; 0: whichever NaN (the model gives the quiet one) */
+    int ignored_bits;     /* the lowest bits of a's and b's codes that do not count: tf32 is f32 without 13 */
+    bool saturate;        /* whole numbers: clamp the exact sum; otherwise it wraps */
 } matrix_unit;
 
 /* IEEE arithmetic, one product after the other in f32: what a unit is without anything special. */

@@ -61,6 +61,8 @@ typedef struct probe_result {
 } probe_result;
 /* False with diagnostics when the device fails: nothing is found then. */
 bool probe_run(arena *a, const probe_target *t, const probe_options *o, probe_result *out, diag_list *diags);
+/* Asks everything that probe_run asks, and takes no notice of the answers. */
+bool probe_ask(arena *a, const matrix_box *box, const probe_options *o, diag_list *diags);
 /* Everything found was determined, and no check failed. */
 bool probe_holds(const probe_result *r);
 void probe_print(arena *a, const probe_result *r, bool evidence);

@@ -46,6 +46,13 @@ static bool run_plants(arena *a, const probe_target *t, const probe_options *o, 
     return true;
 }
 
+bool probe_ask(arena *a, const matrix_box *box, const probe_options *o, diag_list *diags) {
+    find_options f = {o->dots / 10, o->seed, o->workers};
+    matrix_check none;
+    return matrix_find_ask(a, box, &f, diags) && matrix_check_run(box, NULL, 0, o->dots, o->seed + 3, o->workers, &none, diags) &&
+           matrix_check_run(box, NULL, 0, o->planted, o->seed + 2, o->workers, &none, diags);
+}
+
 bool probe_run(arena *a, const probe_target *t, const probe_options *o, probe_result *out, diag_list *diags) {
     double start = now();
     *out = (probe_result){.instruction = t->box.instruction, .description = t->description, .claim = t->box.claim};

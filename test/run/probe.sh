@@ -35,12 +35,22 @@ expect "probe knows no such device" 1 E1201 "$tilec" probe --device abacus
 expect "there is one processor" 1 E0802 "$tilec" probe vpdpbusd --device cpu:7
 expect "probe knows no such model" 1 E1201 "$tilec" probe --device model:abacus
 expect "probe knows no such instruction" 1 E1203 "$tilec" probe m16n8k16.f64 --device model:h200
+expect "there are kits for two targets" 1 E1206 "$tilec" probe --write "$work/none" --target opencl
+expect "a kit of an instruction that is not there" 1 E1203 "$tilec" probe --write "$work/none" --target metal m16n8k8.f16
+expect "a row that is none" 1 E1207 "$tilec" probe --read README.md
+expect "rows that are not there" 1 E0880 "$tilec" probe --read "$work/nowhere.jsonl"
+expect "a kit for Macs" 0 "" "$tilec" probe --write "$work/metal" --target metal --dots 1000
+for text in "$work"/metal/*.metal; do
+    expect "clang reads $(basename "$text")" 0 dots "$tilec" kernels "$text"
+done
 expect "probe wants a thousand dots" 2 E0860 "$tilec" probe m16n8k8.f16 --device model:h200 --dots 3
 expect "a store without findings has no page" 1 E1205 "$tilec" probe --report "$work/none.html" --store "$work/nothing"
 
 if grep -q avx512_bf16 /proc/cpuinfo 2> /dev/null; then
-    expect "vdpbf16ps adds the odd pair first" 0 "order *one product after the other, the last first$" "$tilec" probe vdpbf16ps --dots 20000
-    expect "vdpbf16ps flushes and ignores the rounding control" 0 "control *rounding control and flush flags are ignored" "$tilec" probe vdpbf16ps --dots 20000
+    expect "vdpbf16ps is determined" 0 "1 of 1 instructions determined" "$tilec" probe vdpbf16ps --dots 20000 --store "$work/vdpbf16ps"
+    expect "vdpbf16ps adds the odd pair first" 0 "\"verdict\":\"one product after the other, the last first\"" cat "$work"/vdpbf16ps/*.jsonl
+    expect "vdpbf16ps ignores the rounding control" 0 "\"verdict\":\"rounding control and flush flags are ignored" cat "$work"/vdpbf16ps/*.jsonl
+    expect "vdpbf16ps flushes what is subnormal after rounding" 0 "results that are subnormal after rounding become zero" cat "$work"/vdpbf16ps/*.jsonl
 else
     echo "skip vdpbf16ps (this processor has none)"
     expect "an instruction that the processor lacks is told" 1 E1202 "$tilec" probe vdpbf16ps
@@ -68,6 +78,17 @@ else
         expect "matmul in single roundings" 0 ran "$tilec" "${matmul[@]}" --device sim --out c="$work/sim.npy"
         expect "a recorded device gives the driver's bits" 0 "" cmp "$work/driver.npy" "$work/model.npy"
         expect "and not those of single roundings" 1 differ cmp "$work/model.npy" "$work/sim.npy"
+        # A kit: its program asks the driver, and its rows give the findings that asking it from here gives.
+        expect "a kit is written" 0 "" "$tilec" probe --write "$work/kit" m16n8k16.f16 --dots 2000
+        expect "and its program answers" 0 "" make -s -C "$work/kit" run
+        expect "what it answered is found" 0 "the recorded unit: 0 of 2000 random dots differ" "$tilec" probe --read "$work/kit/answers.jsonl"
+        sed 's/\("answers": "[0-9a-f]\{4003\}\)[0-9a-f]/\1e/' "$work/kit/answers.jsonl" > "$work/changed.jsonl"
+        expect "an answer that was changed shows" 1 "0 of 1 instructions determined" "$tilec" probe --read "$work/changed.jsonl"
+        sed 's/"answers": "[0-9a-f]\{8\}/"answers": "/' "$work/kit/answers.jsonl" > "$work/short.jsonl"
+        expect "an answer that is missing is told" 1 E1207 "$tilec" probe --read "$work/short.jsonl"
+        sed 's/"hash": "./"hash": "x/' "$work/kit/answers.jsonl" > "$work/other.jsonl"
+        expect "answers to other dots are told" 1 "E1207.*write it anew" "$tilec" probe --read "$work/other.jsonl"
+        FAKE_CUDA=lost expect "a kit's program tells what the device does" 2 "error 719" make -s -B -C "$work/kit" run
         FAKE_CUDA=lost expect "a device that is lost is told" 1 E08 "${cuda[@]}" --store "$work/lost"
         expect "and nothing is recorded of it" 2 "No such file" ls "$work/lost"
         expect "the device lacks it: left out without a name, told with one" 1 "E1022\|E1202" "$tilec" probe --device cuda:0 wgmma.m64n8k16.f16
