@@ -39,6 +39,18 @@ launch_plan *foreign_plan(arena *a, kernel_ir *k) {
         text_free(&text);
         VEC_PUSH(a, p->checks, check);
     }
+    for (int i = 0; i < k->arrays.count; i++) {
+        kernel_array *array = k->arrays.at[i];
+        if (array->space != SPACE_GLOBAL || !array->element_bound)
+            continue;
+        text_buffer text = {0};
+        ix_print(&text, array->element_bound);
+        launch_check check = {.kind = CHECK_INDEX_RANGE,
+                              .array = array,
+                              .text = arena_printf(a, "every element of %s is in 0 .. %s - 1", array->name, text_get(&text))};
+        text_free(&text);
+        VEC_PUSH(a, p->checks, check);
+    }
     for (int i = 0; i < k->assumptions.count; i++)
         add_where(a, p, k->assumptions.at[i]);
     return p;

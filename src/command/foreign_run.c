@@ -166,6 +166,7 @@ static bool bind(launch *l, const char *text) {
     long long number = strtoll(value, &end, 10);
     if (end != value && !*end && set_integer(l, name, number))
         return true;
+    strtod(value, &end);                    /* of something that the kernel takes and does not use, perhaps */
     if (at >= 0 || (end != value && !*end)) /* a shape, or of shared memory: the contract's */
         return true;
     bool known = false;
@@ -248,6 +249,8 @@ static bool run_simulated(launch *l, sim_report *seen) {
     report *r = l->report;
     sim_arguments args = {(void *const *)l->data, l->integers, l->floats};
     sim_options options = {.seed = 1};
+    if (!launch_checks(foreign_plan(r->arena, kernel_copy(r->arena, l->kernel)), l->data, l->integers, l->floats, &r->diags))
+        return false;
     return sim_run(r->arena, l->kernel, &args, &options, seen, &r->diags);
 }
 

@@ -45,9 +45,10 @@ static bool whole(const char *text, int64_t *out) {
     return end != text && !*end;
 }
 
-/* NAME = 5, NAME = 0 .. N, NAME = [M, K], NAME = f32[M, K], NAME = out f32[M, K] */
+/* NAME = 5, NAME = 0 .. N, NAME = [M, K], NAME = f32[M, K], NAME = out f32[M, K], NAME = i32[M] below N */
 static bool add_argument(arena *a, lift_contract *c, const char *value, source_span span, diag_list *diags) {
-    const char *equals = strchr(value, '='), *want = "NAME=5, NAME=0..100, NAME=[M, K], NAME=f32[M, K] or NAME=out f32[M, K]";
+    const char *equals = strchr(value, '='),
+               *want = "NAME=5, NAME=0..100, NAME=[M, K], NAME=f32[M, K], NAME=out f32[M, K] or NAME=i32[M] below N";
     if (!equals)
         return wrong(diags, span, "arg", value, want);
     contract_argument x = {.name = trimmed(a, value, (size_t)(equals - value)), .span = span};
@@ -55,7 +56,13 @@ static bool add_argument(arena *a, lift_contract *c, const char *value, source_s
     if (!*x.name || !*what)
         return wrong(diags, span, "arg", value, want);
     if (open) {
-        size_t n = strlen(what);
+        const char *close = strrchr(what, ']');
+        const char *rest = close ? trimmed(a, close + 1, strlen(close + 1)) : "";
+        size_t n = close ? (size_t)(close + 1 - what) : strlen(what);
+        if (!strncmp(rest, "below", 5) && rest[5] && !isalnum((unsigned char)rest[5]) && rest[5] != '_')
+            x.below = trimmed(a, rest + 5, strlen(rest + 5));
+        else if (*rest)
+            return wrong(diags, span, "arg", value, want);
         const char *type = trimmed(a, what, (size_t)(open - what));
         text_list extents = {0};
         if (what[n - 1] != ']')

@@ -14,7 +14,8 @@ typedef struct contract_argument {
     VEC(const char *) extents; /* a buffer's, in elements, outermost first */
     bool has_type;
     element_type type;
-    bool promised; /* `out`: the kernel must write every element, once */
+    bool promised;     /* `out`: the kernel must write every element, once */
+    const char *below; /* every element is in 0 .. below - 1; NULL: not said */
     source_span span;
 } contract_argument;
 

@@ -87,7 +87,14 @@ index_expr *launch_expression(lifter *l, const char *text, source_span span) {
     reader r;
     begin_text(l, &r, text, span);
     index_expr *x = read_index(&r);
-    return end_text(l, &r, text, span) ? x : NULL;
+    if (!end_text(l, &r, text, span))
+        return NULL;
+    for (int i = 0; i < l->k->scalars.count; i++) {
+        index_var *v = l->k->scalars.at[i].var;
+        if (v && v->lo && v->lo == v->hi)
+            x = ix_substitute(l->arena, x, v, v->lo);
+    }
+    return x;
 }
 
 bool lift_conditions(lifter *l) {
@@ -341,8 +348,9 @@ lifted launch_scalar(lifter *l, const char *name, const lift_type *t, bool not_n
         index_expr *lo = launch_expression(l, said->low, said->span), *hi = launch_expression(l, said->high, said->span);
         if (!lo || !hi)
             return (lifted){0};
+        bool single = !strcmp(said->low, said->high);
         s.var->lo = lo;
-        s.var->hi = hi;
+        s.var->hi = single ? lo : hi;
         int64_t n, m;
         if (ix_is_const(lo, &n) && ix_is_const(hi, &m) && t->bits <= 32) { /* what the type holds */
             int64_t limit = (int64_t)1 << t->bits;
@@ -357,9 +365,8 @@ lifted launch_scalar(lifter *l, const char *name, const lift_type *t, bool not_n
         }
     }
     VEC_PUSH(a, l->k->scalars, s);
-    /* nb = 4 * cols: what it equals, which the launch checks, so that extents that are said by cols divide it */
-    bool other = said && said->low && !strcmp(said->low, said->high) && !ix_is_const(s.var->lo, NULL);
-    index_expr *x = other ? s.var->lo : ix_var(a, s.var);
+    /* one value, as nb = 4 * cols: products with it are linear, and extents said by it divide; the launch checks it */
+    index_expr *x = s.var->lo == s.var->hi ? s.var->lo : ix_var(a, s.var);
     if (t->bits == 1)
         return lifted_condition(cond_compare(a, COND_NE, x, ix_const(a, 0)));
     return lifted_index(t->bits, x);

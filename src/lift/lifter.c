@@ -176,7 +176,7 @@ static bool walk(lifter *l) {
     l->decided = NEW_ARRAY(l->arena, bool, l->function->value_count + 1);
     l->global_env = NULL;
     l->global_count = 0;
-    l->objects.count = l->cells.count = l->parameters.count = 0;
+    l->objects.count = l->cells.count = l->kept.count = l->parameters.count = 0;
     l->at = &l->k->body;
     l->loop = NULL;
     l->now = NULL;
@@ -283,6 +283,15 @@ static void settle_use(lifter *l, lift_object *o) {
     }
     o->array->use = promised ? USE_OUT : f->written ? USE_UPDATE : USE_IN;
     o->array->rewritable = o->array->use == USE_UPDATE;
+    if (f->said && f->said->below) {
+        if (f->written || element_table[o->array->element].is_float) {
+            diag_error(l->diags, "E1130", f->said->span, "`%s` %s: nothing can be said of its elements", o->name,
+                       f->written ? "is written" : "holds floats");
+            l->failed = true;
+        } else {
+            o->array->element_bound = launch_expression(l, f->said->below, f->said->span);
+        }
+    }
     if (f->said && f->said->has_type && f->said->type != o->array->element &&
         !(f->said->type == ELEMENT_I32 && o->array->element == ELEMENT_U32) &&
         !(f->said->type == ELEMENT_U32 && o->array->element == ELEMENT_I32)) {

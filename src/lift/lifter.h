@@ -94,6 +94,14 @@ typedef struct phi_cell {
     int64_t units[MOST_POINTEES];
 } phi_cell;
 
+/* What a phi was set to last, and where: before the statement `position` of that block. */
+typedef struct phi_kept {
+    const lift_value *phi;
+    lifted x;
+    const kernel_block *at;
+    int position;
+} phi_kept;
+
 /* A loop whose body is being walked. */
 typedef struct open_loop {
     flow_loop *loop;
@@ -139,6 +147,7 @@ typedef struct lifter {
     int global_count;
     VEC(lift_object *) objects;
     VEC(phi_cell) cells;
+    VEC(phi_kept) kept;
     VEC(launch_parameter) parameters;
     kernel_block *at; /* where statements go */
     open_loop *loop;

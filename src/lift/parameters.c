@@ -36,7 +36,9 @@ bool lift_is_parameter_load(const lifter *l, const lift_value *v) {
         return false;
     const lift_value *at = v->operands[0];
     for (int i = 0; at->kind == LIFT_INSTRUCTION && i < 16; i++) {
-        if (at->op != LIFT_GEP && at->op != LIFT_BITCAST && at->op != LIFT_ADDRSPACECAST)
+        bool step = at->op == LIFT_GEP || at->op == LIFT_BITCAST || at->op == LIFT_ADDRSPACECAST ||
+                    (at->op == LIFT_PHI && at->operand_count == 1); /* on the way out of a loop */
+        if (!step)
             return false;
         at = at->operands[0];
     }

@@ -156,6 +156,29 @@ static void store_part(lifter *l, const lift_value *phi, int part, const lift_ty
 
 void lift_phi_store(lifter *l, const lift_value *phi, lifted x) {
     store_part(l, phi, 0, phi->type, x);
+    phi_kept kept = {phi, x, l->at, l->at->items.count};
+    for (int i = 0; i < l->kept.count; i++)
+        if (l->kept.at[i].phi == phi) {
+            l->kept.at[i] = kept;
+            return;
+        }
+    VEC_PUSH(l->arena, l->kept, kept);
+}
+
+/* What was stored, where nothing stands between that another way could come by: its register is not asked. */
+static const phi_kept *still_kept(const lifter *l, const lift_value *phi) {
+    for (int i = 0; i < l->kept.count; i++) {
+        const phi_kept *k = &l->kept.at[i];
+        if (k->phi != phi)
+            continue;
+        if (k->at != l->at || k->x.kind == LIFTED_NONE)
+            return NULL;
+        for (int j = k->position; j < l->at->items.count; j++)
+            if (l->at->items.at[j]->kind != KSTMT_LET && l->at->items.at[j]->kind != KSTMT_STORE)
+                return NULL;
+        return k;
+    }
+    return NULL;
 }
 
 static lifted read_part(lifter *l, const lift_value *phi, int part, const lift_type *t) {
@@ -181,6 +204,9 @@ static lifted read_part(lifter *l, const lift_value *phi, int part, const lift_t
 }
 
 lifted lift_phi_read(lifter *l, const lift_value *phi) {
+    const phi_kept *kept = still_kept(l, phi);
+    if (kept)
+        return kept->x;
     return read_part(l, phi, 0, phi->type);
 }
 

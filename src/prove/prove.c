@@ -124,26 +124,49 @@ static bool may_launch(const prover *p, const int64_t *at) {
 }
 
 /* The last counts first; false: there are no more. */
-static bool next_launch(int64_t *at, int n, int64_t largest) {
+static bool next_launch(int64_t *at, int n, const int64_t *least, const int64_t *most) {
     int i = n - 1;
-    while (i >= 0 && at[i] == largest)
-        at[i--] = 0;
+    while (i >= 0 && at[i] >= most[i]) {
+        at[i] = least[i];
+        i--;
+    }
     if (i < 0)
         return false;
     at[i]++;
     return true;
 }
 
-/* A question was too large for all launches at once: small launches, one by one, may still refute it. Parameters count up from 0,
- * the first one slowest, so that the witness stays small. */
+/* Each parameter from 0, or the least it can be, a few values up. */
+static void small_ranges(const prover *p, int64_t *least, int64_t *most) {
+    int n = p->m->parameters.count, unknown = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < n; i++) {
+            const index_var *v = p->m->parameters.at[i];
+            int64_t lo = 0, hi = INT64_MAX;
+            if (v->lo && ix_is_const(v->lo, &lo) && lo < 0)
+                lo = 0;
+            if (v->hi)
+                ix_is_const(v->hi, &hi);
+            int64_t largest = unknown < 3 ? 8 : unknown < 4 ? 3 : 2;
+            least[i] = hi < lo ? hi : lo;
+            most[i] = hi < lo || hi - lo < largest ? hi : lo + largest;
+            unknown += !pass && most[i] > least[i];
+        }
+}
+
+/* A question was too large for all launches at once: small launches, one by one, may still refute it. Parameters count up, the first one slowest, so
+ * that the witness stays small. */
 static bool refuted_when_small(prover *p, const char *subject) {
     enum { LONGEST_MILLISECONDS = 1500, MOST_TRIALS = 150 };
-    int n = p->m->parameters.count, largest = n < 3 ? 8 : n < 4 ? 3 : 2;
+    int n = p->m->parameters.count;
     double start = prover_clock();
-    int64_t *at = NEW_ARRAY(p->arena, int64_t, n + 1);
+    int64_t *at = NEW_ARRAY(p->arena, int64_t, n + 1), *least = NEW_ARRAY(p->arena, int64_t, n + 1),
+            *most = NEW_ARRAY(p->arena, int64_t, n + 1);
+    small_ranges(p, least, most);
+    memcpy(at, least, sizeof *at * (size_t)n);
     for (int trial = 0; trial < MOST_TRIALS && prover_clock() - start < LONGEST_MILLISECONDS; trial++) {
-        while (!may_launch(p, at))
-            if (!next_launch(at, n, largest))
+        while (!may_launch(p, at)) /* with many parameters few launches pass, and finding them is what takes the time */
+            if (!next_launch(at, n, least, most) || prover_clock() - start > LONGEST_MILLISECONDS)
                 return false;
         diag_list diags;
         proof result = {0};
@@ -181,7 +204,7 @@ static bool refuted_when_small(prover *p, const char *subject) {
                 return true;
             }
         }
-        if (!next_launch(at, n, largest))
+        if (!next_launch(at, n, least, most))
             return false;
     }
     return false;
