@@ -21,7 +21,7 @@ static bool add_term(sum *s, const index_expr *of, int64_t factor) {
     for (int i = 0; i < s->count; i++)
         if (s->terms[i].span)
             continue;
-        else if (s->terms[i].of == of || (s->terms[i].of->op == IX_VAR && of->op == IX_VAR && s->terms[i].of->var == of->var))
+        else if (index_same_part(s->terms[i].of, of))
             return !__builtin_add_overflow(s->terms[i].factor, factor, &s->terms[i].factor);
     if (s->count == MOST_TERMS)
         return false;
@@ -149,12 +149,12 @@ static int64_t grain(model *m, const term *t, int64_t *rest) {
     return 1;
 }
 
-/* The digit that gives v in one dimension of the places looked at so far. */
+/* The digit that gives v in one dimension of a place's cells. */
 typedef struct digit {
-    bool known;
-    int64_t unit; /* the digit is floor(cell / unit) - shift, modulo `radix` (0: not modulo anything) */
+    int64_t unit; /* the digit is floor((cell - same) / unit) - shift, modulo `radix` (0: not modulo anything) */
     int64_t radix, shift;
-    sum same; /* the part on which all accesses agree */
+    int64_t most; /* how many values v has; 0: not known */
+    sum same;     /* the part on which all accesses that are compared agree */
 } digit;
 
 static bool same_sum(const sum *x, const sum *y) {
@@ -170,16 +170,56 @@ static bool same_sum(const sum *x, const sum *y) {
     return true;
 }
 
+/* Agreeing terms that leave the digit alone, since it is taken modulo `radix`, count no more. */
+static void leave_out_multiples(sum *same, int64_t unit, int64_t radix) {
+    int64_t whole;
+    int kept = 0;
+    if (!radix || __builtin_mul_overflow(unit, radix, &whole))
+        return;
+    for (int i = 0; i < same->count; i++)
+        if (same->terms[i].factor % whole)
+            same->terms[kept++] = same->terms[i];
+    same->count = kept;
+}
+
+/* Where the condition says what a term of the sum is, `16 * floor(e / 16) + 4 * row == e`, that stands in its place. */
+static bool replace_terms(view *w, sum *s, const cond *c, int nesting) {
+    if (!c || nesting > MOST_NESTING)
+        return true;
+    if (c->op == COND_AND)
+        return replace_terms(w, s, c->a, nesting + 1) && replace_terms(w, s, c->b, nesting + 1);
+    for (int side = 0; c->op == COND_EQ && side < 2; side++) {
+        const index_expr *is = side ? c->x : c->y, *by = side ? c->y : c->x;
+        sum one = {.count = 0};
+        if (!add(w, &one, is, 1, 0) || one.count != 1 || one.constant || one.terms[0].factor != 1 || one.terms[0].span)
+            continue;
+        for (int i = 0; i < s->count; i++) {
+            int64_t factor = s->terms[i].factor;
+            if (factor && !s->terms[i].span && index_same_part(s->terms[i].of, one.terms[0].of))
+                return add_term(s, one.terms[0].of, -factor) && add(w, s, by, factor, 0);
+        }
+    }
+    return true;
+}
+
+/* The place's index in dimension d; with `equations`, as the conditions around it say it. */
+static bool add_index(view *w, sum *s, const place *p, int d, bool equations) {
+    bool fits = add(w, s, p->indices[d], 1, 0);
+    for (const scope *at = p->scope; fits && equations && at; at = at->parent)
+        fits = at->kind != SCOPE_GUARD || at->negated || replace_terms(w, s, at->guard, 0);
+    return fits;
+}
+
 static bool fit(wide base, wide low, wide high, int64_t unit) {
     wide start = floor_divide(base + low, unit);
     return base + high < (start + 1) * unit;
 }
 
-/* Whether dimension d of the place has such a digit too. */
-static bool has_digit(model *m, const place *p, int d, const index_var *v, int depth, digit *g) {
+/* Whether dimension d of the place has a digit: *g. */
+static bool has_digit(model *m, const place *p, int d, const index_var *v, int depth, bool equations, digit *g) {
     sum all = {.count = 0}, same = {.count = 0};
     view w = {m, v, depth, 0};
-    if (!add(&w, &all, p->indices[d], 1, 0))
+    if (!add_index(&w, &all, p, d, equations))
         return false;
     int64_t unit = 0, most = 0, rest;
     wide base = all.constant, low = 0, high = 0;
@@ -228,20 +268,44 @@ static bool has_digit(model *m, const place *p, int d, const index_var *v, int d
     }
     low += base;
     high += base;
-    if (p->extents)
+    if (p->extents) {
         high += interval_of(m, p->extents[d]).hi - 1;
-    else if (p->lanes > 1 && p->vector_dim == d)
-        high += p->lanes - 1;
+    } else if (p->lanes > 1 && p->vector_dim == d) {
+        wide taking_part = p->active && !fit(0, low, high + p->lanes - 1, unit)
+                               ? base + reach_most(m, p->scope, ix_add(m->arena, parts, p->active), 1, NULL, 0) - 1
+                               : high + p->lanes - 1;
+        high = taking_part < high + p->lanes - 1 ? taking_part : high + p->lanes - 1;
+    }
     if (low < -((wide)1 << 60) || high > (wide)1 << 60)
         return false;
     wide shift = floor_divide(low, unit);
     if (high - shift * unit >= unit)
         return false;
-    if (g->known && (g->unit != unit || g->shift != (int64_t)shift || !same_sum(&g->same, &same)))
-        return false;
-    radix = g->known ? common_divisor(g->radix, radix) : radix;
-    *g = (digit){true, unit, radix, (int64_t)shift, same};
+    *g = (digit){unit, radix, (int64_t)shift, most, same};
     return !radix || (most && radix >= most);
+}
+
+/* Whether dimension d of every place has a digit, and the same. */
+static bool share_digit(model *m, place *const *places, int count, int d, const index_var *v, int depth, bool equations) {
+    digit first, *g = NULL;
+    int64_t radix = 0;
+    for (int i = 0; i < count; i++) {
+        if (!has_digit(m, places[i], d, v, depth, equations, i ? &g[i] : &first))
+            return false;
+        if (!i) {
+            g = NEW_ARRAY(m->arena, digit, count);
+            g[0] = first;
+        }
+        if (g[i].unit != g[0].unit || g[i].shift != g[0].shift)
+            return false;
+        radix = common_divisor(radix, g[i].radix);
+    }
+    for (int i = 0; i < count; i++) {
+        leave_out_multiples(&g[i].same, g[0].unit, radix);
+        if ((radix && (!g[i].most || radix < g[i].most)) || !same_sum(&g[0].same, &g[i].same))
+            return false;
+    }
+    return true;
 }
 
 /* The same where the unit is a launch value: row * ld + i with i in 0 .. ld. */
@@ -309,6 +373,18 @@ static bool fixed_at(const place *p, const index_var *v, int64_t *value) {
     return false;
 }
 
+static bool has_equation(const cond *c, int nesting) {
+    return c && nesting <= MOST_NESTING &&
+           (c->op == COND_EQ || (c->op == COND_AND && (has_equation(c->a, nesting + 1) || has_equation(c->b, nesting + 1))));
+}
+
+static bool below_equation(const place *p) {
+    for (const scope *s = p->scope; s; s = s->parent)
+        if (s->kind == SCOPE_GUARD && !s->negated && has_equation(s->guard, 0))
+            return true;
+    return false;
+}
+
 bool digits_tell(model *m, place *const *places, int count, const index_var *v, int depth) {
     if (!v || !count)
         return false;
@@ -318,11 +394,11 @@ bool digits_tell(model *m, place *const *places, int count, const index_var *v, 
         i++;
     if (i == count)
         return true;
+    bool equations = false;
+    for (i = 0; i < count && !equations; i++)
+        equations = below_equation(places[i]);
     for (int d = 0; d < places[0]->array->rank; d++) {
-        digit g = {.known = false};
-        for (i = 0; i < count && has_digit(m, places[i], d, v, depth, &g);)
-            i++;
-        if (i == count)
+        if (share_digit(m, places, count, d, v, depth, false) || (equations && share_digit(m, places, count, d, v, depth, true)))
             return true;
         row_digit r = {.known = false};
         for (i = 0; i < count && has_row_digit(m, places[i], d, v, depth, &r);)

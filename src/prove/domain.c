@@ -149,6 +149,11 @@ static int_set *root_domain(model *m, scope *s) {
     return domain;
 }
 
+/* x narrowed y, which has been simplified: where it is in no more pieces, they were tried already. */
+static int_set *narrower(model *m, int_set *y, int_set *x) {
+    return y && sets_pieces(x) <= sets_pieces(y) ? x : sets_simplify(m->sets, x);
+}
+
 int_set *domain_of(model *m, scope *s) {
     if (s->done)
         return s->domain;
@@ -188,7 +193,7 @@ int_set *domain_of(model *m, scope *s) {
         lower_precision(s, LOOSE, model_text(m, "the condition at line %d, which depends on data", s->stmt->span.line));
         break;
     }
-    s->domain = sets_simplify(m->sets, domain);
+    s->domain = narrower(m, s->parent ? domain_of(m, s->parent) : NULL, domain);
     s->done = true;
     s->computing = false;
     return s->domain;
@@ -243,7 +248,7 @@ unsigned plainly_scattered_dims(model *m, const kernel_array *a) {
 static int_set *place_dimension(model *m, const place *p, int d, int dims, bool source) {
     int all = dims + p->array->rank;
     const kernel_array *from;
-    affine *start = affine_of(m, all, source ? source_of(m, p->indices[d], &from) : p->indices[d]);
+    affine *start = affine_of(m, all, source ? source_of(m, p->indices[d], &from) : reach_simpler(m, p->scope, p->indices[d]));
     if (!start)
         return NULL;
     affine *cell = affine_dim(m, all, dims + d), *after = affine_subtract(m, cell, start),
@@ -300,7 +305,7 @@ static int_set *make_cells(model *m, place *p, unsigned source_dims, bool spread
             p->not_affine = m->why ? m->why : "gave up on a question that took too many steps";
     }
     int_set *domain = sets_insert(m->sets, domain_of(m, p->scope), dims, p->array->rank);
-    return sets_simplify(m->sets, sets_intersect(m->sets, domain, x));
+    return narrower(m, domain, sets_intersect(m->sets, domain, x));
 }
 
 int_set *cells_of(model *m, place *p) {

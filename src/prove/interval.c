@@ -62,7 +62,14 @@ static interval parameter_interval(model *m, const index_var *v, int nesting) {
 static interval scope_interval(model *m, const scope *s, int nesting) {
     switch (s->kind) {
     case SCOPE_ID: return (interval){0, nested(m, s->extent, nesting + 1).hi - 1};
-    case SCOPE_LOOP: return (interval){nested(m, s->stmt->lo, nesting + 1).lo, nested(m, s->stmt->hi, nesting + 1).hi - 1};
+    case SCOPE_LOOP: {
+        interval lo = nested(m, s->stmt->lo, nesting + 1);
+        wide last = nested(m, s->stmt->hi, nesting + 1).hi - 1;
+        int64_t step;
+        if (lo.lo == lo.hi && last > lo.lo && last < HUGE_WIDE / 2 && ix_is_const(s->stmt->step, &step) && step > 1)
+            last -= (last - lo.lo) % step;
+        return (interval){lo.lo, last};
+    }
     case SCOPE_VALUE: return interval_of_value(m, s->stmt->value, NULL);
     default: return ANYTHING;
     }

@@ -39,6 +39,8 @@ wide reach_most_sum(model *m, const scope *at, const index_sum *s);
 const index_expr *reach_element_bound(const scope *s);
 /* Whether the place's accesses surely lie within dimension d of its array. */
 bool reach_inside(model *m, const place *p, int d);
+/* Whether one access by x and one by y, of one array, surely touch different cells, all dimensions that their scopes share being the same. */
+bool reach_apart(model *m, const place *x, const place *y);
 /* The same value, or condition, where the scope is reached; minima, floors and remainders that are decided there are gone. */
 index_expr *reach_simpler(model *m, const scope *at, index_expr *x);
 cond *reach_simpler_condition(model *m, const scope *at, cond *c);

@@ -18,6 +18,7 @@ typedef struct reach {
     int steps;
     fact facts[MOST_GUARDS];
     int fact_count, facts_used, trials;
+    wide enough; /* nothing less is looked for */
 } reach;
 
 bool index_same_part(const index_expr *x, const index_expr *y) {
@@ -88,6 +89,61 @@ static int innermost(const model *m, const index_expr *x, int nesting) {
     if (m->definition[x->var->id])
         return innermost(m, m->definition[x->var->id], nesting + 1);
     return m->position[x->var->id];
+}
+
+static int64_t common_divisor(int64_t x, int64_t y) {
+    while (y) {
+        int64_t t = x % y;
+        x = y;
+        y = t;
+    }
+    return x < 0 ? -x : x;
+}
+
+static bool is_loop(const model *m, const index_expr *x) {
+    return x->op == IX_VAR && model_knows(m, x->var) && m->loop[x->var->id];
+}
+
+/* Every value of x is a multiple of this, a divisor of `step`, plus *rest. */
+static int64_t grain(model *m, const index_expr *x, int64_t step, int64_t *rest) {
+    while (step > 1 && !affine_residue(m, x, step, rest))
+        step = step % 2 ? 1 : step / 2;
+    *rest = step > 1 ? *rest : 0;
+    return step;
+}
+
+/* The sum, which is at most `best`, has values a common divisor of its parts apart: the greatest of them up to `best`. */
+static wide rounded(model *m, const index_sum *s, wide best) {
+    int64_t divisor = 0, step, rest, whole;
+    wide constant = s->constant;
+    if (best >= FAR / 4 || best <= -FAR / 4)
+        return best;
+    for (int pass = 0; pass < 3;
+         pass++) /* plain parts, then loops, then minima and maxima, which have a grain if it is asked for */
+        for (int i = 0; i < s->count && divisor != 1; i++) {
+            const index_expr *x = s->terms[i].of;
+            bool loop = is_loop(m, x), choice = x->op == IX_MIN || x->op == IX_MAX;
+            if ((loop ? 1 : choice ? 2 : 0) != pass)
+                continue;
+            rest = 0;
+            step = loop && ix_is_const(m->loop[x->var->id]->step, &step) && step > 1 ? step : choice && divisor > 1 ? divisor : 1;
+            step = step > 1 ? grain(m, x, step, &rest) : 1;
+            if (__builtin_mul_overflow(step, s->terms[i].factor, &whole))
+                return best;
+            divisor = common_divisor(divisor, whole);
+            constant += (wide)s->terms[i].factor * rest;
+        }
+    return divisor > 1 ? constant + divisor * floor_divide(best - constant, divisor) : best;
+}
+
+/* How deep x is nested. */
+static int height(const model *m, const index_expr *x, int nesting) {
+    if (x->op == IX_CONST || nesting == MOST_NESTING)
+        return 0;
+    if (x->op == IX_VAR)
+        return model_knows(m, x->var) && m->definition[x->var->id] ? height(m, m->definition[x->var->id], nesting + 1) : 0;
+    int a = height(m, x->a, nesting + 1), b = height(m, x->b, nesting + 1);
+    return 1 + (a > b ? a : b);
 }
 
 static wide most(reach *r, index_sum s);
@@ -210,36 +266,39 @@ static bool cancels(const index_sum *s, const index_sum *with) {
     return false;
 }
 
-/* The most of s, which is at most `best`, given facts of which each takes a term away: s is at most s + right - left + slack. */
+/* s + right - left + slack, which s does not exceed. False: the fact takes no term away. */
+static bool by_fact(reach *r, const index_sum *s, const fact *f, index_sum *with) {
+    *with = *s;
+    with->constant += f->slack;
+    return !f->used && index_sum_add(r->m, with, f->right, 1, 0) && index_sum_add(r->m, with, f->left, -1, 0) && cancels(s, with);
+}
+
+/* The most of s, which is at most `best`, given facts: each alone, then with others. */
 static wide most_by_facts(reach *r, const index_sum *s, wide best) {
-    for (int i = 0; i < r->fact_count && best >= 0 && r->facts_used < MOST_FACTS && r->trials < MOST_TRIALS; i++) {
-        index_sum with = *s;
-        with.constant += r->facts[i].slack;
-        if (r->facts[i].used || !index_sum_add(r->m, &with, r->facts[i].right, 1, 0) ||
-            !index_sum_add(r->m, &with, r->facts[i].left, -1, 0) || !cancels(s, &with))
-            continue;
-        r->trials++;
-        r->facts_used++;
-        r->facts[i].used = true;
-        wide now = most(r, with);
-        if (now >= 0)
-            now = most_by_facts(r, &with, now);
-        best = least_of(best, now);
-        r->facts[i].used = false;
-        r->facts_used--;
-    }
+    index_sum with;
+    for (int further = 0; further < 2 && r->facts_used + further < MOST_FACTS; further++)
+        for (int i = 0; i < r->fact_count && best > r->enough && r->trials < MOST_TRIALS; i++) {
+            if (!by_fact(r, s, &r->facts[i], &with))
+                continue;
+            r->trials++;
+            r->facts_used++;
+            r->facts[i].used = true;
+            wide now = further ? most_by_facts(r, &with, FAR) : most(r, with);
+            best = rounded(r->m, s, least_of(best, now));
+            r->facts[i].used = false;
+            r->facts_used--;
+        }
     return best;
 }
 
-/* A number that the sum never exceeds; FAR: none is known. */
-static wide most(reach *r, index_sum s) {
+static wide most_of_parts(reach *r, index_sum s) {
     if (++r->steps > MOST_STEPS)
         return FAR;
     if (!s.count)
         return s.constant;
-    int chosen = 0, depth = -2;
+    int chosen = 0, depth = -2 * (MOST_NESTING + 1);
     for (int i = 0; i < s.count; i++) { /* parts before what they are made of */
-        int d = 2 * innermost(r->m, s.terms[i].of, 0) + (s.terms[i].of->op != IX_VAR);
+        int d = innermost(r->m, s.terms[i].of, 0) * (MOST_NESTING + 1) + height(r->m, s.terms[i].of, 0);
         if (d > depth) {
             chosen = i;
             depth = d;
@@ -247,7 +306,7 @@ static wide most(reach *r, index_sum s) {
     }
     if (depth < 0 && r->facts_used < MOST_FACTS && r->fact_count) { /* launch values alone: facts first */
         wide best = most_by_facts(r, &s, FAR);
-        if (best < 0)
+        if (best <= r->enough)
             return best;
     }
     index_term t = s.terms[chosen];
@@ -267,18 +326,38 @@ static wide most(reach *r, index_sum s) {
     }
 }
 
-static int facts_of(const cond *c, bool negated, fact *found, int count, int nesting) {
+/* A number that the sum never exceeds; FAR: none is known. */
+static wide most(reach *r, index_sum s) {
+    return rounded(r->m, &s, most_of_parts(r, s));
+}
+
+/* left <= right + slack; a maximum on the left, or a minimum on the right, holds for each of its parts too. */
+static int ordered(const model *m, const index_expr *left, const index_expr *right, int64_t slack, fact *found, int count) {
+    const index_expr *l = model_meaning(m, left), *r = model_meaning(m, right);
+    if (count + 1 > MOST_GUARDS)
+        return count;
+    found[count++] = (fact){left, right, slack, false};
+    for (int part = 0; part < 2; part++) {
+        if (l->op == IX_MAX)
+            count = ordered(m, part ? l->b : l->a, right, slack, found, count);
+        else if (r->op == IX_MIN)
+            count = ordered(m, left, part ? r->b : r->a, slack, found, count);
+    }
+    return count;
+}
+
+static int facts_of(const model *m, const cond *c, bool negated, fact *found, int count, int nesting) {
     if (nesting > MOST_NESTING || count + 2 > MOST_GUARDS)
         return count;
     if (c->op == COND_NOT)
-        return facts_of(c->a, !negated, found, count, nesting + 1);
+        return facts_of(m, c->a, !negated, found, count, nesting + 1);
     if (c->op == (negated ? COND_OR : COND_AND)) {
-        count = facts_of(c->a, negated, found, count, nesting + 1);
-        return facts_of(c->b, negated, found, count, nesting + 1);
+        count = facts_of(m, c->a, negated, found, count, nesting + 1);
+        return facts_of(m, c->b, negated, found, count, nesting + 1);
     }
     if (c->op == COND_LT || c->op == COND_LE) {
         bool strict = (c->op == COND_LT) != negated;
-        found[count++] = (fact){negated ? c->y : c->x, negated ? c->x : c->y, strict ? -1 : 0, false};
+        count = ordered(m, negated ? c->y : c->x, negated ? c->x : c->y, strict ? -1 : 0, found, count);
     }
     if (c->op == (negated ? COND_NE : COND_EQ)) {
         found[count++] = (fact){c->x, c->y, 0, false};
@@ -287,20 +366,54 @@ static int facts_of(const cond *c, bool negated, fact *found, int count, int nes
     return count;
 }
 
-wide reach_most_sum(model *m, const scope *at, const index_sum *s) {
-    reach r = {.m = m};
-    wide best = most(&r, *s);
-    if (best < 0)
-        return best;
+static void facts_around(reach *r, const scope *at) {
     for (const scope *g = at; g; g = g->parent)
         if (g->kind == SCOPE_GUARD && g->guard)
-            r.fact_count = facts_of(g->guard, g->negated, r.facts, r.fact_count, 0);
+            r->fact_count = facts_of(r->m, g->guard, g->negated, r->facts, r->fact_count, 0);
+}
+
+/* The most of s where both scopes (the second may be NULL) are reached; once it is at most `enough`, how little does not matter. */
+static wide most_at(model *m, const scope *at, const scope *also, const index_sum *s, wide enough) {
+    reach r = {.m = m, .enough = enough};
+    wide best = most(&r, *s);
+    if (best <= enough)
+        return best;
+    facts_around(&r, at);
+    facts_around(&r, also);
     for (int i = -1; i < m->kernel->assumptions.count; i++) {
         const cond *c = i < 0 ? m->launch : m->kernel->assumptions.at[i];
-        r.fact_count = c ? facts_of(c, false, r.facts, r.fact_count, 0) : r.fact_count;
+        r.fact_count = c ? facts_of(m, c, false, r.facts, r.fact_count, 0) : r.fact_count;
     }
     r.steps = 0;
     return r.fact_count ? least_of(best, most_by_facts(&r, s, best)) : best;
+}
+
+wide reach_most_sum(model *m, const scope *at, const index_sum *s) {
+    return most_at(m, at, NULL, s, -1);
+}
+
+/* Whether x is at most y. */
+static bool at_most(model *m, const scope *at, const index_expr *x, const index_expr *y) {
+    index_sum s = {.count = 0};
+    return index_sum_add(m, &s, x, 1, 0) && index_sum_add(m, &s, y, -1, 0) && most_at(m, at, NULL, &s, 0) <= 0;
+}
+
+/* Whether x's indices in dimension d are all below y's. */
+static bool stands_below(model *m, const place *x, const place *y, int d) {
+    wide further = x->lanes > 1 && x->vector_dim == d ? x->lanes - 1 : 0;
+    index_sum s = {.count = 0};
+    if (x->extents)
+        further = interval_of(m, x->extents[d]).hi - 1;
+    s.constant = further;
+    return further < FAR / 4 && index_sum_add(m, &s, x->indices[d], 1, 0) && index_sum_add(m, &s, y->indices[d], -1, 0) &&
+           most_at(m, x->scope, y->scope, &s, -1) < 0;
+}
+
+bool reach_apart(model *m, const place *x, const place *y) {
+    for (int d = 0; d < x->array->rank; d++)
+        if (stands_below(m, x, y, d) || stands_below(m, y, x, d))
+            return true;
+    return false;
 }
 
 wide reach_most(model *m, const scope *at, const index_expr *x, int64_t factor, const index_expr *y, int64_t factor_y) {
@@ -323,9 +436,10 @@ static index_expr *simpler(model *m, const scope *at, index_expr *x, int nesting
     int64_t d;
     if (x->op == IX_MIN || x->op == IX_MAX) {
         bool min = x->op == IX_MIN;
-        if (reach_most(m, at, a, 1, b, -1) <= 0)
+        bool same = a == x->a && b == x->b;
+        if (at_most(m, at, x->a, x->b) || (!same && at_most(m, at, a, b))) /* conditions speak of the parts as they were */
             return min ? a : b;
-        if (reach_most(m, at, b, 1, a, -1) <= 0)
+        if (at_most(m, at, x->b, x->a) || (!same && at_most(m, at, b, a)))
             return min ? b : a;
     }
     if ((x->op == IX_FLOORDIV || x->op == IX_MOD) && ix_is_const(b, &d) && d > 0) {

@@ -95,9 +95,12 @@ static bool covers(model *m, const place *write, const place *read, const region
     pairing p = {.m = m};
     const scope *outside = common->scope;
     if (write->use != ACCESS_WRITE || write->asynchronous || write->atomic || write->collective || write->clip ||
-        write->combined || write->extents || read->extents || write->active || write->lanes != read->lanes ||
+        write->combined || !write->extents != !read->extents || write->active || write->lanes != read->lanes ||
         write->vector_dim != read->vector_dim)
         return false;
+    for (int d = 0; write->extents && d < write->array->rank; d++)
+        if (!ix_equal(write->extents[d], read->extents[d]))
+            return false;
     for (const scope *s = write->scope; s != outside; s = s->parent) {
         if (!s || s->kind == SCOPE_TRIP || s->kind == SCOPE_VALUE || s->kind == SCOPE_DATA_GUARD || s->kind == SCOPE_ID ||
             s->may_stop || s->counted || (s->kind == SCOPE_GUARD && s->negated))

@@ -1,6 +1,6 @@
 /* What a region does to an array, from the inside out, and where two accesses of one cell meet. Each loop is projected out as soon as
  * it is summed up, so that questions stay small: n statements and loops make n questions, not n squared. */
-#include "prove/model.h"
+#include "prove/interval.h"
 
 static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_WRITE,      ACCESS_CONSUME,    ACCESS_CONSUME,
                                              ACCESS_READ, ACCESS_WRITE, ACCESS_PLAIN_READ, ACCESS_PLAIN_WRITE};
@@ -195,6 +195,11 @@ static bool trips_tell(const search *q, const region *r) {
 static bool children_apart(const search *q, const region *r, const region *earlier, const region *later) {
     place *one[MOST_TOLD], *two[MOST_TOLD];
     int first = told_inside(q, earlier, q->first, one), second = told_inside(q, later, q->second, two);
+    bool apart = first && second && agreed(q, r->depth) == r->depth;
+    for (int i = 0; apart && i < first * second; i++)
+        apart = reach_apart(q->m, one[i / second], two[i % second]);
+    if (apart)
+        return true;
     return first && second && lines_apart(q->m, one, first, two, second, agreed(q, r->depth));
 }
 

@@ -74,6 +74,15 @@ static int by_factor(const digit *x, const digit *y) {
     return x->factor < y->factor ? -1 : x->factor > y->factor;
 }
 
+/* How many cells the read has in dimension d behind the one at its index; -1: not known. */
+static int64_t further_cells(const box *b, int d) {
+    const place *r = b->read;
+    int64_t extent;
+    if (r->extents)
+        return ix_is_const(r->extents[d], &extent) && extent > 0 && extent <= INT32_MAX ? extent - 1 : -1;
+    return r->lanes > 1 && r->vector_dim == d ? r->lanes - 1 : 0;
+}
+
 /* Takes the write's index in dimension d apart; the read's lies in the stretch that it fills. */
 static bool dimension_covered(box *b, int d) {
     model *m = b->m;
@@ -114,9 +123,10 @@ static bool dimension_covered(box *b, int d) {
     }
     /* 0 <= the read's index - rest, and with its lanes at most `further` */
     index_sum up = {.count = 0}, down = {.count = 0};
-    up.constant = -rest.constant - further + (r->lanes > 1 && r->vector_dim == d ? r->lanes - 1 : 0);
+    int64_t more = further_cells(b, d);
+    up.constant = -rest.constant - further + more;
     down.constant = rest.constant;
-    if (!index_sum_add(m, &up, r->indices[d], 1, 0) || !index_sum_add(m, &down, r->indices[d], -1, 0))
+    if (more < 0 || !index_sum_add(m, &up, r->indices[d], 1, 0) || !index_sum_add(m, &down, r->indices[d], -1, 0))
         return false;
     for (int i = 0; i < rest.count; i++)
         if (!index_sum_add(m, &up, rest.terms[i].of, -rest.terms[i].factor, 0) ||
@@ -163,11 +173,11 @@ static bool not_positive(box *b, index_sum *s, int more) {
             return false;
     for (int d = 0; d < w->array->rank; d++) {
         int64_t by = q[d] + (d == more);
-        /* the first lane stands up to lanes - 1 before the cell; the read has up to lanes - 1 cells more */
+        /* the first lane stands up to lanes - 1 before the cell; the read has further cells */
         if (w->lanes > 1 && w->vector_dim == d && q[d] < 0)
             s->constant += (wide)-q[d] * (w->lanes - 1);
-        if (r->lanes > 1 && r->vector_dim == d && by > 0)
-            s->constant += (wide)by * (r->lanes - 1);
+        if (by > 0)
+            s->constant += (wide)by * further_cells(b, d);
         if (by && !index_sum_add(b->m, s, r->indices[d], by, 0))
             return false;
     }
@@ -288,8 +298,7 @@ static bool some_covers(model *m, const region *r, const place *read, const scop
 }
 
 bool written_together(model *m, const place *read) {
-    if (read->array->space != SPACE_SHARED || read->extents || read->collective || read->asynchronous || m->persistent ||
-        m->breaks.count)
+    if (read->array->space != SPACE_SHARED || read->clip || read->asynchronous || m->persistent || m->breaks.count)
         return false;
     for (const region *r = read->region; r->parent && !r->tasks && !r->threads; r = r->parent)
         for (int i = r->index - 1; r->parent->kind == REGION_SEQUENCE && i >= 0; i--)
