@@ -119,13 +119,25 @@ def judge(options, path):
             command += ["--opaque", unknown[0]]
         else:
             break
-    bounds = "check-array-bounds" in lines[1]
+    row, unproved = found(row, answer, lines[1])
+    if unproved: # a run may show it
+        try:
+            answer = json.loads(subprocess.run(command + ["--witness"], capture_output=True, timeout=options.limit).stdout)
+            row, _ = found(row, answer, lines[1])
+        except (subprocess.TimeoutExpired, ValueError):
+            pass
+    return row
+
+
+def found(row, answer, options):
+    """The row with what was found, and whether something is neither proved nor refuted."""
+    bounds = "check-array-bounds" in options
     refuted, unproved, items = [], [], 0
     for kernel in answer["kernels"]:
         for item in kernel.get("properties", kernel.get("proof", [])) or []:
             items += 1
             between_groups = (item["explanation"] or "").startswith("two tasks:")
-            if item["property"] == "race" and ("--only-divergence" in lines[1] or "--only-log" in lines[1] or (between_groups and "--only-intra-group" in lines[1])):
+            if item["property"] == "race" and ("--only-divergence" in options or "--only-log" in options or (between_groups and "--only-intra-group" in options)):
                 continue
             counts = any(word in item["property"] for word in OF_RACES) or (item["property"] == "bounds" and (bounds or item["subject"] == "null"))
             if item["verdict"] == "refuted" and counts:
@@ -134,12 +146,12 @@ def judge(options, path):
                 unproved.append(item)
     errors = [d for d in answer["diagnostics"] if d["severity"] == "error"]
     if refuted:
-        return dict(row, found="refuted", why="%s of %s: %s" % (refuted[0]["property"], refuted[0]["subject"], refuted[0].get("witness", "")))
+        return dict(row, found="refuted", why="%s of %s: %s" % (refuted[0]["property"], refuted[0]["subject"], refuted[0].get("witness", ""))), False
     if unproved:
-        return dict(row, found="open", why="%s of %s" % (unproved[0]["property"], unproved[0]["subject"]))
+        return dict(row, found="open", why="%s of %s" % (unproved[0]["property"], unproved[0]["subject"])), True
     if not items:
-        return dict(row, found="not read", why="%s %s" % (errors[0]["code"], errors[0]["message"]) if errors else "nothing")
-    return dict(row, found="proved", why="")
+        return dict(row, found="not read", why="%s %s" % (errors[0]["code"], errors[0]["message"]) if errors else "nothing"), False
+    return dict(row, found="proved", why=""), False
 
 
 def main():

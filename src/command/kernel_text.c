@@ -59,6 +59,8 @@ bool kernel_ir_check(report *r, const command_line *line, const kernel_ir *k, co
     launch_plan plan = {.name = k->name};
     plan_variant only = {.kernel = (kernel_ir *)k};
     VEC_PUSH(r->arena, plan.variants, only);
+    if (option_given(line, "--witness"))
+        witness_seek(r, &plan, verdicts);
     if (!r->json) {
         printf("%-16s %s  %d of %d properties proved in %.0f ms\n", k->name, held ? "ok     " : "refused", verdicts->proved,
                verdicts->items.count, verdicts->milliseconds);

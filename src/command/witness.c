@@ -41,6 +41,75 @@ static trial try_witness(arena *a, const launch_plan *plan, const proof_item *it
     return t;
 }
 
+/* The witness with room in memory: extents that decide nothing else are larger, so that what it says is not hidden behind accesses outside. */
+static const char *with_room(arena *a, const kernel_ir *k, const char *witness) {
+    enum { ROOM = 4096 };
+    text_buffer text = {0};
+    for (int i = 0; i < k->symbols.count; i++) {
+        const index_var *v = k->symbols.at[i];
+        int64_t most = ROOM;
+        bool free = !v->hi || (ix_is_const(v->hi, &most) && most >= ROOM);
+        for (int j = 0; j < k->assumptions.count; j++)
+            free = free && !cond_mentions(k->assumptions.at[j], v);
+        for (int j = 0; j < k->scalars.count; j++) {
+            const index_var *scalar = k->scalars.at[j].var;
+            free =
+                free && !(scalar && ((scalar->lo && ix_mentions(scalar->lo, v)) || (scalar->hi && ix_mentions(scalar->hi, v))));
+        }
+        for (int j = 0; j < k->levels.count; j++)
+            for (int d = 0; d < k->levels.at[j].rank; d++)
+                free = free && !ix_mentions(k->levels.at[j].extents[d], v);
+        if (free)
+            text_add(&text, "%s = %d, ", v->name, ROOM);
+    }
+    const char *larger = text.length ? arena_printf(a, "%s%s", text_get(&text), witness ? witness : "") : NULL;
+    text_free(&text);
+    return larger;
+}
+
+/* A finding of the property, on the subject's memory, in some run at this launch. */
+static const sim_finding *seen_at(arena *a, const launch_plan *plan, const proof_item *item, const char *witness) {
+    enum { RUNS = 8, STEPS = 2000000 };
+    for (int i = 0; i < RUNS; i++) {
+        diag_list quiet;
+        sim_report *seen = NEW(a, sim_report);
+        diag_init(&quiet, a);
+        sim_options options = {.seed = (uint64_t)i, .zeros = i == 3, .step_limit = STEPS};
+        sim_witness_plan(a, plan, witness, &options, seen, &quiet);
+        for (int f = 0; f < seen->findings.count; f++) {
+            const sim_finding *x = &seen->findings.at[f];
+            if (!strcmp(sim_kinds[x->kind].property, item->property) &&
+                (!x->array || !item->subject || !strcmp(x->array, item->subject)))
+                return x;
+        }
+    }
+    return NULL;
+}
+
+void witness_seek(report *r, const launch_plan *plan, proof *verdicts) {
+    for (int i = 0; i < verdicts->items.count; i++) {
+        proof_item *item = &verdicts->items.at[i];
+        if (item->verdict != VERDICT_UNKNOWN)
+            continue;
+        arena *a = arena_new();
+        const sim_finding *x = seen_at(a, plan, item, item->witness);
+        const char *larger = x || !plan->variants.count ? NULL : with_room(a, plan->variants.at[0].kernel, item->witness);
+        if (larger)
+            x = seen_at(a, plan, item, larger);
+        if (x) {
+            item->verdict = VERDICT_REFUTED;
+            verdicts->unknown--;
+            verdicts->refuted++;
+            item->explanation =
+                arena_printf(r->arena, "a run shows it: %s%s%s", x->message, x->thread ? "; " : "", x->thread ? x->thread : "");
+            source_span at = x->span;
+            at.file = item->span.file;
+            diag_error(&r->diags, sim_kinds[x->kind].code, at.line ? at : item->span, "%s", arena_strdup(r->arena, x->message));
+        }
+        arena_free(a);
+    }
+}
+
 static void print_trial(const proof_item *item, const trial *t) {
     printf("  refuted   %s of `%s`%s%s\n", item->property, item->subject ? item->subject : "", item->witness ? ", when " : "",
            item->witness ? item->witness : "");

@@ -7,6 +7,9 @@
  * (E0728). With --json the outcomes are the result, a new array; NULL otherwise. */
 json_t *witness_run(report *r, const launch_plan *plan, const proof *verdicts);
 
+/* Runs the plan where a property is neither proved nor refuted, on several data: what a run shows is refuted, and a diagnostic. */
+void witness_seek(report *r, const launch_plan *plan, proof *verdicts);
+
 /* Whether a file is Kernel IR, by its name: X.kir. */
 bool kernel_text_named(const char *path);
 /* Reads and checks a Kernel IR text. NULL with diagnostics. */
