@@ -136,7 +136,9 @@ def found(row, answer, options):
     for kernel in answer["kernels"]:
         for item in kernel.get("properties", kernel.get("proof", [])) or []:
             items += 1
-            between_groups = (item["explanation"] or "").startswith("two tasks:")
+            said = item["explanation"] or ""
+            groups = [re.findall(r"group_\w = \d+", half) for half in said.split("; the other: ")]
+            between_groups = said.startswith("two tasks:") or (said.startswith("a run") and len(groups) == 2 and groups[0] != groups[1])
             if item["property"] == "race" and ("--only-divergence" in options or "--only-log" in options or (between_groups and "--only-intra-group" in options)):
                 continue
             counts = any(word in item["property"] for word in OF_RACES) or (item["property"] == "bounds" and (bounds or item["subject"] == "null"))
@@ -145,6 +147,9 @@ def found(row, answer, options):
             elif item["verdict"] not in ("proved", "refuted") and counts:
                 unproved.append(item)
     errors = [d for d in answer["diagnostics"] if d["severity"] == "error"]
+    constant = [d for d in errors if d["code"] == "E1133"] # constant memory is written: a defect, which it is refused for
+    if constant:
+        return dict(row, found="refuted", why=constant[0]["message"]), False
     if refuted:
         return dict(row, found="refuted", why="%s of %s: %s" % (refuted[0]["property"], refuted[0]["subject"], refuted[0].get("witness", ""))), False
     if unproved:

@@ -67,6 +67,14 @@ static const char *with_room(arena *a, const kernel_ir *k, const char *witness) 
     return larger;
 }
 
+static bool is_array(const launch_plan *plan, const char *name) {
+    for (int i = 0; i < plan->variants.count; i++)
+        for (int j = 0; name && j < plan->variants.at[i].kernel->arrays.count; j++)
+            if (!strcmp(plan->variants.at[i].kernel->arrays.at[j]->name, name))
+                return true;
+    return false;
+}
+
 /* A finding of the property, on the subject's memory, in some run at this launch. */
 static const sim_finding *seen_at(arena *a, const launch_plan *plan, const proof_item *item, const char *witness) {
     enum { RUNS = 8, STEPS = 2000000 };
@@ -78,8 +86,8 @@ static const sim_finding *seen_at(arena *a, const launch_plan *plan, const proof
         sim_witness_plan(a, plan, witness, &options, seen, &quiet);
         for (int f = 0; f < seen->findings.count; f++) {
             const sim_finding *x = &seen->findings.at[f];
-            if (!strcmp(sim_kinds[x->kind].property, item->property) &&
-                (!x->array || !item->subject || !strcmp(x->array, item->subject)))
+            bool same = x->array && item->subject ? !strcmp(x->array, item->subject) : !is_array(plan, item->subject);
+            if (!strcmp(sim_kinds[x->kind].property, item->property) && same)
                 return x;
         }
     }
@@ -100,8 +108,9 @@ void witness_seek(report *r, const launch_plan *plan, proof *verdicts) {
             item->verdict = VERDICT_REFUTED;
             verdicts->unknown--;
             verdicts->refuted++;
-            item->explanation =
-                arena_printf(r->arena, "a run shows it: %s%s%s", x->message, x->thread ? "; " : "", x->thread ? x->thread : "");
+            item->explanation = arena_printf(r->arena, "a run shows it: %s%s%s%s%s", x->message, x->thread ? "; " : "",
+                                             x->thread ? x->thread : "", x->other_thread ? "; the other: " : "",
+                                             x->other_thread ? x->other_thread : "");
             source_span at = x->span;
             at.file = item->span.file;
             diag_error(&r->diags, sim_kinds[x->kind].code, at.line ? at : item->span, "%s", arena_strdup(r->arena, x->message));

@@ -312,7 +312,7 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bo
     f->written = f->written || writes;
     f->reads = f->reads || reads;
     if (writes && o->constant) {
-        lift_fail(l, "E1125", NULL, "`%s` lies in constant memory and is written", o->name);
+        lift_fail(l, "E1133", NULL, "`%s` lies in constant memory and is written", o->name);
         return none;
     }
     if (!f->element)
@@ -378,6 +378,20 @@ static lifted at_offset(lifted p, int64_t bytes) {
     return p;
 }
 
+/* What all of a table is, where that is one number. */
+static const lift_value *same_everywhere(const lift_value *x, const lift_type *t, const lift_value *before) {
+    if (x->kind == LIFT_AGGREGATE) {
+        for (int i = 0; i < x->element_count && x->elements[i]; i++)
+            if (!(before = same_everywhere(x->elements[i], t, before)))
+                return NULL;
+        return before;
+    }
+    bool number = x->kind == LIFT_CONSTANT_INTEGER || x->kind == LIFT_CONSTANT_FLOAT;
+    if (!number || x->type->kind != t->kind || x->type->bits != t->bits)
+        return NULL;
+    return !before || (before->number == x->number && !memcmp(&before->real, &x->real, sizeof x->real)) ? x : NULL;
+}
+
 lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
     lifted r = {.kind = LIFTED_ELEMENTS};
     if (lift_stopped(l))
@@ -405,6 +419,10 @@ lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
     kernel_value *load = kernel_load(l->k, access);
     load->span = lift_span(l, v);
     kernel_stmt *let = lift_let(l, *v->name ? v->name : p.object->name, load);
+    bool table = p.object->constant && p.object->origin->kind == LIFT_GLOBAL && p.object->origin->initial;
+    const lift_value *known = table ? same_everywhere(p.object->origin->initial, t, NULL) : NULL;
+    if (known)
+        return lift_operand(l, known);
     if (t->kind == LIFT_INTEGER && t->bits == 16) /* of a float: memory_type takes no other */
         return (lifted){.kind = LIFTED_BITS, .bits = 16, .v = kernel_ref(l->k, let)};
     kernel_value *x = lift_from_memory(l, kernel_ref(l->k, let), t);

@@ -167,7 +167,11 @@ static int_set *loaded(collector *c, scope *s, const kernel_value *v, int nestin
     const kernel_array *array = v->access.array;
     int_set *x;
     int64_t lo, hi;
-    if (array->space == SPACE_PRIVATE || array->space == SPACE_REGISTER || array->space == SPACE_SHARED) {
+    bool own = array->space == SPACE_PRIVATE || array->space == SPACE_SHARED;
+    if (own && !m->object_of[array->id] && !model_touched(m, array, ACCESS_WRITE) && type_range(array->element, &lo, &hi)) {
+        x = between(m, s, lo, ix_const(m->arena, hi + 1)); /* nothing ever writes it: it holds whatever was there */
+        lower(c, DATA_CHOSEN);
+    } else if (array->space == SPACE_PRIVATE || array->space == SPACE_REGISTER || array->space == SPACE_SHARED) {
         int ids = own_ids(m, array);
         x = stored(c, array, nesting);
         x = x ? sets_insert(m->sets, x, ids, s->depth - ids) : NULL;

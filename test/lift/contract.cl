@@ -36,5 +36,20 @@ __kernel void by_data(__global const float *a, __global float *x) {
     }
     x[get_global_id(0)] = s[t];
 }
+// Which threads write depends on data: some data has two of them do so.
+__kernel void by_value(__global const int *a, __global float *y) {
+    int i = get_local_id(0);
+    if (a[i] != i)
+        y[0] = i;
+}
+__constant int zeros[64] = {};
+__kernel void by_table(__global float *y) {
+    if (zeros[get_local_id(0)] != 0)
+        y[0] = get_local_id(0);
+}
+__kernel void never_set(__global float *y) {
+    __local int at[64];
+    y[at[get_local_id(0)]] = 1;
+}
 // All lanes store to one cell at once.
 __kernel void together(__global int *x) { x[get_group_id(0)] = get_local_id(0); }

@@ -47,8 +47,19 @@ def main():
     tell("lanes that data chooses", "" if not k["held"] and set(verdicts(k, "race")) != {"proved"} else k["properties"])
     k, codes = check("together", "--lockstep", "32", "--arg", "x=[groups_x]")
     tell("one access of several lanes", "" if "refuted" in verdicts(k, "race") else k["properties"])
+    flags = ["--kernel", "by_value", "--block", "64", "--grid", "1", "--arg", "a=[64]", "--arg", "y=[1]", "--json"]
+    plain, run = (json.loads(subprocess.run([tilec, "check", source, *flags, *more], capture_output=True).stdout)["kernels"][0] for more in ([], ["--witness"]))
+    tell("a race that data decides", "" if verdicts(plain, "race")[0] == "not proved" and "refuted" in verdicts(run, "race") else "%s %s" % (plain, run))
+    k, codes = check("by_table", "--grid", "1", "--arg", "y=[1]")
+    tell("a table of one number decides", "" if k["held"] else k["properties"])
+    k, codes = check("never_set", "--grid", "1", "--arg", "y=[64]")
+    tell("an index that nothing has set", "" if "refuted" in verdicts(k, "bounds") else k["properties"])
     x = np.arange(256, dtype=np.float32).reshape(8, 32) % 7
     with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/written.cu", "w") as f:
+            f.write("__constant__ int limits[64];\n__global__ void set() { limits[threadIdx.x] = 1; }\n")
+        out = subprocess.run([tilec, "check", folder + "/written.cu", "--block", "64"], capture_output=True, text=True)
+        tell("constant memory that is written", "" if "written.cu:2:" in out.stderr and "E1133" in out.stderr else out.stderr[:200])
         np.save(folder + "/x.npy", x.reshape(-1))
         for device in ("sim",): # on a CPU threads run one after another, and these barriers stand where only some come by
             out = subprocess.run([tilec, "run", source, "--kernel", "scan", "--lockstep", "32", "--block", "128", "--grid", "2", "--device", device, "--arg", "x=[256]",
