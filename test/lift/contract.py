@@ -49,11 +49,11 @@ def main():
     tell("one access of several lanes", "" if "refuted" in verdicts(k, "race") else k["properties"])
     flags = ["--kernel", "by_value", "--block", "64", "--grid", "1", "--arg", "a=[64]", "--arg", "y=[1]", "--json"]
     plain, run = (json.loads(subprocess.run([tilec, "check", source, *flags, *more], capture_output=True).stdout)["kernels"][0] for more in ([], ["--witness"]))
-    tell("a race that data decides", "" if verdicts(plain, "race")[0] == "not proved" and "refuted" in verdicts(run, "race") else "%s %s" % (plain, run))
+    tell("a race that data decides", "" if "not proved" in verdicts(plain, "race") and "refuted" in verdicts(run, "race") else "%s %s" % (plain, run))
     k, codes = check("by_table", "--grid", "1", "--arg", "y=[1]")
     tell("a table of one number decides", "" if k["held"] else k["properties"])
     k, codes = check("never_set", "--grid", "1", "--arg", "y=[64]")
-    tell("an index that nothing has set", "" if "refuted" in verdicts(k, "bounds") else k["properties"])
+    tell("an index that nothing has set", "" if set(verdicts(k, "bounds")) != {"proved"} and "refuted" in verdicts(k, "initialised") else k["properties"])
     x = np.arange(256, dtype=np.float32).reshape(8, 32) % 7
     with tempfile.TemporaryDirectory() as folder:
         with open(folder + "/written.cu", "w") as f:
