@@ -33,8 +33,9 @@ ifdef COVERAGE_FUZZER
 flags += -fsanitize=fuzzer-no-link
 endif
 
-# LLVM stands behind one file, in a plugin of its own, which is built where LLVM is there.
-sources := $(sort $(filter-out src/main.c src/lift/llvm.c,$(shell find src -name '*.c')))
+# LLVM stands behind src/lift/llvm*.c, in a plugin of its own, which is built where LLVM is there.
+plugin_sources := $(sort $(wildcard src/lift/llvm*.c))
+sources := $(sort $(filter-out src/main.c $(plugin_sources),$(shell find src -name '*.c')))
 objects := $(sources:%.c=$(BUILD)/%.o)
 unit_sources := $(sort $(wildcard test/unit/test_*.c))
 unit_programs := $(unit_sources:test/unit/%.c=$(BUILD)/unit/%)
@@ -62,9 +63,9 @@ $(BUILD)/libtilec.so: $(objects) $(BUILD)/sources
 	$(CC) -shared $(link) $(LDFLAGS) -o $@ $(objects) $(libraries)
 
 # Without the sanitizers, whose own copies of what it shares with the program would meet.
-$(BUILD)/tilec-lift.so: src/lift/llvm.c src/lift/module.h src/base/arena.c src/base/text.c $(BUILD)/flags
+$(BUILD)/tilec-lift.so: $(plugin_sources) src/lift/llvm.h src/lift/module.h src/base/arena.c src/base/text.c $(BUILD)/flags
 	$(CC) $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(flags)) -isystem $(shell $(LLVM_CONFIG) --includedir) -shared -Wl,--as-needed $(LDFLAGS) -o $@ \
-	    src/lift/llvm.c src/base/arena.c src/base/text.c -L$(shell $(LLVM_CONFIG) --libdir) $(shell $(LLVM_CONFIG) --link-shared --libs)
+	    $(plugin_sources) src/base/arena.c src/base/text.c -L$(shell $(LLVM_CONFIG) --libdir) $(shell $(LLVM_CONFIG) --link-shared --libs)
 
 # isl, gmp, xxhash and jansson inside; drivers, compilers and Python are looked for while it runs (scripts/setup.sh has their archives).
 # A program built on an old system runs on newer ones: the symbols it asks of the C library are those of where it was linked.

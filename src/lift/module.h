@@ -1,4 +1,4 @@
-/* A function of an LLVM module in a neutral form, so that LLVM stays behind one file (llvm.c, in a plugin of its own: plain commands start without it).
+/* A function of an LLVM module in a neutral form, so that LLVM stays behind a few files (llvm*.c, in a plugin of its own: plain commands start without it).
  * Everything lives in the arena that was given. */
 #ifndef TILEC_LIFT_MODULE_H
 #define TILEC_LIFT_MODULE_H

@@ -1,0 +1,39 @@
+/* What the files that know LLVM share; they alone make up tilec-lift.so, and speak LLVM's C API. Private to lift/llvm*.c. */
+#ifndef TILEC_LIFT_LLVM_H
+#define TILEC_LIFT_LLVM_H
+#include "lift/module.h"
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+
+enum { LLVM_MOST_NESTING = 40 };
+
+typedef struct llvm_entry {
+    const void *key;
+    void *value;
+} llvm_entry;
+
+typedef struct llvm_reading {
+    arena *arena;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMTargetDataRef data;
+    const lift_reading *how;
+    llvm_entry *table; /* LLVM's values, types and blocks to ours */
+    int capacity, count, global_count;
+} llvm_reading;
+
+/* ---- llvm_values.c ---- */
+/* What stands for one of LLVM's values, types or blocks; the place moves when others are asked for. */
+void **llvm_slot(llvm_reading *r, const void *key);
+const lift_type *llvm_type(llvm_reading *r, LLVMTypeRef t, int nesting);
+lift_value *llvm_value(llvm_reading *r, LLVMValueRef v, int nesting);
+const char *llvm_name(llvm_reading *r, LLVMValueRef v);
+/* What an instruction does; its operands may be read before they are, but not a phi's. */
+void llvm_operation(llvm_reading *r, lift_value *x, LLVMValueRef v, int nesting);
+
+/* ---- llvm_passes.c ---- */
+/* Everything but this kernel and what it calls goes: the passes need not look at it. */
+void llvm_keep_only(llvm_reading *r, const char *kernel);
+/* Inlining, and promotion to registers only; NULL, or why LLVM refused. */
+const char *llvm_run_passes(llvm_reading *r);
+#endif
