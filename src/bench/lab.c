@@ -168,6 +168,8 @@ typedef struct measuring {
     lab *lab;
     const lab_cell *cell;
     bench_work *work;
+    bench_work *works[PAIR_MOST_ARMS]; /* by arm: the cell's, or of a kernel beside it */
+    const char *words[PAIR_MOST_ARMS]; /* by arm: what opens it */
     lab_threads *threads;
     bench_arm *arms[PAIR_MOST_ARMS]; /* that were opened; NULL where not */
     arm_check checks[PAIR_MOST_ARMS];
@@ -198,6 +200,17 @@ static void pair_progress(void *context, int done, int of) {
     progress(context, "rounds", done, of);
 }
 
+/* The arms that are still there, of one work (NULL: of any), and their numbers. */
+static int arms_of(const measuring *m, const bench_work *w, bench_arm **open, int *at) {
+    int count = 0;
+    for (int i = 0; i < m->count; i++)
+        if (m->arms[i] && (!w || m->works[i] == w)) {
+            at[count] = i;
+            open[count++] = m->arms[i];
+        }
+    return count;
+}
+
 /* Opens every arm. False when one failed, rather than had nothing for this work. */
 static bool open_arms(measuring *m) {
     bool held = true;
@@ -205,8 +218,8 @@ static bool open_arms(measuring *m) {
         diag_list own;
         bool unsupported = false;
         diag_init(&own, m->diags->arena);
-        m->arms[i] = arm_open(m->work, m->cell->arms.at[i], &unsupported, &own);
-        row_add_arm(m->rows[i], m->arms[i], m->cell->arms.at[i]);
+        m->arms[i] = arm_open(m->works[i], m->words[i], &unsupported, &own);
+        row_add_arm(m->rows[i], m->arms[i], m->words[i]);
         if (m->arms[i])
             continue;
         row_set_status(m->rows[i], unsupported ? "unsupported" : "fail", last_message(&own));
@@ -217,28 +230,20 @@ static bool open_arms(measuring *m) {
     return held;
 }
 
-static bool check_arms(measuring *m) {
-    checker *c = checker_open(m->work, m->diags);
-    bool held = c != NULL;
-    for (int i = 0; c && i < m->count; i++) {
-        if (!m->arms[i])
-            continue;
-        progress(m, "values", i + 1, m->count);
-    }
+static bool check_arms_of(measuring *m, bench_work *w) {
     bench_arm *open[PAIR_MOST_ARMS];
     arm_check checks[PAIR_MOST_ARMS];
-    int at[PAIR_MOST_ARMS], count = 0;
-    for (int i = 0; i < m->count; i++)
-        if (m->arms[i]) {
-            at[count] = i;
-            open[count++] = m->arms[i];
-        }
+    int at[PAIR_MOST_ARMS], count = arms_of(m, w, open, at);
+    checker *c = checker_open(w, m->diags);
+    bool held = c != NULL;
+    for (int i = 0; c && i < count; i++)
+        progress(m, "values", at[i] + 1, m->count);
     bool judged = c && checker_values(c, open, count, checks, m->diags);
     for (int i = 0; i < count; i++) {
         bool passed = judged && checks[i].passed;
         if (judged) {
             m->checks[at[i]] = checks[i];
-            row_add_check(m->rows[at[i]], m->work, &checks[i]);
+            row_add_check(m->rows[at[i]], w, &checks[i]);
         }
         if (passed)
             continue;
@@ -248,6 +253,14 @@ static bool check_arms(measuring *m) {
         held = false;
     }
     checker_close(c);
+    return held;
+}
+
+static bool check_arms(measuring *m) {
+    bool held = true;
+    for (int i = 0; i < m->count; i++)
+        if (!i || m->works[i] != m->works[i - 1])
+            held = check_arms_of(m, m->works[i]) && held;
     return held;
 }
 
@@ -272,9 +285,9 @@ enum { DEVICE_MEMORY_BYTES = 512 << 20 };
 
 /* Arms that are timed by a device's clock stand beside that device's ceilings, at the work's own size or, cold, at that of memory. */
 static bool add_device_ceilings(measuring *m, const char *device, const pair_table *table, const int *at, int count) {
-    const work_amount *w = &m->work->amount;
-    bool sized = !m->cell->cold && w->bytes_read >= 0;
-    int64_t bytes = sized ? (int64_t)(w->bytes_read + w->bytes_written) : DEVICE_MEMORY_BYTES;
+    const work_amount *own = &m->work->amount;
+    bool sized = !m->cell->cold && own->bytes_read >= 0;
+    int64_t bytes = sized ? (int64_t)(own->bytes_read + own->bytes_written) : DEVICE_MEMORY_BYTES;
     device_ceilings *d = NULL;
     for (int i = 0; i < m->lab->devices.count && !d; i++)
         if (!strcmp(m->lab->devices.at[i].device, device) && m->lab->devices.at[i].ceilings.memory_bytes == bytes)
@@ -288,6 +301,7 @@ static bool add_device_ceilings(measuring *m, const char *device, const pair_tab
     }
     const ceilings *c = &d->ceilings;
     for (int i = 0; i < count; i++) {
+        const work_amount *w = &m->works[at[i]]->amount;
         ceiling_share share = ceiling_judge(c, w->bytes_read, w->bytes_written, w->operations, w->narrow_operations,
                                             c->read_memory, c->copy_memory, c->launch_ns, table->arms[i].median);
         row_add_ceiling(m->rows[at[i]], w, &share, c->launch_ns, c->read_memory, c->copy_memory, c->fma_per_second,
@@ -303,12 +317,13 @@ static bool add_ceilings(measuring *m, const pair_table *table, const int *at, i
     const ceilings *c = lab_ceilings(m->lab, m->cell->threads, m->diags);
     if (!c)
         return false;
-    const work_amount *w = &m->work->amount;
+    const work_amount *own = &m->work->amount;
     double read = c->read_memory, copy = c->copy_memory;
-    if (!m->cell->cold && w->bytes_read >= 0 &&
-        !ceiling_bandwidth(m->threads->probe, (int64_t)(w->bytes_read + w->bytes_written), &read, &copy, m->diags))
+    if (!m->cell->cold && own->bytes_read >= 0 &&
+        !ceiling_bandwidth(m->threads->probe, (int64_t)(own->bytes_read + own->bytes_written), &read, &copy, m->diags))
         return false;
     for (int i = 0; i < count; i++) {
+        const work_amount *w = &m->works[at[i]]->amount;
         /* the pool that runs ours wakes for several tasks only, and strangers have their own ways */
         bool one = m->cell->threads == 1 || tasks_of(m->arms[at[i]]) <= 1;
         double floor = one ? c->launch_ns : c->launch_all_ns;
@@ -324,16 +339,14 @@ static bool time_arms(measuring *m) {
     const lab_options *o = &m->lab->options;
     bench_arm *open[PAIR_MOST_ARMS];
     pid_t others[PAIR_MOST_ARMS];
-    int at[PAIR_MOST_ARMS], count = 0;
-    for (int i = 0; i < m->count; i++)
-        if (m->arms[i]) {
-            at[count] = i;
-            others[count] = m->arms[i]->process;
-            open[count++] = m->arms[i];
-        }
+    int at[PAIR_MOST_ARMS], count = arms_of(m, NULL, open, at);
     if (!count || !m->arms[0]) /* nothing to compare with */
         return count == 0;
-    work_spread(m->work);
+    for (int i = 0; i < count; i++)
+        others[i] = open[i]->process;
+    for (int i = 0; i < m->count; i++)
+        if (!i || m->works[i] != m->works[i - 1])
+            work_spread(m->works[i]);
     pair_table *table = NEW(m->work->arena, pair_table);
     pair_options p = {.rounds = o->rounds,
                       .sample_ns = o->sample_ms * 1e6,
@@ -356,8 +369,11 @@ static bool time_arms(measuring *m) {
             return false;
         row_add_times(m->rows[at[i]], open[i], &table->arms[i]);
         row_add_marginal(m->rows[at[i]], &marginal);
-        row_add_pair(m->rows[at[i]], m->cell->arms.at[0], i ? &table->arms[i].against_first : NULL, &table->control,
-                     table->smallest_claim, o->threshold);
+        const char *first = m->words[0];
+        if (m->works[at[i]] != m->work)
+            first = arena_printf(m->work->arena, "%s: %s", m->work->name, first);
+        row_add_pair(m->rows[at[i]], first, i ? &table->arms[i].against_first : NULL, &table->control, table->smallest_claim,
+                     o->threshold);
         json_object_set(m->rows[at[i]], "state", state);
     }
     json_decref(state);
@@ -365,17 +381,12 @@ static bool time_arms(measuring *m) {
 }
 
 /* An arm whose values are wrong after the timing was not measured, whatever its times say. */
-static bool check_again(measuring *m) {
+static bool check_again_of(measuring *m, bench_work *w) {
     bool held = true;
     bench_arm *open[PAIR_MOST_ARMS];
     arm_check checks[PAIR_MOST_ARMS];
-    int count = 0, at[PAIR_MOST_ARMS];
-    for (int i = 0; i < m->count; i++)
-        if (m->arms[i]) {
-            at[count] = i;
-            open[count++] = m->arms[i];
-        }
-    checker *c = count ? checker_open(m->work, m->diags) : NULL;
+    int at[PAIR_MOST_ARMS], count = arms_of(m, w, open, at);
+    checker *c = count ? checker_open(w, m->diags) : NULL;
     bool judged = c && checker_fresh(c, open, count, checks, m->diags);
     for (int i = 0; i < count; i++)
         if (!judged || !checks[i].passed) {
@@ -387,48 +398,94 @@ static bool check_again(measuring *m) {
     return held;
 }
 
+static bool check_again(measuring *m) {
+    bool held = true;
+    for (int i = 0; i < m->count; i++)
+        if (!i || m->works[i] != m->works[i - 1])
+            held = check_again_of(m, m->works[i]) && held;
+    return held;
+}
+
 static bool record_threshold(measuring *m) {
     json_t *row = new_row(m->lab, "threshold");
     row_add_cell(row, m->work, m->cell);
     json_t *arms = json_array();
     for (int i = 0; i < m->count; i++)
-        json_array_append_new(arms, json_string(m->cell->arms.at[i]));
+        json_array_append_new(arms, json_string(m->words[i]));
     json_object_set_new(row, "arms", arms);
     json_object_set_new(row, "threshold", json_real(m->lab->options.threshold));
     json_object_set_new(row, "status", json_string("pass"));
     return keep(m->lab, row, NULL, m->diags);
 }
 
-bool lab_measure(lab *l, const lab_cell *cell, json_t *rows, diag_list *diags) {
-    measuring m = {.lab = l, .cell = cell, .count = cell->arms.count, .out = rows, .diags = diags};
-    if (m.count > PAIR_MOST_ARMS) {
-        diag_error(diags, "E1010", (source_span){0}, "%d arms: at most %d are compared at once", m.count, PAIR_MOST_ARMS);
+/* The work of a kernel at a shape; its arms, from number `from` to `to` - 1, are opened by `words`. False with a diagnostic. */
+static bool open_work(measuring *m, const lab_cell *cell, int from, int to, const char *const *words) {
+    lab *l = m->lab;
+    const tile_module *module = l->options.find(l->options.find_context, cell->file, cell->kernel, m->diags);
+    if (module && !m->threads)
+        m->threads = threads_of(l, cell->threads, m->diags);
+    if (!module || !m->threads)
         return false;
-    }
-    const tile_module *module = l->options.find(l->options.find_context, cell->kernel, diags);
-    m.threads = module ? threads_of(l, cell->threads, diags) : NULL;
-    if (!m.threads)
-        return false;
-    work_request request = {.session = m.threads->session,
+    work_request request = {.session = m->threads->session,
                             .module = module,
                             .name = cell->kernel,
                             .shape = cell->shape,
                             .arguments = cell->arguments,
                             .threads = cell->threads,
                             .cold = cell->cold};
-    for (int i = 0; i < m.count; i++)
-        request.shared = request.shared || !strncmp(cell->arms.at[i], "python:", 7);
-    progress(&m, "compiling", 0, m.count);
-    m.work = work_open(&request, diags);
-    if (!m.work)
-        return false;
-    for (int i = 0; i < m.count; i++) {
-        m.rows[i] = new_row(l, "arm");
-        json_object_set(m.rows[i], "compiler", json_object_get(l->environment, "compiler"));
-        row_add_cell(m.rows[i], m.work, cell);
+    for (int i = from; i < to; i++)
+        request.shared = request.shared || !strncmp(words[i - from], "python:", 7);
+    bench_work *w = work_open(&request, m->diags);
+    for (int i = from; w && i < to; i++) {
+        m->works[i] = w;
+        m->words[i] = words[i - from];
+        m->rows[i] = new_row(l, "arm");
+        json_object_set(m->rows[i], "compiler", json_object_get(l->environment, "compiler"));
+        row_add_cell(m->rows[i], w, cell);
         if (i < cell->levers.count)
-            json_object_set_new(m.rows[i], "lever", json_string(cell->levers.at[i]));
-        row_set_status(m.rows[i], "skipped", NULL);
+            json_object_set_new(m->rows[i], "lever", json_string(cell->levers.at[i]));
+        if (from)
+            json_object_set_new(m->rows[i], "beside", json_string(m->cell->kernel));
+        row_set_status(m->rows[i], "skipped", NULL);
+    }
+    return w;
+}
+
+static bool open_works(measuring *m) {
+    const lab_cell *cell = m->cell;
+    bool good = open_work(m, cell, 0, cell->arms.count, cell->arms.at);
+    m->work = m->works[0];
+    for (int i = 0; good && i < cell->beside.count; i++) {
+        const lab_beside *b = &cell->beside.at[i];
+        lab_cell other = {.kernel = b->kernel,
+                          .file = b->file,
+                          .shape = b->shape,
+                          .arguments = b->arguments,
+                          .threads = cell->threads,
+                          .cold = cell->cold};
+        good = open_work(m, &other, cell->arms.count + i, cell->arms.count + i + 1, cell->arms.at);
+    }
+    return good;
+}
+
+static void close_works(measuring *m) {
+    for (int i = m->count - 1; i >= 0; i--) {
+        if (m->works[i] && (!i || m->works[i] != m->works[i - 1]))
+            work_close(m->works[i]);
+        json_decref(m->rows[i]);
+    }
+}
+
+bool lab_measure(lab *l, const lab_cell *cell, json_t *rows, diag_list *diags) {
+    measuring m = {.lab = l, .cell = cell, .count = cell->arms.count + cell->beside.count, .out = rows, .diags = diags};
+    if (m.count > PAIR_MOST_ARMS) {
+        diag_error(diags, "E1010", (source_span){0}, "%d arms: at most %d are compared at once", m.count, PAIR_MOST_ARMS);
+        return false;
+    }
+    progress(&m, "compiling", 0, m.count);
+    if (!open_works(&m)) {
+        close_works(&m);
+        return false;
     }
     bool held = l->options.threshold <= 0 || record_threshold(&m);
     held = held && open_arms(&m);
@@ -440,9 +497,9 @@ bool lab_measure(lab *l, const lab_cell *cell, json_t *rows, diag_list *diags) {
             row_set_status(m.rows[i], m.arms[0] ? "fail" : "skipped",
                            m.arms[0] ? last_message(diags) : "there was nothing to compare with");
         row_settle(m.rows[i]);
-        held = keep(l, m.rows[i], rows, diags) && held;
+        held = keep(l, json_incref(m.rows[i]), rows, diags) && held;
         arm_close(m.arms[i]);
     }
-    work_close(m.work);
+    close_works(&m);
     return held;
 }

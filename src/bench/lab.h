@@ -5,6 +5,12 @@
 #include "bench/pair.h"
 #include <jansson.h>
 
+/* Another kernel at a shape of its own, which the first arm's way of running (device, schedule) is measured on as one more arm: how a kernel compares
+ * with the same said otherwise. */
+typedef struct lab_beside {
+    const char *kernel, *file, *shape, *arguments;
+} lab_beside;
+
 /* One line of a sweep: a kernel at a shape, on so many threads, and the arms compared on it. */
 typedef struct lab_cell {
     const char *kernel;
@@ -14,6 +20,8 @@ typedef struct lab_cell {
     bool cold;
     VEC(const char *) arms;   /* words; the first is the one that others are compared with */
     VEC(const char *) levers; /* parallel to arms in a tournament; empty otherwise */
+    const char *file;         /* where the kernel stands; NULL: where all of the run's stand */
+    VEC(lab_beside) beside;
 } lab_cell;
 
 typedef struct lab_options {
@@ -29,7 +37,8 @@ typedef struct lab_options {
     bool ceilings;
     void (*progress)(void *context, const char *what, int done, int of);
     void *context;
-    const tile_module *(*find)(void *context, const char *kernel, diag_list *diags);
+    /* `file` NULL: among those of the run */
+    const tile_module *(*find)(void *context, const char *file, const char *kernel, diag_list *diags);
     void *find_context;
 } lab_options;
 

@@ -66,7 +66,7 @@ int plot_series(const view *v, const view_entry *e) {
         return 0;
     for (int i = 0; i < v->entries.count && count < PLOT_SERIES - 1; i++) {
         const char *other = view_arm_name(v, &v->entries.at[i]);
-        bool known = !strcmp(other, "ours") || *v->entries.at[i].lever;
+        bool known = !strcmp(other, "ours") || v->entries.at[i].apart;
         for (int s = 0; s < count; s++)
             known = known || !strcmp(seen[s], other);
         if (known)
@@ -83,7 +83,7 @@ int plot_legend(text_buffer *out, const view *v, unsigned series, int y) {
     for (int s = 0; s < PLOT_SERIES; s++) {
         const char *name = NULL;
         for (int i = 0; (series >> s & 1) && !name && i < v->entries.count; i++)
-            if (!*v->entries.at[i].lever && plot_series(v, &v->entries.at[i]) == s)
+            if (!v->entries.at[i].apart && plot_series(v, &v->entries.at[i]) == s)
                 name = view_arm_name(v, &v->entries.at[i]);
         if (!name)
             continue;

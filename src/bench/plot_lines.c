@@ -50,7 +50,7 @@ void plot_marginal(text_buffer *out, const view *v, bool standalone) {
     int shown = 0;
     for (int i = 0; i < v->entries.count && shown < MOST; i++) {
         const view_entry *e = &v->entries.at[i];
-        bool first = e->timed && !e->has_ratio && !*e->lever && json_is_object(json_object_get(e->row, "marginal"));
+        bool first = e->timed && !e->has_ratio && !e->apart && json_is_object(json_object_get(e->row, "marginal"));
         for (int j = 0; first && j < i; j++) /* one of each kernel */
             first =
                 strcmp(v->entries.at[j].kernel, e->kernel) || !json_is_object(json_object_get(v->entries.at[j].row, "marginal"));
@@ -64,7 +64,7 @@ void plot_marginal(text_buffer *out, const view *v, bool standalone) {
 /* ---- sweeps ---- */
 
 static bool in_sweep(const view_entry *x, const view_entry *like) {
-    return x->timed && !*x->lever && !strcmp(x->kernel, like->kernel) && !strcmp(x->environment, like->environment) &&
+    return x->timed && !x->apart && !strcmp(x->kernel, like->kernel) && !strcmp(x->environment, like->environment) &&
            !strcmp(x->mode, like->mode) && x->threads == like->threads && row_number(x->row, "bytes") > 0;
 }
 

@@ -11,7 +11,7 @@ typedef struct part {
 } part;
 
 static bool shown(const view_entry *e, const part *p) {
-    return e->timed && e->has_ratio && !*e->lever && e->threads == p->threads && !strcmp(e->environment, p->environment);
+    return e->timed && e->has_ratio && !e->apart && e->threads == p->threads && !strcmp(e->environment, p->environment);
 }
 
 /* Whether two entries are about the same work. */
@@ -98,7 +98,7 @@ void plot_ratios(text_buffer *out, const view *v, bool standalone) {
         part next = {NULL, 0};
         for (int i = 0; i < v->entries.count; i++) {
             const view_entry *e = &v->entries.at[i];
-            bool known = e->threads <= next.threads || !e->timed || !e->has_ratio || *e->lever;
+            bool known = e->threads <= next.threads || !e->timed || !e->has_ratio || e->apart;
             for (int n = 0; n < count; n++)
                 known = known || (done[n].threads == e->threads && !strcmp(done[n].environment, e->environment));
             if (!known)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static bool shown(const view_entry *e, const char *environment, int threads) {
-    return e->timed && !*e->lever && !strcmp(e->environment, environment) && e->threads == threads &&
+    return e->timed && !e->apart && !strcmp(e->environment, environment) && e->threads == threads &&
            row_number(e->row, "bytes") > 0 && row_number(e->row, "operations") > 0;
 }
 

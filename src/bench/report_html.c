@@ -74,8 +74,8 @@ static void add_row(text_buffer *out, const view *v, const view_entry *e, bool f
     if (e->has_ratio && !strcmp(e->verdict, "inconclusive")) /* then the answer is no number */
         text_add(out, "</td><td class=\"n\">[%.2f, %.2f]</td><td>INCONCLUSIVE</td><td>", e->low, e->high);
     else if (e->has_ratio)
-        text_add(out, "</td><td class=\"n\"><b>%.2f</b> [%.2f, %.2f]</td><td>ours is %s</td><td>", e->ratio, e->low, e->high,
-                 e->verdict);
+        text_add(out, "</td><td class=\"n\"><b>%.2f</b> [%.2f, %.2f]</td><td>%s is %s</td><td>", e->ratio, e->low, e->high,
+                 *e->beside ? e->beside : "ours", e->verdict);
     else
         text_add(out, "</td><td></td><td class=\"quiet\">A/A: claims from %.1f%%</td><td>",
                  100 * row_number(control, "smallest_claim"));

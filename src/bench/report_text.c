@@ -20,7 +20,7 @@ void report_means(text_buffer *out, const view *v, const char *lead, const char 
     for (int i = 0; i < v->entries.count; i++) {
         const view_entry *e = &v->entries.at[i];
         const char *name = view_arm_name(v, e);
-        bool known = !e->timed || !e->has_ratio || *e->lever || names >= 32;
+        bool known = !e->timed || !e->has_ratio || e->apart || names >= 32;
         for (int n = 0; n < names; n++)
             known = known || !strcmp(seen[n], name);
         if (known)
@@ -31,7 +31,7 @@ void report_means(text_buffer *out, const view *v, const char *lead, const char 
         const view_entry *worst_entry = e;
         for (int j = 0; j < v->entries.count && count < 1024; j++) {
             const view_entry *x = &v->entries.at[j];
-            if (!x->timed || !x->has_ratio || *x->lever || strcmp(view_arm_name(v, x), name))
+            if (!x->timed || !x->has_ratio || x->apart || strcmp(view_arm_name(v, x), name))
                 continue;
             inconclusive += !strcmp(x->verdict, "inconclusive");
             ratios[count] = x->ratio;
@@ -136,7 +136,8 @@ void report_markdown(text_buffer *out, const view *v, const char *title) {
             if (e->has_ratio && !strcmp(e->verdict, "inconclusive")) /* then the answer is no number */
                 text_add(out, " | | [%.2f, %.2f] | INCONCLUSIVE | %s |\n", e->low, e->high, marks(e));
             else if (e->has_ratio)
-                text_add(out, " | %.2f | [%.2f, %.2f] | ours is %s | %s |\n", e->ratio, e->low, e->high, e->verdict, marks(e));
+                text_add(out, " | %.2f | [%.2f, %.2f] | %s is %s | %s |\n", e->ratio, e->low, e->high,
+                         *e->beside ? e->beside : "ours", e->verdict, marks(e));
             else
                 text_add(out, " | | A/A claims from %.1f%% | | %s |\n",
                          100 * row_number(json_object_get(e->row, "control"), "smallest_claim"), marks(e));

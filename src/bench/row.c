@@ -25,6 +25,8 @@ void row_add_cell(json_t *row, const bench_work *w, const lab_cell *cell) {
     set(row, "kernel_hash", json_string(w->kernel_hash));
     set(row, "shape", json_string(w->shape));
     set(row, "symbols", symbols);
+    if (cell->file)
+        set(row, "file", json_string(cell->file));
     set(row, "arguments", json_string(cell->arguments ? cell->arguments : ""));
     set(row, "types", json_string(work_types(w)));
     set(row, "layout", json_string("row-major"));

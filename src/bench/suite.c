@@ -49,6 +49,17 @@ static const char *arm_words(arena *a, const char *text, const char *folder) {
     return here ? arena_printf(a, "%.*s%s%s", (int)(here - text), text, folder, here + strlen("{here}")) : arena_strdup(a, text);
 }
 
+static const char *words(arena *a, const json_t *o, const char *key) {
+    const char *text = json_string_value(json_object_get(o, key));
+    return arena_strdup(a, text ? text : "");
+}
+
+/* A path, "{here}" replaced; NULL: none is given. */
+static const char *path_words(arena *a, const json_t *o, const char *key, const char *folder) {
+    const char *text = json_string_value(json_object_get(o, key));
+    return text ? arm_words(a, text, folder) : NULL;
+}
+
 static bool add_entry(arena *a, suite *s, const json_t *entry, const char *folder, const char *path, diag_list *diags) {
     lab_cell cell = {0};
     const char *kernel = json_string_value(json_object_get(entry, "kernel")),
@@ -74,6 +85,12 @@ static bool add_entry(arena *a, suite *s, const json_t *entry, const char *folde
         else
             text_add(&thread_list, "%lld", (long long)json_integer_value(item));
     }
+    cell.file = path_words(a, entry, "file", folder);
+    json_array_foreach(json_object_get(entry, "beside"), i, item) {
+        lab_beside b = {words(a, item, "kernel"), path_words(a, item, "file", folder), words(a, item, "shape"),
+                        words(a, item, "arguments")};
+        VEC_PUSH(a, cell.beside, b);
+    }
     VEC(const char *) lever_list = {0};
     json_array_foreach(json_object_get(entry, "levers"), i, item) {
         const char *text = arena_strdup(a, json_string_value(item) ? json_string_value(item) : "");
@@ -82,6 +99,12 @@ static bool add_entry(arena *a, suite *s, const json_t *entry, const char *folde
     bool good = kernel && cell.arms.count;
     if (!good)
         diag_error(diags, "E1020", (source_span){.file = path}, "a cell of the suite lacks \"kernel\" or \"arms\"");
+    for (int b = 0; b < cell.beside.count; b++)
+        if (good && (!*cell.beside.at[b].kernel || shape_list.count != 1 || lever_list.count)) {
+            diag_error(diags, "E1020", (source_span){.file = path},
+                       "\"beside\" of `%s`: kernels, for a cell of one shape without levers", kernel);
+            good = false;
+        }
     good = good && (!lever_list.count || suite_levers(a, &cell, lever_list.at, lever_list.count, diags));
     cell.kernel = arena_strdup(a, kernel ? kernel : "");
     cell.arguments = arena_strdup(a, arguments ? arguments : "");

@@ -8,7 +8,8 @@ typedef struct suite {
 } suite;
 
 /* Reads a suite: {"cells": [{"kernel": "matmul_f32", "shapes": ["M=64 N=64 K=64"], "arms": ["ours", "openblas"],
- * "threads": [1, "all"], "modes": ["warm"], "arguments": "eps=1e-6", "levers": ["wide:BN=256"]}]}. A "{here}" in an arm is the suite's folder. False
+ * "threads": [1, "all"], "modes": ["warm"], "arguments": "eps=1e-6", "levers": ["wide:BN=256"], "file": "mine.tile", "beside": [{"kernel": "mine", "file": "mine.tile", "shape": "L=64"}]}]}. A
+ * "{here}" in an arm or a file is the suite's folder. False
  * with E1020 or E1010. */
 bool suite_read(arena *a, const char *path, suite *out, diag_list *diags);
 /* One cell for each shape and number of threads. `threads` NULL: one, and all. False with E1010. */

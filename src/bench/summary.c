@@ -27,7 +27,7 @@ static void add_line(text_buffer *out, const view *v, const view_entry *first, c
     const view_entry *ratios[MOST_COLUMNS] = {NULL}, *ours = first;
     for (int i = 0; i < v->entries.count; i++) {
         const view_entry *e = &v->entries.at[i];
-        if (*e->lever || !view_same_work(e, first))
+        if (e->apart || !view_same_work(e, first))
             continue;
         const char *name = view_arm_name(v, e);
         if (is_reference(v, e))
@@ -76,7 +76,7 @@ static void add_table(text_buffer *out, const view *v, const view_entry *of) {
     for (int i = 0; i < v->entries.count; i++) {
         const view_entry *e = &v->entries.at[i];
         const char *name = view_arm_name(v, e);
-        bool known = !same_table(e, of) || *e->lever || is_reference(v, e) || count == MOST_COLUMNS;
+        bool known = !same_table(e, of) || e->apart || is_reference(v, e) || count == MOST_COLUMNS;
         for (int c = 0; c < count; c++)
             known = known || !strcmp(columns[c], name);
         if (!known)
@@ -90,11 +90,32 @@ static void add_table(text_buffer *out, const view *v, const view_entry *of) {
         text_add(out, "---|");
     text_add(out, "---|\n");
     for (int i = 0; i < v->entries.count; i++) {
-        bool first = same_table(&v->entries.at[i], of) && !*v->entries.at[i].lever;
+        bool first = same_table(&v->entries.at[i], of) && !v->entries.at[i].apart;
         for (int j = 0; first && j < i; j++)
-            first = *v->entries.at[j].lever || !view_same_work(&v->entries.at[j], &v->entries.at[i]);
+            first = v->entries.at[j].apart || !view_same_work(&v->entries.at[j], &v->entries.at[i]);
         if (first)
             add_line(out, v, &v->entries.at[i], columns, count);
+    }
+}
+
+/* Kernels that were measured beside others, as a kernel said otherwise is. */
+static void add_besides(text_buffer *out, const view *v) {
+    bool any = false;
+    for (int i = 0; i < v->entries.count; i++) {
+        const view_entry *e = &v->entries.at[i];
+        if (!*e->beside)
+            continue;
+        if (!any)
+            text_add(out,
+                     "\n| kernel | shape | on | beside | time | its time / the other's | |\n|---|---|---|---|--:|---|---|\n");
+        any = true;
+        text_add(out, "| %s | %s%s | %s | %s | ", e->kernel, view_shape_name(v, e), strcmp(e->mode, "cold") ? "" : ", cold",
+                 *e->device ? e->device : "the processor", e->beside);
+        if (e->timed)
+            bench_text_time(out, e->ns);
+        add_ratio(out, e);
+        text_add(out, " | %s%s%s |\n", e->stale ? "stale " : "", e->loaded ? "loaded " : "",
+                 e->launch_bound ? "launch-bound" : "");
     }
 }
 
@@ -103,9 +124,9 @@ void report_summary(text_buffer *out, const view *v) {
     for (int i = 0; i < v->entries.count; i++)
         several = several || !same_table(&v->entries.at[0], &v->entries.at[i]);
     for (int i = 0; i < v->entries.count; i++) {
-        bool first = true;
+        bool first = !v->entries.at[i].apart;
         for (int j = 0; j < i; j++)
-            first = first && !same_table(&v->entries.at[j], &v->entries.at[i]);
+            first = first && (v->entries.at[j].apart || !same_table(&v->entries.at[j], &v->entries.at[i]));
         if (!first)
             continue;
         text_add(out, "%s", i ? "\n" : "");
@@ -113,4 +134,5 @@ void report_summary(text_buffer *out, const view *v) {
             add_title(out, v, &v->entries.at[i]);
         add_table(out, v, &v->entries.at[i]);
     }
+    add_besides(out, v);
 }

@@ -40,7 +40,10 @@ void bench_text_row(text_buffer *out, const json_t *row) {
     const json_t *ratio = json_object_get(row, "ratio"), *ceiling = json_object_get(row, "ceiling"),
                  *control = json_object_get(row, "control");
     size_t start = out->length;
-    text_add(out, "  %s", *lever ? lever : short_name(row_text(row, "arm")));
+    text_add(out, "  ");
+    if (*row_text(row, "beside"))
+        text_add(out, "%s: ", row_text(row, "kernel"));
+    text_add(out, "%s", *lever ? lever : short_name(row_text(row, "arm")));
     pad(out, start, 33);
     if (strcmp(status, "pass")) {
         text_add(out, "%s: %s\n", status, row_text(row, "reason"));

@@ -18,7 +18,8 @@ static bool same_thing(const view_entry *e, const json_t *row) {
     return !strcmp(e->kernel, row_text(row, "kernel")) && !strcmp(e->shape, row_text(row, "shape")) &&
            !strcmp(e->arm, row_text(row, "arm")) && !strcmp(e->mode, row_text(row, "mode")) &&
            !strcmp(e->environment, row_text(row, "environment")) && !strcmp(e->lever, row_text(row, "lever")) &&
-           !strcmp(e->arguments, row_text(row, "arguments")) && e->threads == (int)row_number(row, "threads");
+           !strcmp(e->beside, row_text(row, "beside")) && !strcmp(e->arguments, row_text(row, "arguments")) &&
+           e->threads == (int)row_number(row, "threads");
 }
 
 /* Joins the ratios of every launch of the entry's run. */
@@ -44,6 +45,7 @@ static void join_launches(view *v, view_entry *e) {
 
 static void fill(view *v, view_entry *e, const json_t *hashes) {
     const json_t *row = e->row, *ratio = json_object_get(row, "ratio");
+    e->apart = *e->lever || *e->beside;
     e->timed = !strcmp(row_text(row, "status"), "pass");
     e->ns = row_number(row, "t_median_ns");
     e->loaded = !strcmp(row_text(json_object_get(row, "state"), "state"), "loaded");
@@ -68,7 +70,8 @@ bool view_same_work(const view_entry *x, const view_entry *y) {
 }
 
 static const char *device_in(arena *a, const char *arm) {
-    const char *at = strncmp(arm, "ours@", 5) ? NULL : arm + 5;
+    const char *of = strstr(arm, ": "), *at = of ? of + 2 : arm; /* "vec_add: ours@cuda" is of another kernel */
+    at = strncmp(at, "ours@", 5) ? NULL : at + 5;
     return at ? arena_strndup(a, at, strcspn(at, ":")) : "";
 }
 
@@ -120,6 +123,7 @@ view *view_new(json_t *rows, const json_t *hashes) {
                         .mode = row_text(row, "mode"),
                         .environment = environment,
                         .lever = row_text(row, "lever"),
+                        .beside = row_text(row, "beside"),
                         .threads = (int)row_number(row, "threads")};
         if (at == v->entries.count)
             VEC_PUSH(a, v->entries, e);
@@ -165,6 +169,8 @@ const char *view_arm_name(const view *v, const view_entry *e) {
     const json_t *version = json_object_get(e->row, "version");
     if (*e->lever)
         return e->lever;
+    if (*e->beside)
+        return arena_printf(v->arena, "%s, beside %s", e->arm, e->beside);
     if (!strcmp(e->arm, "openblas"))
         return "OpenBLAS";
     if (!strcmp(kind, "python") || !strncmp(e->arm, "python:", 7)) {

@@ -12,6 +12,8 @@ typedef struct view_entry {
     const json_t *row; /* of the newest run (its last launch) */
     const char *kernel, *shape, *arguments, *arm, *mode, *environment, *lever;
     const char *device; /* that the first arm of its cell names, as in ours@cuda; "": the host */
+    const char *beside; /* the kernel of its cell's first arm, where that is another; "": the row's own */
+    bool apart;         /* of a tournament, or beside another kernel: not for tables and pictures of a kernel's arms */
     int threads;
     bool timed;      /* status pass */
     bool stale;      /* the kernel has another meaning by now, or is gone */

@@ -16,23 +16,41 @@
 
 extern char **environ;
 
+typedef struct other_module {
+    const char *path;
+    const tile_module *module;
+} other_module;
+
 typedef struct bench {
     report *report;
     const command_line *line;
     kernel_library library;
     const tile_module *file; /* --file */
-    bool progress;           /* stderr is a terminal */
-    int cell, cells;         /* for the progress line */
+    VEC(other_module) others;
+    bool progress;   /* stderr is a terminal */
+    int cell, cells; /* for the progress line */
     const char *doing;
 } bench;
 
-static const tile_module *find_kernel(void *context, const char *kernel, diag_list *diags) {
+/* A file that a cell of a suite names, or a row; read once. NULL with a diagnostic. */
+static const tile_module *other_file(bench *b, const char *path, diag_list *diags) {
+    for (int i = 0; i < b->others.count; i++)
+        if (!strcmp(b->others.at[i].path, path))
+            return b->others.at[i].module;
+    other_module o = {arena_strdup(b->report->arena, path), compile_load(b->report->arena, path, NULL, diags)};
+    if (o.module)
+        VEC_PUSH(b->report->arena, b->others, o);
+    return o.module;
+}
+
+static const tile_module *find_kernel(void *context, const char *file, const char *kernel, diag_list *diags) {
     bench *b = context;
-    if (!b->file)
+    if (!file && !b->file)
         return library_find(&b->library, kernel, diags);
-    if (tile_find_kernel(b->file, kernel) || tile_find_program(b->file, kernel))
-        return b->file;
-    diag_error(diags, "E0646", (source_span){.file = option_value(b->line, "--file")}, "no kernel `%s`", kernel);
+    const tile_module *m = file ? other_file(b, file, diags) : b->file;
+    if (!m || tile_find_kernel(m, kernel) || tile_find_program(m, kernel))
+        return m;
+    diag_error(diags, "E0646", (source_span){.file = file ? file : option_value(b->line, "--file")}, "no kernel `%s`", kernel);
     return NULL;
 }
 
@@ -49,25 +67,36 @@ static void show_progress(void *context, const char *what, int done, int of) {
 
 /* ---- reports: no device is touched ---- */
 
-/* What each kernel means now, so that rows of an older meaning show. */
-static json_t *kernel_hashes(bench *b) {
-    json_t *hashes = json_object();
-    for (int i = 0; i < b->library.modules.count; i++) {
-        const tile_module *m = b->library.modules.at[i];
-        char digits[33];
-        for (int k = 0; k < m->kernels.count; k++)
-            if (work_kernel_hash(m, m->kernels.at[k]->name, digits))
-                json_object_set_new(hashes, m->kernels.at[k]->name, json_string(digits));
-        for (int p = 0; p < m->programs.count; p++)
-            if (work_kernel_hash(m, m->programs.at[p]->name, digits))
-                json_object_set_new(hashes, m->programs.at[p]->name, json_string(digits));
+static void add_hashes(json_t *hashes, const tile_module *m) {
+    char digits[33];
+    for (int k = 0; k < m->kernels.count; k++)
+        if (work_kernel_hash(m, m->kernels.at[k]->name, digits))
+            json_object_set_new(hashes, m->kernels.at[k]->name, json_string(digits));
+    for (int p = 0; p < m->programs.count; p++)
+        if (work_kernel_hash(m, m->programs.at[p]->name, digits))
+            json_object_set_new(hashes, m->programs.at[p]->name, json_string(digits));
+}
+
+/* What each kernel means now, so that rows of an older meaning show. Files that rows name and that are gone leave their rows stale. */
+static json_t *kernel_hashes(bench *b, const json_t *rows) {
+    json_t *hashes = json_object(), *row;
+    size_t r;
+    json_array_foreach((json_t *)rows, r, row) {
+        const char *file = row_text(row, "file");
+        diag_list ignored;
+        diag_init(&ignored, b->report->arena);
+        const tile_module *m = *file ? other_file(b, file, &ignored) : NULL;
+        if (m)
+            add_hashes(hashes, m);
     }
+    for (int i = 0; i < b->library.modules.count; i++)
+        add_hashes(hashes, b->library.modules.at[i]);
     return hashes;
 }
 
 static view *open_view(bench *b, const char *folder, bool may_be_empty) {
     diag_list *diags = &b->report->diags;
-    json_t *rows = store_read(folder, diags), *hashes = rows ? kernel_hashes(b) : NULL;
+    json_t *rows = store_read(folder, diags), *hashes = rows ? kernel_hashes(b, rows) : NULL;
     view *v = rows ? view_new(rows, hashes) : NULL;
     json_decref(rows);
     json_decref(hashes);

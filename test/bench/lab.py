@@ -113,6 +113,33 @@ found = rows(launched)
 check("three process launches", done.returncode == 0 and sorted({r["launch"] for r in found}) == [1, 2, 3] and len({r["run"] for r in found}) == 1, done.stderr)
 check("the report joins them", "3 launches" in run("--report", "text", "--store", launched).stdout)
 
+# A kernel beside another, each with data of its own; both are checked, and the second is compared with the first.
+aside = new_store()
+suite = os.path.join(work.name, "aside.json")
+shutil.copy("bench/variations.tile", work.name)
+beside = {"kernel": "sum_of_two", "file": "{here}/variations.tile", "shape": "U=1 L=300"}
+cell = {"kernel": "vec_add", "shapes": ["N=300"], "threads": [1], "arms": ["ours", "ours:B=64"], "beside": [beside]}
+
+
+def with_cell(**changes):
+    with open(suite, "w") as f:
+        json.dump({"cells": [dict(cell, **changes)]}, f)
+    return run("--suite", suite, "--store", aside, *quicker[:4], *quicker[6:])
+
+
+done = with_cell()
+found = rows(aside)
+check("a kernel beside another", done.returncode == 0 and [(r["kernel"], r["arm"], r["status"]) for r in found] ==
+      [("vec_add", "ours", "pass"), ("vec_add", "ours:B=64", "pass"), ("sum_of_two", "ours", "pass")], done.stderr, found)
+check("is compared with the first arm, by name", found[2]["ratio"]["first"] == "vec_add: ours" and found[2]["beside"] == "vec_add" and
+      found[2]["compared"] and found[2]["output_hash"] != found[0]["output_hash"] and found[1]["ratio"]["first"] == "ours", found[2])
+said = run("--report", "markdown", "--store", aside).stdout
+check("and reported so, not stale", "ours, beside vec_add" in said and "stale" not in said, said)
+os.remove(os.path.join(work.name, "variations.tile"))
+check("rows of a file that is gone are stale", "| stale" in run("--report", "markdown", "--store", aside).stdout)
+check("and measured no more", with_cell().returncode == 1)
+check("beside several shapes there is none", "E1020" in with_cell(shapes=["N=300", "N=400"]).stderr)
+
 # A tournament.
 contest = new_store()
 done = run("--kernel", "matmul_f32", "--shape", "M=48,N=48,K=48", "--lever", "tall:BM=16", "--lever", "deep:BK=32", "--store", contest, *quicker)
