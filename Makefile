@@ -7,7 +7,7 @@
 # make fuzz        libFuzzer on the front end, FUZZ_SECONDS=600 (needs clang)
 # make mutate      broken versions of the proved kernels, judged by the prover and the simulator: MUTANTS=1000, 0 for every one
 # make measure     new rows of the standing suite, into bench/results (best on a quiet machine)
-# make reproduce   README.md's table, bench/report.html and figures from the committed rows, without a device
+# make reproduce   README.md's table, bench/report.html, bench/findings.html and figures from the committed rows, without a device
 # make verify      the newest rows against bench/expected.json
 # make check-format, make clean
 # BUILD= another build folder; CC= another compiler; SANITIZE=address,undefined; CFLAGS= and LDFLAGS= add to the flags.
@@ -181,6 +181,7 @@ measure: all
 
 reproduce: all
 	@$(BUILD)/tilec bench --reproduce
+	@$(BUILD)/tilec probe --report bench/findings.html --store bench/findings
 
 verify: all
 	@$(BUILD)/tilec bench --verify bench/expected.json

@@ -30,6 +30,8 @@ expect "probe writes a page of them" 0 "" "$tilec" probe --report "$work/page.ht
 expect "the page has what was measured" 0 "terms are cut to 2^(E - 25)" cat "$work/page.html"
 "$tilec" probe --report "$work/again.html" --store "$work/store"
 expect "the same rows give the same page" 0 "" cmp "$work/page.html" "$work/again.html"
+"$tilec" probe --report "$work/findings.html" --store bench/findings
+expect "bench/findings.html is what the committed rows give (make reproduce)" 0 "" cmp "$work/findings.html" bench/findings.html
 expect "probe lists instructions" 0 "^wgmma.m64n8k32.e4m3$" "$tilec" probe --device cuda:0 --list
 expect "probe knows no such device" 1 E1201 "$tilec" probe --device abacus
 expect "there is one processor" 1 E0802 "$tilec" probe vpdpbusd --device cpu:7
