@@ -61,6 +61,8 @@ static index_expr *offset_of(const aligner *l, const kernel_access *access) {
     const kernel_array *array = access->array;
     const kernel_layout *layout = &array->layout;
     index_expr *offset = ix_const(a, 0);
+    if (layout->kind == LAYOUT_BOX) /* whole rows of boxes lie before, and of its own the elements before it */
+        return ix_add(a, ix_const(a, layout->box[array->rank - 1]), ix_bind_constants(a, access->indices[array->rank - 1]));
     if (layout->kind != LAYOUT_ROW && layout->kind != LAYOUT_PAD && layout->kind != LAYOUT_STRIDES)
         return NULL;
     for (int d = 0; d < array->rank; d++) {
@@ -86,6 +88,9 @@ static void mark_row(aligner *l, kernel_access *access, int lanes, int along, in
         array->element == ELEMENT_BOOL || array->element == ELEMENT_INDEX)
         return;
     if (array->layout.kind == LAYOUT_STRIDES && !(ix_is_const(array->layout.strides[array->rank - 1], &stride) && stride == 1))
+        return;
+    if (array->layout.kind == LAYOUT_BOX &&
+        (lanes != kernel_aligned_lanes(array, lanes) || kernel_swizzle_run(&array->layout) % lanes))
         return;
     if (access->active && multiple_of(l, ix_bind_constants(l->kernel->arena, access->active)) % lanes)
         return;

@@ -306,9 +306,14 @@ int64_t kernel_array_cells(const kernel_array *a) {
         if (!multiply(&cells, dim))
             return -1;
     }
-    if (layout->kind == LAYOUT_SWIZZLE && layout->base >= 0 && layout->bits >= 0 && layout->base + layout->bits < 62)
+    if (kernel_swizzle_run(layout) && layout->bits >= 0 && layout->base + layout->bits < 62)
         cells = round_up(cells, (int64_t)1 << (layout->base + layout->bits));
     return cells;
+}
+
+int64_t kernel_swizzle_run(const kernel_layout *layout) {
+    bool swizzled = layout->kind == LAYOUT_SWIZZLE || (layout->kind == LAYOUT_BOX && layout->bits > 0);
+    return swizzled && layout->base >= 0 && layout->base < 62 ? (int64_t)1 << layout->base : 0;
 }
 
 static int64_t space_bytes(const kernel_ir *k, memory_space space, int64_t unit) {
@@ -320,6 +325,8 @@ static int64_t space_bytes(const kernel_ir *k, memory_space space, int64_t unit)
         int64_t cells = kernel_array_cells(a);
         if (cells < 0 || !multiply(&cells, a->lanes) || cells > INT64_MAX / 64)
             return -1;
+        if (space == SPACE_SHARED && a->alignment > unit)
+            total = round_up(total, a->alignment);
         if (__builtin_add_overflow(total, round_up(element_bytes(a->element, cells), unit), &total))
             return -1;
     }

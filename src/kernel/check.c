@@ -206,6 +206,14 @@ static void check_levels(checker *c) {
         check_index(c, k->grid, INDEX_LAUNCH, LEVEL_TASK, "the grid");
 }
 
+static void check_swizzle(checker *c, const kernel_array *a) {
+    const kernel_layout *l = &a->layout;
+    if (l->bits < 0 || l->base < 0 || l->shift < 1 || l->bits + l->base + l->shift > 40)
+        check_fail(c, "E0933", a->span,
+                   "`%s`: swizzle(%d, %d, %d) is not a bijection of 40-bit offsets; shift must be at least 1", a->name, l->bits,
+                   l->base, l->shift);
+}
+
 static void check_layout(checker *c, const kernel_array *a) {
     const kernel_layout *l = &a->layout;
     if (l->kind == LAYOUT_ROW)
@@ -227,16 +235,13 @@ static void check_layout(checker *c, const kernel_array *a) {
             check_fail(c, "E0933", a->span, "`%s` has %d dimensions, its layout is panel(%d, %lld)", a->name, a->rank, l->dim,
                        (long long)l->amount);
         break;
-    case LAYOUT_SWIZZLE:
-        if (l->bits < 0 || l->base < 0 || l->shift < 1 || l->bits + l->base + l->shift > 40)
-            check_fail(c, "E0933", a->span,
-                       "`%s`: swizzle(%d, %d, %d) is not a bijection of 40-bit offsets; shift must be at least 1", a->name,
-                       l->bits, l->base, l->shift);
-        break;
+    case LAYOUT_SWIZZLE: check_swizzle(c, a); break;
     case LAYOUT_BOX:
         for (int i = 0; i < a->rank; i++)
             if (!l->box || l->box[i] < 1)
                 check_fail(c, "E0933", a->span, "`%s`: a box extent is below 1", a->name);
+        if (l->bits)
+            check_swizzle(c, a);
         break;
     }
 }

@@ -39,7 +39,9 @@ static void check_aligned(checker *c, const kernel_access *a, int lanes, int alo
     }
     bool side_by_side =
         l->kind == LAYOUT_ROW || l->kind == LAYOUT_PAD ||
-        (l->kind == LAYOUT_STRIDES && l->strides && ix_is_const(l->strides[array->rank - 1], &stride) && stride == 1);
+        (l->kind == LAYOUT_STRIDES && l->strides && ix_is_const(l->strides[array->rank - 1], &stride) && stride == 1) ||
+        (l->kind == LAYOUT_BOX && l->box && lanes == kernel_aligned_lanes(array, lanes) && l->box[array->rank - 1] % lanes == 0 &&
+         kernel_swizzle_run(l) % lanes == 0);
     if (!side_by_side)
         check_fail(c, "E0939", here, "an aligned access to `%s`, whose layout may part the lanes", array->name);
     while (root->view_of)

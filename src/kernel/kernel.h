@@ -37,7 +37,7 @@ typedef enum layout_kind {
     LAYOUT_PAD,     /* row-major, the last extent enlarged by `amount` elements */
     LAYOUT_PANEL,   /* dimension `dim` split: order [dim/amount][the others][dim mod amount] */
     LAYOUT_SWIZZLE, /* row-major with the XOR swizzle (bits, base, shift) on the element offset: x ^ ((x >> shift) & mask) at base */
-    LAYOUT_BOX      /* a descriptor box: tiles of box[rank] elements, each row-major, boxes row-major */
+    LAYOUT_BOX /* a descriptor box: tiles of box[rank] elements, each row-major, boxes row-major; that offset swizzled too where bits > 0 */
 } layout_kind;
 typedef struct kernel_layout {
     layout_kind kind;
@@ -47,6 +47,8 @@ typedef struct kernel_layout {
     int bits, base, shift;
     int64_t *box;
 } kernel_layout;
+/* Elements from multiples of it on that stay together, in their order, whatever a swizzle does; 0: the layout swizzles nothing. */
+int64_t kernel_swizzle_run(const kernel_layout *layout);
 
 typedef enum array_use { USE_IN, USE_OUT, USE_UPDATE, USE_WORKSPACE, USE_LOCAL } array_use;
 

@@ -3,9 +3,22 @@
 
 const matrix_instruction *matrix_row_of(const matrix_table *t, element_type operand, element_type accumulator) {
     for (int i = 0; i < t->count; i++)
-        if (t->at[i].operand == operand && t->at[i].accumulator == accumulator && !t->at[i].rounds)
+        if (t->at[i].operand == operand && t->at[i].accumulator == accumulator && t->at[i].holder == LEVEL_SUBGROUP &&
+            !t->at[i].rounds)
             return &t->at[i];
     return NULL;
+}
+
+const matrix_instruction *matrix_row_by_reference(const matrix_table *t, element_type operand, element_type accumulator,
+                                                  int64_t columns) {
+    const matrix_instruction *found = NULL;
+    for (int i = 0; i < t->count; i++) {
+        const matrix_instruction *r = &t->at[i];
+        if (r->operand == operand && r->accumulator == accumulator && r->holder == LEVEL_WARPGROUP && !r->rounds &&
+            columns % r->n == 0 && (!found || r->n > found->n))
+            found = r;
+    }
+    return found;
 }
 
 const matrix_instruction *matrix_of_mma(const matrix_table *t, const kernel_stmt *mma) {
@@ -22,7 +35,7 @@ const matrix_instruction *matrix_of_mma(const matrix_table *t, const kernel_stmt
 const char *matrix_operands(arena *a, const matrix_table *t) {
     text_buffer text = {0};
     for (int i = 0; i < t->count; i++)
-        if (!t->at[i].rounds)
+        if (!t->at[i].rounds && t->at[i].holder == LEVEL_SUBGROUP)
             text_add(&text, "%s%s", text.length ? ", " : "", element_table[t->at[i].operand].name);
     const char *all = text.length ? arena_strdup(a, text_get(&text)) : "none";
     text_free(&text);

@@ -22,8 +22,11 @@ typedef struct matrix_table {
     int count;
 } matrix_table;
 
-/* The first row for operands of this type that loses nothing; NULL: none. */
+/* The first row of a subgroup's for operands of this type that loses nothing; NULL: none. */
 const matrix_instruction *matrix_row_of(const matrix_table *t, element_type operand, element_type accumulator);
+/* The widest row of a warpgroup's, which reads its operands from shared memory, whose n divides `columns`; NULL: none. */
+const matrix_instruction *matrix_row_by_reference(const matrix_table *t, element_type operand, element_type accumulator,
+                                                  int64_t columns);
 /* The row whose fragments these are; NULL: none. */
 const matrix_instruction *matrix_of_mma(const matrix_table *t, const kernel_stmt *mma);
 /* The rows' operand types, for messages: "f16, bf16, i8"; "none". Arena text. */

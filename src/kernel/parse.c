@@ -57,6 +57,14 @@ static void read_level(reader *r, level_kind kind) {
         reader_declare_var(r, spans[i], l->ids[i]);
 }
 
+static void read_swizzle(reader *r, kernel_layout *l) {
+    l->bits = (int)reader_integer(r, 0, 60, "bits");
+    reader_expect(r, ",");
+    l->base = (int)reader_integer(r, 0, 60, "base");
+    reader_expect(r, ",");
+    l->shift = (int)reader_integer(r, 0, 60, "shift");
+}
+
 static void read_layout(reader *r, kernel_array *a) {
     static const char *const words[] = {"strides", "pad", "panel", "swizzle", "box"};
     kernel_layout *l = &a->layout;
@@ -79,11 +87,7 @@ static void read_layout(reader *r, kernel_array *a) {
         break;
     case 3:
         l->kind = LAYOUT_SWIZZLE;
-        l->bits = (int)reader_integer(r, 0, 60, "bits");
-        reader_expect(r, ",");
-        l->base = (int)reader_integer(r, 0, 60, "base");
-        reader_expect(r, ",");
-        l->shift = (int)reader_integer(r, 0, 60, "shift");
+        read_swizzle(r, l);
         break;
     case 4:
         l->kind = LAYOUT_BOX;
@@ -93,6 +97,11 @@ static void read_layout(reader *r, kernel_array *a) {
                 reader_expect(r, ",");
             l->box[i] = reader_integer(r, 1, INT_MAX, "a box extent");
         }
+        reader_expect(r, ")");
+        if (!reader_accept(r, "swizzle"))
+            return;
+        reader_expect(r, "(");
+        read_swizzle(r, l);
         break;
     default: reader_fail(r, "E0161", r->now.span, "expected a layout here, found `%s`", r->now.text); return;
     }

@@ -386,6 +386,8 @@ static void print_layout(text_buffer *out, const kernel_layout *l, int rank) {
         for (int i = 0; i < rank; i++)
             text_add(out, i ? ", %lld" : "%lld", (long long)l->box[i]);
         text_add(out, ")");
+        if (l->bits > 0)
+            text_add(out, " swizzle(%d, %d, %d)", l->bits, l->base, l->shift);
         break;
     }
 }

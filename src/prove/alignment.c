@@ -11,6 +11,11 @@ static int stride_factors(model *m, const kernel_array *a, int d, const index_ex
         factors[count++] = a->layout.strides[d];
         return count;
     }
+    if (a->layout.kind == LAYOUT_BOX) { /* all that lies before is rows of boxes; the checker has seen that lanes divide those */
+        if (d < a->rank - 1)
+            factors[count++] = ix_const(m->arena, a->layout.box[a->rank - 1]);
+        return count;
+    }
     for (int i = d + 1; i < a->rank; i++) {
         index_expr *extent = a->dims[i];
         if (a->layout.kind == LAYOUT_PAD && i == a->rank - 1)

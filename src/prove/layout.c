@@ -158,7 +158,7 @@ static finding judge(model *m, const kernel_array *a) {
         for (int d = 0; d < a->rank; d++)
             if (l->box[d] <= 0)
                 return unknown("a box without an extent");
-        return proved();
+        return l->bits ? judge_swizzle(m, l) : proved();
     case LAYOUT_SWIZZLE: return judge_swizzle(m, l);
     }
     return unknown("an unknown layout");

@@ -19,8 +19,7 @@ static int_set *fenced(model *m, const pair_space *s, const place *w) {
         position at = meeting_position(f);
         pair_space before = pair_of(m, s->a, at), after = pair_of(m, at, s->b);
         sets_question(z);
-        int_set *first = pair_happens_before(m, &before, w->array->space),
-                *second = pair_happens_before(m, &after, w->array->space);
+        int_set *first = flight_before(m, &before, w, w->array->space), *second = pair_happens_before(m, &after, w->array->space);
         first = sets_intersect(z, first, pair_second(m, &before, domain_of(m, f->scope), 0));
         for (int of_b = 0; of_b < 2; of_b++) {
             sets_question(z);
@@ -28,6 +27,12 @@ static int_set *fenced(model *m, const pair_space *s, const place *w) {
         }
     }
     return all;
+}
+
+/* A copy into shared memory that signals nothing is one by the threads' own loads and stores, only later: to a unit that reads, its writes are ordinary ones. */
+static bool copied_by_threads(const place *w, const place *u) {
+    return w->stmt->kind == KSTMT_COPY && !w->stmt->name && w->array->space == SPACE_SHARED && u->use == ACCESS_READ &&
+           u->by_unit;
 }
 
 static bool judge_fence(prover *p, place *w, place *u) {
@@ -148,7 +153,8 @@ void judge_units(prover *p) {
         fine = judge_end(p, u) && fine;
         for (int j = 0; j < m->places.count && fine; j++) {
             place *w = m->places.at[j];
-            if (w->array == u->array && w->use == ACCESS_WRITE && !w->asynchronous && !w->atomic && w != u)
+            if (w->array == u->array && w->use == ACCESS_WRITE && (!w->asynchronous || copied_by_threads(w, u)) && !w->atomic &&
+                w != u)
                 fine = judge_fence(p, w, u);
         }
     }

@@ -202,8 +202,9 @@ static bool same_index(const index_expr *x, const index_expr *y) {
     return x == y || (x && y && ix_equal(x, y));
 }
 
-/* What an operand by reference reads: the memory that its one load names, at each use. */
-static void operand_by_reference(walk *w, region *step, const fragment_ref *f, bool asynchronous) {
+/* What an operand by reference reads: the memory that its one load names, at each use. Such a fragment is a place alone, which the product has taken once it
+ * is issued: the memory is in use until the product ends, the fragment is not. False: it is none. */
+static bool operand_by_reference(walk *w, region *step, const fragment_ref *f, bool asynchronous) {
     model *m = w->m;
     const meeting *found = NULL;
     bool other = false, any = false;
@@ -220,13 +221,14 @@ static void operand_by_reference(walk *w, region *step, const fragment_ref *f, b
         }
     }
     if (!any)
-        return;
+        return false;
     if (!found || other || !stands_over(found->scope, w->scope)) {
         walk_beyond(m, step->stmt->span, model_text(m, "which load by reference fills `%s` here", f->fragment->name));
-        return;
+        return false;
     }
     memory_of_fragment(w, step, found->stmt, ACCESS_READ, true, asynchronous);
     mark_ordering(step);
+    return true;
 }
 
 /* The map's value stands below its logical position: two loops around its loads. */
@@ -273,9 +275,8 @@ static bool fragment_stmt(walk *w, kernel_stmt *s) {
     case KSTMT_FRAGMENT_MMA:
         step = walk_step(w, s);
         for (int i = 1; i < 4; i++) {
-            touch_fragment(w, step, &s->fragments[i], ACCESS_READ, s->asynchronous);
-            if (i < 3)
-                operand_by_reference(w, step, &s->fragments[i], s->asynchronous);
+            bool place_alone = i < 3 && operand_by_reference(w, step, &s->fragments[i], s->asynchronous);
+            touch_fragment(w, step, &s->fragments[i], ACCESS_READ, s->asynchronous && !place_alone);
         }
         touch_fragment(w, step, &s->fragments[0], ACCESS_WRITE, s->asynchronous);
         if (s->asynchronous)

@@ -120,7 +120,7 @@ static cuda_module *module_of(const device_kernel *k, gpu_form form, int variant
 static bool build(device *d, device_kernel *k, gpu_form form, int variant, diag_list *diags) {
     const char *schedule = k->plan->variants.at[variant].kernel->schedule;
     const char *text = arena_printf(k->arena, "%s%s\n", k->program.prelude, entry_of(k, form, variant)->text);
-    cuda_source s = {k->plan->name, text, "emitted code", "E0856", false};
+    cuda_source s = {k->plan->name, text, "emitted code", "E0856", entry_of(k, form, variant)->warpgroups};
     text_buffer description = {0};
     text_add(&description, "%s, CUDA %s\nvariant %d: %s", s.name, d->architecture, variant, schedule ? schedule : "");
     bool loaded = cuda_build_module(d, &s, text_get(&description), &module_of(k, form, variant)->module, diags);
@@ -161,6 +161,8 @@ static bool load_module(device *d, device_kernel *k, gpu_form form, int variant,
     return ok;
 }
 
+enum { WARPGROUP_CAPABILITY = 90 };
+
 static bool device_fits(const device *d, const device_kernel *k, diag_list *diags) {
     for (int i = 0; i < k->program.variants; i++) {
         const gpu_entry *e = gpu_module_entry(&k->program, 0, i);
@@ -171,6 +173,10 @@ static bool device_fits(const device *d, const device_kernel *k, diag_list *diag
         else if (e->shared_bytes > d->shared_limit)
             diag_error(diags, "E0858", span, "%s needs %" PRId64 " bytes of shared memory, and the device has %d for a block",
                        k->plan->name, e->shared_bytes, d->shared_limit);
+        else if (e->warpgroups && d->found->major * 10 + d->found->minor != WARPGROUP_CAPABILITY)
+            diag_error(diags, "E0858", span,
+                       "%s uses matrix instructions of warpgroups, which compute capability 9.0 alone has; the device's is %d.%d",
+                       k->plan->name, d->found->major, d->found->minor);
         else if (e->parameters.count > CUDA_MOST_PARAMETERS)
             diag_error(diags, "E0858", span, "%s has %d parameters, and a launch takes %d", k->plan->name, e->parameters.count,
                        CUDA_MOST_PARAMETERS);

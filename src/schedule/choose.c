@@ -6,7 +6,7 @@
 
 enum { LARGEST_TILE = 1 << 20, MOST_UNROLLED = 1200, MOST_OF_HALF = 2000 };
 /* Registers of a thread that accumulators of matrix instructions may take: half of what there are, and a fragment for what is stored. */
-enum { MOST_ACCUMULATED = 128 + 8 };
+enum { MOST_ACCUMULATED = 128 + 8, MOST_OF_WARPGROUP = 192 + 8 };
 
 /* What a range does in the kernel: decides the size of its tiles. */
 typedef struct range_role {
@@ -199,7 +199,7 @@ static int64_t proposed_for_threads(const survey *s, const tile_range *r, const 
                                                                        : 8 * machine->subgroups;
     bool few = machine->options.tasks == TASKS_FEW;
     if (role->contracted_twice_sided)
-        return role->bytes > 2 ? 16 : 32;
+        return machine->options.operand_warpgroups ? SWIZZLED_ROW : role->bytes > 2 ? 16 : 32;
     if (role->contracted) /* two loads of 16 bytes of f16 are under way in each thread (more leave more of a row to the guarded end), and several of blocks */
         return (role->bytes > 4 ? 32 : 16) * machine->subgroup_lanes * (few ? machine->subgroups : 1);
     if (role->product_rows || role->product_columns)
@@ -322,11 +322,13 @@ static int64_t unrolled_statements(const kernel_block *b) {
     return sum;
 }
 
-static int64_t accumulated(const kernel_ir *k, int lanes) {
+static int64_t accumulated(const kernel_ir *k, int lanes, int warpgroup) {
     int64_t sum = 0;
     for (int i = 0; i < k->fragments.count; i++) {
         const kernel_fragment *f = k->fragments.at[i];
-        if (f->role == FRAGMENT_ACCUMULATOR)
+        if (f->role == FRAGMENT_ACCUMULATOR && f->holder == LEVEL_WARPGROUP) /* halves go in pairs */
+            sum += (int64_t)f->rows * f->columns * f->count * element_table[f->element].block_bytes / (4 * lanes * warpgroup);
+        else if (f->role == FRAGMENT_ACCUMULATOR)
             sum += (int64_t)f->rows * f->columns * f->count / lanes;
     }
     for (int i = 0; sum && i < k->arrays.count; i++) {
@@ -343,7 +345,8 @@ static bool needs_bound(arena *a, const tile_kernel *bound, const machine_model 
         return false;
     const kernel_ir *ir = low.plan->variants.at[0].kernel;
     *out = (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir), unrolled_statements(&ir->body),
-                  ir->fragments.count ? accumulated(ir, machine->subgroup_lanes) : 0, low.matrix_products, low.ringed};
+                  ir->fragments.count ? accumulated(ir, machine->subgroup_lanes, machine->warpgroup_subgroups) : 0,
+                  low.matrix_products, low.ringed};
     return true;
 }
 
@@ -427,7 +430,8 @@ static bool fit(const tile_kernel *k, const machine_model *machine, choice *choi
         for (int i = 0; i < count; i++)
             if (choices[i].chosen_here && choices[i].value > 1 && (largest < 0 || choices[i].value > choices[largest].value))
                 largest = i;
-        if (bytes <= bytes_there(machine, &now) && (now.accumulated <= MOST_ACCUMULATED || largest < 0)) {
+        const int64_t most = machine->options.operand_warpgroups ? MOST_OF_WARPGROUP : MOST_ACCUMULATED;
+        if (bytes <= bytes_there(machine, &now) && (now.accumulated <= most || largest < 0)) {
             if (machine->subgroup_lanes)
                 shorten(k, machine, choices, count, now.statements);
             return true;

@@ -229,8 +229,9 @@ bool lanes_epilogue_update(lower *l, const tile_stmt *s) {
     VEC_PUSH(l->arena, l->out->trees, tree);
     VEC_PUSH(l->arena, l->out->routes,
              arena_printf(l->arena,
-                          "line %d: dot by %s over all tiles, `%s` stays in accumulators of %d x %d, %d x %d of them a subgroup",
-                          s->span.line, t.with->name, s->variable->name, t.with->m, t.with->n, t.across_rows, t.across_columns));
+                          "line %d: dot by %s over all tiles, `%s` stays in accumulators of %d x %d, %d x %d of them a %s",
+                          s->span.line, t.with->name, s->variable->name, t.with->m, t.with->n, t.across_rows, t.across_columns,
+                          t.with->holder == LEVEL_WARPGROUP ? "warpgroup" : "subgroup"));
     return true;
 }
 
@@ -315,7 +316,7 @@ bool lanes_epilogue_store(lower *l, const tile_stmt *s) {
         kernel_fragment **made = &l->fragments[2 * s->value->id];
         if (!*made) {
             *made = kernel_add_fragment(l->ir, lower_name(l, arena_printf(a, "%s_part", s->array->name)), FRAGMENT_ACCUMULATOR,
-                                        s->array->type, t.with->m, t.with->n, 1, LEVEL_SUBGROUP);
+                                        s->array->type, t.with->m, t.with->n, 1, t.with->holder);
             (*made)->span = s->span;
         }
         from = *made;

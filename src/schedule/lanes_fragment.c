@@ -27,6 +27,41 @@ static const char *shape_refusal(lower *l, const tile_value *product, const tile
     return NULL;
 }
 
+/* The same for a warpgroup, whose operands' tiles are read where they lie. */
+static const matrix_instruction *warpgroup_row(lower *l, const tile_value *product, const tile_range *rows,
+                                               const tile_range *columns, const char **why) {
+    arena *a = l->arena;
+    const machine_model *m = l->machine;
+    const schedule_options *o = &m->options;
+    element_type x = product->operands[0]->type;
+    int rows_of_subgroups = o->subgroup_rows ? o->subgroup_rows : m->subgroups,
+        across = o->subgroup_rows ? o->subgroup_columns : 1;
+    if (rows_of_subgroups % m->warpgroup_subgroups) {
+        *why = arena_printf(a, "a warpgroup is %d x 1 subgroups, the block has %d x %d", m->warpgroup_subgroups,
+                            rows_of_subgroups, across);
+        return NULL;
+    }
+    *why = NULL;
+    for (int i = 0; i < product->contract_count; i++)
+        if (range_capacity(product->contract[i]) != 1 && range_capacity(product->contract[i]) % SWIZZLED_ROW)
+            *why = arena_printf(a, "tiles of `%s` are no multiple of %d, a row of what is read from shared memory",
+                                product->contract[i]->name, SWIZZLED_ROW);
+    const matrix_instruction *row =
+        range_capacity(columns) % across == 0 && x == product->operands[1]->type
+            ? matrix_row_by_reference(&m->matrices, x, accumulator_type(product), range_capacity(columns) / across)
+            : NULL;
+    if (!row && !*why)
+        *why = arena_printf(a, "no matrix instruction of a warpgroup takes operands of %s over %lld columns",
+                            element_table[x].name, (long long)range_capacity(columns) / across);
+    if (!*why)
+        *why = shape_refusal(l, product, rows, columns, row);
+    return *why ? NULL : row;
+}
+
+bool lanes_by_reference(const lower *l, const tile_value *product) {
+    return l->matrices[product->id] && l->matrices[product->id]->holder == LEVEL_WARPGROUP;
+}
+
 const matrix_instruction *lanes_fragment_row(lower *l, const tile_value *product, const tile_range *rows,
                                              const tile_range *columns, const char **why) {
     const matrix_table *t = &l->machine->matrices;
@@ -40,6 +75,8 @@ const matrix_instruction *lanes_fragment_row(lower *l, const tile_value *product
         *why = "its sums are f16 at every step";
         return NULL;
     }
+    if (l->machine->options.operand_warpgroups)
+        return warpgroup_row(l, product, rows, columns, why);
     const matrix_instruction *row = x == y ? matrix_row_of(t, x, accumulator_type(product)) : NULL;
     if (!row) {
         const char *nearest = x == y ? matrix_nearest(l->arena, t, x) : NULL;
@@ -88,7 +125,7 @@ fragment_tile lanes_fragment_tile(lower *l, const tile_value *product, kernel_fr
     t.across_columns = (int)(lanes_fragment_cells(l, product, t.columns) / spread_of(l, t.columns)->subgroups / t.with->n);
     if (!*made) {
         *made = kernel_add_fragment(l->ir, lower_name(l, name), FRAGMENT_ACCUMULATOR, t.with->accumulator, t.with->m, t.with->n,
-                                    t.across_rows * t.across_columns, LEVEL_SUBGROUP);
+                                    t.across_rows * t.across_columns, t.with->holder);
         (*made)->span = product->span;
     }
     t.f = *made;
@@ -202,6 +239,22 @@ static void consume(lower *l, const consumption *c, kernel_block *b, index_expr 
     ghost_consume(&p, c->g, c->span);
 }
 
+/* A load of the fragment of these rows or columns, at a step of the sum; which of the fragments is filled is the caller's to say. */
+static kernel_stmt *operand_load(lower *l, kernel_block *b, const tile_value *product, kernel_fragment *f, const fragment_tile *t,
+                                 bool rows, tile_range *summed, index_expr *step, index_expr *which) {
+    tile_range *r = rows ? t->rows : t->columns;
+    int operand = tile_has_axis(product->operands[0], r) ? 0 : 1, lead = l->rings[product->id] > 0;
+    int along = lanes_stage_dimension(l, product, operand, r), sum = lanes_stage_dimension(l, product, operand, summed);
+    index_expr *at[3] = {l->ring_slot};
+    at[along + lead] = lanes_fragment_place(l, t, rows, which);
+    at[sum + lead] = step;
+    kernel_stmt *s = lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_LOAD, f, NULL, product->span);
+    s->access = kernel_at(l->ir, lanes_stage_array(l, product, operand), at);
+    s->row_dim = lead + (rows ? along : sum);
+    s->column_dim = lead + (rows ? sum : along);
+    return s;
+}
+
 /* Loads one operand's fragments of the subgroup's rows or columns, at a step of the sum. */
 static kernel_fragment *load_operand(lower *l, kernel_block *b, const tile_value *product, const fragment_tile *t, bool rows,
                                      tile_range *summed, index_expr *step) {
@@ -209,30 +262,58 @@ static kernel_fragment *load_operand(lower *l, kernel_block *b, const tile_value
     int operand = tile_has_axis(product->operands[0], r) ? 0 : 1, across = rows ? t->across_rows : t->across_columns;
     const matrix_instruction *with = t->with;
     kernel_fragment **made = &l->fragments[2 * product->id + operand];
-    kernel_array *tile = lanes_stage_array(l, product, operand);
     if (!*made) {
         *made =
             kernel_add_fragment(l->ir, lower_name(l, arena_printf(l->arena, "%s_part", r->name)), rows ? FRAGMENT_A : FRAGMENT_B,
                                 with->operand, rows ? with->m : with->k, rows ? with->k : with->n, across, LEVEL_SUBGROUP);
         (*made)->span = product->span;
     }
-    int along = lanes_stage_dimension(l, product, operand, r), sum = lanes_stage_dimension(l, product, operand, summed);
-    index_expr *which = written_out(l, &b, arena_printf(l->arena, "%s_fragment", r->name), across, product->span), *at[3];
-    int lead = l->rings[product->id] > 0;
-    at[0] = l->ring_slot;
-    at[along + lead] = lanes_fragment_place(l, t, rows, which);
-    at[sum + lead] = step;
-    kernel_stmt *s = lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_LOAD, *made, which, product->span);
-    s->access = kernel_at(l->ir, tile, at);
-    s->row_dim = lead + (rows ? along : sum);
-    s->column_dim = lead + (rows ? sum : along);
+    index_expr *which = written_out(l, &b, arena_printf(l->arena, "%s_fragment", r->name), across, product->span);
+    kernel_stmt *s = operand_load(l, b, product, *made, t, rows, summed, step, which);
+    s->fragments[0] = (fragment_ref){*made, across > 1 ? which : NULL};
     return *made;
+}
+
+/* The same by reference, of one step and one row or column of fragments: such a fragment is a place alone. */
+static fragment_ref refer_to_operand(lower *l, kernel_block *b, const tile_value *product, const fragment_tile *t, bool rows,
+                                     tile_range *summed, int64_t steps, index_expr *step, index_expr *which) {
+    arena *a = l->arena;
+    tile_range *r = rows ? t->rows : t->columns;
+    const matrix_instruction *with = t->with;
+    int operand = tile_has_axis(product->operands[0], r) ? 0 : 1, across = rows ? t->across_rows : t->across_columns;
+    kernel_fragment **made = &l->fragments[2 * product->id + operand];
+    if (!*made) {
+        *made = kernel_add_fragment(l->ir, lower_name(l, arena_printf(a, "%s_part", r->name)), rows ? FRAGMENT_A : FRAGMENT_B,
+                                    with->operand, rows ? with->m : with->k, rows ? with->k : with->n, (int)(across * steps),
+                                    with->holder);
+        (*made)->span = product->span;
+    }
+    kernel_stmt *s = operand_load(l, b, product, *made, t, rows, summed, step, which);
+    s->by_reference = true;
+    index_expr *of_step = ix_mul(a, ix_floordiv(a, step, ix_const(a, with->k)), ix_const(a, across));
+    s->fragments[0] = (fragment_ref){*made, (*made)->count > 1 ? ix_add(a, of_step, which) : NULL};
+    return s->fragments[0];
+}
+
+static void add_by_reference(lower *l, const tile_value *product, const fragment_tile *sum, const consumption *c,
+                             tile_range *summed, int64_t steps, index_expr *step) {
+    index_expr *row, *column, *which;
+    kernel_block *b = lanes_fragment_each(l, sum, &row, &column, &which, c->span);
+    fragment_ref x = refer_to_operand(l, b, product, sum, true, summed, steps, step, row),
+                 y = refer_to_operand(l, b, product, sum, false, summed, steps, step, column);
+    kernel_stmt *s = lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_MMA, sum->f, which, c->span);
+    s->fragments[1] = x;
+    s->fragments[2] = y;
+    s->fragments[3] = s->fragments[0];
+    s->asynchronous = true;
+    consume(l, c, b, row, column, step);
 }
 
 void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile *sum, const ghost_record *g, source_span span) {
     arena *a = l->arena;
     tile_range *summed = summed_range(product);
     int64_t cells = lanes_fragment_cells(l, product, summed), k = sum->with->k;
+    const bool by_reference = lanes_by_reference(l, product);
     bool ring = l->rings[product->id] > 0; /* then the tiles are there, and stay until others may be written */
     if (!ring)
         lanes_stage_copy(l, product);
@@ -245,8 +326,14 @@ void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile
     if (cells > k) {
         kernel_stmt *s = kernel_for(l->ir, l->block, lower_name(l, summed->name), ix_const(a, 0),
                                     ring ? ix_const(a, cells) : l->place[summed->id].count, k, span);
+        s->unroll = by_reference;
         l->block = &s->body;
         step = ix_var(a, s->var);
+    }
+    if (by_reference) {
+        add_by_reference(l, product, sum, &c, summed, cells / k, step);
+        l->block = outside;
+        return;
     }
     kernel_fragment *x = load_operand(l, l->block, product, sum, true, summed, step),
                     *y = load_operand(l, l->block, product, sum, false, summed, step);

@@ -46,6 +46,14 @@ static const char *operand_refusal(lower *l, const tile_value *product, int oper
     return last ? NULL : "an operand's tile does not lie as its array does";
 }
 
+/* Whether products of the loop read their tiles themselves. */
+static bool by_reference(lower *l, const tile_stmt *loop) {
+    for (int i = 0; i < loop->body.items.count; i++)
+        if (loop->body.items.at[i]->value && lanes_by_reference(l, loop->body.items.at[i]->value))
+            return true;
+    return false;
+}
+
 static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi) {
     int64_t zero;
     if (loop->predicate || !ix_is_const(lo, &zero) || zero || !ix_equal(hi, lower_expression(l, loop->range->extent)))
@@ -83,6 +91,11 @@ static int slots_for(lower *l) {
     return stages;
 }
 
+/* A product that runs on keeps its tile a step longer. */
+static int least_slots(lower *l, const tile_stmt *loop) {
+    return by_reference(l, loop) ? 3 : 2;
+}
+
 bool lanes_ring_alone(lower *l) {
     bool any = false;
     if (!l->machine->stages || !l->out->matrix_products || l->machine->options.stages == 1)
@@ -98,7 +111,7 @@ bool lanes_ring_alone(lower *l) {
         case TILE_STMT_LOOP:
             if (s->range->whole || !ix_is_const(lower_expression(l, s->range->size), &size) || size < 2 ||
                 ix_equal(s->range->extent, s->range->size) ||
-                refusal(l, s, ix_const(l->arena, 0), lower_expression(l, s->range->extent)) || slots_for(l) < 2)
+                refusal(l, s, ix_const(l->arena, 0), lower_expression(l, s->range->extent)) || slots_for(l) < least_slots(l, s))
                 return false;
             any = true;
             break;
@@ -118,7 +131,7 @@ bool lanes_ring_alone(lower *l) {
 typedef struct ring {
     lower *l;
     const tile_stmt *loop;
-    int stages;
+    int stages, ahead; /* slots; steps whose copies are under way before the first is multiplied */
     int64_t size;
 } ring;
 
@@ -141,6 +154,12 @@ static kernel_stmt *append(lower *l, kernel_block *b, kernel_stmt_kind kind, sou
     return kernel_append(l->ir, b, kind, span);
 }
 
+static void wait_for_products(lower *l, kernel_block *b, int left, source_span span) {
+    kernel_stmt *s = append(l, b, KSTMT_WAIT_ASYNC, span);
+    s->matrix = true;
+    s->count = left;
+}
+
 bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size) {
     arena *a = l->arena;
     const int asked = l->machine->options.stages;
@@ -155,13 +174,17 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
         return false;
     const char *why = refusal(l, loop, lo, hi);
     int stages = why ? 0 : slots_for(l);
-    if (!why && stages < 2)
-        why = "two tiles of each operand are more than shared memory holds";
-    if (why && asked) {
+    const bool runs_on = by_reference(l, loop);
+    if (!why && stages < least_slots(l, loop))
+        why = asked     ? "a tile that a warpgroup multiplies is in use for two steps, and the next is copied meanwhile"
+              : runs_on ? "three tiles of each operand are more than shared memory holds"
+                        : "two tiles of each operand are more than shared memory holds";
+    if (why && (asked || runs_on)) {
         const source_span at = l->machine->options.stages_at;
         diag *g = diag_error(l->diags, "E0506", at.line ? at : loop->span,
-                             "operands of the loop in line %d can't be copied %d stages ahead", loop->span.line, asked - 1);
-        diag_caret(l->diags, g, "the nearest legal value is 1");
+                             "operands of the loop in line %d can't be copied %d stages ahead", loop->span.line,
+                             (asked ? asked : 3) - 1);
+        diag_caret(l->diags, g, "the nearest legal value is %s", runs_on ? "3, of smaller tiles" : "1");
         diag_note(l->diags, g, "%s", why);
         l->failed = true;
         return true;
@@ -173,14 +196,14 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
                            loop->span.line, stages));
     if (why)
         return false;
-    ring g = {l, loop, stages, size};
+    ring g = {l, loop, stages, runs_on ? stages - 2 : stages - 1, size};
     l->out->ringed = true;
     for (int i = 0; i < loop->body.items.count; i++)
         l->rings[loop->body.items.at[i]->value->id] = stages;
     kernel_block *outside = l->block;
     index_expr *steps = name_index(l, outside, arena_printf(a, "%s_steps", r->name), ix_ceildiv(a, hi, ix_const(a, size)));
     kernel_stmt *ahead = kernel_for(l->ir, outside, lower_name(l, arena_printf(a, "%s_ahead", r->name)), ix_const(a, 0),
-                                    ix_const(a, stages - 1), 1, loop->span);
+                                    ix_const(a, g.ahead), 1, loop->span);
     kernel_stmt *exists = append(l, &ahead->body, KSTMT_IF, loop->span);
     exists->condition = cond_compare(a, COND_LT, ix_var(a, ahead->var), steps);
     l->block = &exists->body;
@@ -189,9 +212,15 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
 
     kernel_stmt *each =
         kernel_for(l->ir, outside, lower_name(l, arena_printf(a, "%s_step", r->name)), ix_const(a, 0), steps, 1, loop->span);
-    index_expr *step = ix_var(a, each->var), *next = ix_add(a, step, ix_const(a, stages - 1));
+    index_expr *step = ix_var(a, each->var), *next = ix_add(a, step, ix_const(a, g.ahead));
     l->block = &each->body;
-    append(l, l->block, KSTMT_WAIT_ASYNC, loop->span)->count = stages - 2;
+    append(l, l->block, KSTMT_WAIT_ASYNC, loop->span)->count = g.ahead - 1;
+    if (runs_on) { /* copies are the threads' own writes, which the matrix unit sees behind it alone */
+        kernel_stmt *fence = append(l, l->block, KSTMT_FENCE, loop->span);
+        fence->scope = LEVEL_BLOCK;
+        fence->spaces = 1u << SPACE_SHARED;
+        fence->proxy = true;
+    }
     lanes_barrier(l, 1u << SPACE_SHARED, loop->span);
     exists = append(l, l->block, KSTMT_IF, loop->span);
     exists->condition = cond_compare(a, COND_LT, next, steps);
@@ -210,6 +239,11 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     l->ring_slot = name_index(l, l->block, arena_printf(a, "%s_slot", r->name), ix_mod(a, step, ix_const(a, stages)));
     for (int i = 0; i < loop->body.items.count && !l->failed; i++)
         lanes_epilogue_update(l, loop->body.items.at[i]);
+    if (runs_on) { /* this step's products run on while the next one's tiles arrive; the barrier there tells that the last step's have ended */
+        append(l, l->block, KSTMT_COMMIT, loop->span)->matrix = true;
+        wait_for_products(l, l->block, 1, loop->span);
+        wait_for_products(l, outside, 0, loop->span);
+    }
     l->ring_slot = NULL;
     l->loops.count--;
     l->place[r->id].entered = false;

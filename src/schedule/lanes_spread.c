@@ -361,6 +361,28 @@ static void flat_levels(lower *l) {
         l->apart[high->id].lane = ix_var(a, t->ids[0]);
 }
 
+/* Warpgroups as rows and columns, each of 64 rows at a time: 16 of each of its subgroups, though which lane holds what is not visible. What single threads
+ * do along rows goes over the lanes of all four. */
+static void warpgroup_levels(lower *l, const survey *s) {
+    static const char *const warpgroup_names[] = {"warpgroup_row", "warpgroup_column"}, *const subgroup_name = "subgroup",
+                             *const lane_names[] = {"lane_row", "lane_column"};
+    arena *a = l->arena;
+    const machine_model *m = l->machine;
+    const schedule_options *o = &m->options;
+    int columns = o->subgroup_columns ? o->subgroup_columns : 1, rows = m->subgroups / columns / m->warpgroup_subgroups;
+    index_expr *extent[2] = {ix_const(a, rows), ix_const(a, columns)};
+    kernel_add_level(l->ir, LEVEL_WARPGROUP, 2, warpgroup_names, extent);
+    extent[0] = ix_const(a, m->warpgroup_subgroups);
+    kernel_add_level(l->ir, LEVEL_SUBGROUP, 1, &subgroup_name, extent);
+    int across = 4, down = m->subgroup_lanes / across;
+    extent[0] = ix_const(a, down), extent[1] = ix_const(a, across);
+    kernel_add_level(l->ir, LEVEL_LANE, 2, lane_names, extent);
+    const kernel_level *w = &l->ir->levels.at[1], *g = &l->ir->levels.at[2], *t = &l->ir->levels.at[3];
+    index_expr *row = ix_add(a, ix_mul(a, ix_var(a, g->ids[0]), ix_const(a, down)), ix_var(a, t->ids[0]));
+    l->spreads[s->rows->id] = (spread){rows, m->warpgroup_subgroups * down, 1, 1, w->ids[0], row};
+    l->spreads[s->columns->id] = (spread){columns, across, 1, 1, w->ids[1], ix_var(a, t->ids[1])};
+}
+
 void choose_spreads(lower *l) {
     arena *a = l->arena;
     int n = l->k->ranges.count;
@@ -380,6 +402,10 @@ void choose_spreads(lower *l) {
     index_expr *extent[2];
     l->product_rows = s.rows;
     l->product_columns = s.columns;
+    if (s.columns && l->machine->options.operand_warpgroups && l->out->matrix_products) {
+        warpgroup_levels(l, &s);
+        return;
+    }
     if (s.columns) { /* a product: threads stand as rows and columns on both levels */
         static const char *const subgroup_names[] = {"subgroup_row", "subgroup_column"}, *const lane_names[] = {"lane_row",
                                                                                                                 "lane_column"};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ACCESS_BYTES = 16, MOST_RANK = 16, MOST_IDS = 8 };
+enum { ACCESS_BYTES = 16, SWIZZLE_BYTES = 1024, MOST_RANK = 16, MOST_IDS = 8 };
 
 /* ---- whether: from the structure alone ---- */
 
@@ -90,7 +90,8 @@ const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_
             if (capacity < 0)
                 return arena_printf(a, "operand %d goes over all of `%s`, whose extent is not a compile-time constant", o + 1,
                                     v->axes[i]->name);
-            cells = cells > INT32_MAX ? cells : cells * (capacity + (v->axes[i] == rows || v->axes[i] == columns ? 4 : 0));
+            bool padded = (v->axes[i] == rows || v->axes[i] == columns) && !lanes_by_reference(l, product);
+            cells = cells > INT32_MAX ? cells : cells * (capacity + (padded ? 4 : 0));
         }
         bytes += cells * element_table[staged_type(l, product)].block_bytes;
     }
@@ -136,7 +137,9 @@ void lanes_stage_decide(lower *l, const tile_value *product, const tile_range *r
         const source_span at = l->machine->options.operands_at;
         diag *g = diag_error(l->diags, "E0506", at.line ? at : product->span, "the product in line %d can't be made of fragments",
                              product->span.line);
-        diag_caret(l->diags, g, "leave it out, or say staged or direct");
+        diag_caret(l->diags, g,
+                   l->machine->options.operand_warpgroups ? "leave it out, or say fragments"
+                                                          : "leave it out, or say staged or direct");
         diag_note(l->diags, g, "%s", unfit);
         l->failed = true;
         return;
@@ -339,6 +342,19 @@ static void note_copied(lower *l, const staged_tile *t) {
     VEC_PUSH(l->arena, l->copied, c);
 }
 
+/* As a warpgroup's instructions read it: boxes of rows of 128 bytes, their 16-byte pieces exchanged over eight rows. */
+static void lay_out_by_reference(lower *l, kernel_array *array, int lead) {
+    array->layout = (kernel_layout){.kind = LAYOUT_BOX, .bits = 3, .base = 3, .shift = 3};
+    array->layout.box = NEW_ARRAY(l->arena, int64_t, array->rank);
+    for (int d = 0; d < array->rank; d++) {
+        array->layout.box[d] = 1;
+        if (d >= lead && d < array->rank - 1)
+            ix_is_const(array->dims[d], &array->layout.box[d]);
+    }
+    array->layout.box[array->rank - 1] = SWIZZLED_ROW;
+    array->alignment = SWIZZLE_BYTES;
+}
+
 static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
     arena *a = l->arena;
     staged_tile t = shape_of(l, product, operand);
@@ -355,8 +371,10 @@ static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
         *made = kernel_add_array(l->ir, lower_name(l, arena_printf(a, "%s_tile", name)), SPACE_SHARED, USE_LOCAL,
                                  staged_type(l, product), t.count + lead, dims);
         (*made)->span = product->span;
-        if ((widest && widest->dim != t.count - 1) ||
-            t.matrix) { /* lanes of one vector go to rows apart: they start in other banks */
+        if (lanes_by_reference(l, product)) {
+            lay_out_by_reference(l, *made, lead);
+        } else if ((widest && widest->dim != t.count - 1) ||
+                   t.matrix) { /* lanes of one vector go to rows apart: they start in other banks */
             (*made)->layout.kind = LAYOUT_PAD;
             (*made)->layout.amount = ACCESS_BYTES / element_table[(*made)->element].block_bytes;
         }
@@ -411,10 +429,12 @@ static void deal_axis(point *p, staged_tile *t, tile_axis *x, thread_digit *digi
     arena *a = l->arena;
     int64_t units = (x->cells + x->width - 1) / x->width, covered = 1;
     index_expr *unit = ix_const(a, 0);
+    /* neighbours take a whole row of 128 bytes: eight pieces, which the swizzle keeps in different banks */
+    const bool whole_rows = t->matrix && t->matrix->holder == LEVEL_WARPGROUP;
     while (covered < units) {
         int64_t wanted = power_from((units + covered - 1) / covered);
         thread_digit *g = NULL, *larger = NULL;
-        for (int i = 0; i < count && !g; i++)
+        for (int i = 0; i < count && !g && !(larger && whole_rows); i++)
             if (digits[i].extent > 1 && digits[i].extent <= wanted)
                 g = &digits[i];
             else if (digits[i].extent > wanted && !larger)
@@ -428,7 +448,9 @@ static void deal_axis(point *p, staged_tile *t, tile_axis *x, thread_digit *digi
         } else { /* the low part of the id here, the rest of it to the next range */
             g = larger;
             index_expr *high = ix_floordiv(a, g->part, ix_const(a, wanted));
-            unit = ix_add(a, unit, ix_mul(a, ix_sub(a, g->part, ix_mul(a, high, ix_const(a, wanted))), ix_const(a, covered)));
+            index_expr *low =
+                whole_rows ? ix_mod(a, g->part, ix_const(a, wanted)) : ix_sub(a, g->part, ix_mul(a, high, ix_const(a, wanted)));
+            unit = ix_add(a, unit, ix_mul(a, low, ix_const(a, covered)));
             g->part = high;
             g->extent /= wanted;
             covered *= wanted;

@@ -273,7 +273,8 @@ static void spread_route(lower *l) {
         text_add(&text, "; %s over", l->k->ranges.at[i]->name);
         const char *join = " ";
         if (x->subgroups > 1) {
-            text_add(&text, "%s%d subgroups", join, x->subgroups);
+            text_add(&text, "%s%d %s", join, x->subgroups,
+                     l->ir->levels.at[1].kind == LEVEL_WARPGROUP ? "warpgroups" : "subgroups");
             join = " x ";
         }
         if (x->lanes > 1) {
@@ -285,6 +286,21 @@ static void spread_route(lower *l) {
     }
     VEC_PUSH(l->arena, l->out->routes, arena_strdup(l->arena, text_get(&text)));
     text_free(&text);
+}
+
+/* Instructions of a warpgroup read what is copied ahead, and nothing else of the kernel may wait for them. */
+static void refuse_warpgroups(lower *l) {
+    const schedule_options *o = &l->machine->options;
+    if (l->failed)
+        return;
+    diag *g = diag_error(l->diags, "E0506", o->operands_at.line ? o->operands_at : l->k->span,
+                         "kernel `%s` can't be made of fragments of warpgroups", l->k->name);
+    diag_caret(l->diags, g, "the nearest legal value is fragments");
+    diag_note(l->diags, g,
+              "it must do nothing but add products of arrays as they lie to accumulators, over tiles of which three of each "
+              "operand fit in "
+              "shared memory, and store what is made of these element by element");
+    l->failed = true;
 }
 
 /* A block of threads: tasks whose tiles are all whole take a path without guards. */
@@ -300,7 +316,12 @@ static void lower_for_threads(lower *l) {
     bool held = false; /* then guards of rows stand around whole rows: a test for each subgroup, not worth a second text */
     for (int i = 0; i < count; i++)
         held = held || l->k->task.at[i]->held;
-    held = held || lanes_ring_alone(l); /* copies are clipped at edges anyway, and products go on all the same */
+    bool alone = lanes_ring_alone(l);
+    if (l->machine->options.operand_warpgroups && !alone) {
+        refuse_warpgroups(l);
+        return;
+    }
+    held = held || alone; /* copies are clipped at edges anyway, and products go on all the same */
     index_expr **ragged = NEW_ARRAY(a, index_expr *, count);
     for (int i = 0; i < count; i++) {
         tile_range *r = l->k->task.at[i];

@@ -296,6 +296,8 @@ bool relax_atom(lower *l, index_expr **x, const tile_range *r, bool *exact);
 /* Joins these values, by field, to the state. lower_statement.c. */
 void lower_join_values(lower *l, tile_variable *x, tile_value **values, source_span span);
 /* ---- lanes_fragment.c: products by matrix instructions; lanes_epilogue.c: what is made of their results in the accumulators ---- */
+/* Elements of two bytes in a row of 128, what the swizzle of operands that matrix instructions read themselves goes over. */
+enum { SWIZZLED_ROW = 64 };
 /* Accumulators of one product or variable, [across rows][across columns] for each subgroup. */
 typedef struct fragment_tile {
     const matrix_instruction *with;
@@ -306,6 +308,8 @@ typedef struct fragment_tile {
 /* The instruction that may multiply the product's tiles; NULL with *why. Before ranges are spread. */
 const matrix_instruction *lanes_fragment_row(lower *l, const tile_value *product, const tile_range *rows,
                                              const tile_range *columns, const char **why);
+/* Whether the product's instruction reads its operands' tiles itself, where they lie; it then runs on until it is waited for. */
+bool lanes_by_reference(const lower *l, const tile_value *product);
 /* Elements along r that the fragments of the product cover. */
 int64_t lanes_fragment_cells(const lower *l, const tile_value *product, const tile_range *r);
 fragment_tile lanes_fragment_tile(lower *l, const tile_value *product, kernel_fragment **made, const char *name);
@@ -334,7 +338,7 @@ bool lanes_epilogue_declare(lower *l, tile_variable *x);
 bool lanes_epilogue_update(lower *l, const tile_stmt *s);
 bool lanes_epilogue_store(lower *l, const tile_stmt *s);
 bool lanes_epilogue_let(lower *l, const tile_value *v);
-bool lanes_epilogue_reads(const lower *l, tile_value *v); /* one of them */
+bool lanes_epilogue_reads(const lower *l, tile_value *v);               /* one of them */
 kernel_value *lanes_epilogue_element(point *p, const tile_variable *x); /* in a map */
 /* ---- lanes*.c: the same for a block of threads (doc/lanes.md) ---- */
 /* The machine as this kernel's blocks see it: how many subgroups they have. */

@@ -154,7 +154,8 @@ static bool is_rounded(const tile_value *v, void *context) {
 static bool set_operands(const option_place *p, const schedule_setting *s, schedule_options *out) {
     static const char staged[] = "staged";
     size_t n = sizeof staged - 1, length = strlen(s->value);
-    bool direct = !strcmp(s->value, "direct"), fragments = !strcmp(s->value, "fragments"), typed = false;
+    bool warpgroups = !strcmp(s->value, "fragments(warpgroup)"), direct = !strcmp(s->value, "direct"),
+         fragments = warpgroups || !strcmp(s->value, "fragments"), typed = false;
     element_type type = ELEMENT_COUNT;
     if (!direct && !fragments && !strncmp(s->value, staged, n) && s->value[n] == '(' && s->value[length - 1] == ')') {
         char name[16] = "";
@@ -169,10 +170,19 @@ static bool set_operands(const option_place *p, const schedule_setting *s, sched
         diag_caret(p->diags, g, "the nearest legal value is staged");
         return false;
     }
+    if (warpgroups && !p->machine->warpgroup_subgroups) {
+        diag *g =
+            diag_error(p->diags, "E0504", p->span,
+                       "operands = fragments(warpgroup): target %s has no matrix instructions of warpgroups", p->machine->target);
+        diag_caret(p->diags, g, "the nearest legal value is fragments");
+        return false;
+    }
     if (!direct && !fragments && !typed && strcmp(s->value, staged) != 0) {
         diag *g = diag_error(p->diags, "E0504", p->span, "operands = %s is not a way to read operands", s->value);
         diag_caret(p->diags, g, "%sdirect, staged, or staged(f32): copies of that element type",
-                   p->machine->matrices.count ? "fragments, " : "");
+                   p->machine->warpgroup_subgroups ? "fragments, fragments(warpgroup), "
+                   : p->machine->matrices.count    ? "fragments, "
+                                                   : "");
         return false;
     }
     if (!has_products(p->k)) {
@@ -193,6 +203,7 @@ static bool set_operands(const option_place *p, const schedule_setting *s, sched
         return false;
     }
     out->operands = direct ? OPERANDS_DIRECT : fragments ? OPERANDS_FRAGMENTS : OPERANDS_STAGED;
+    out->operand_warpgroups = warpgroups;
     out->operand_typed = typed;
     out->operand_type = typed ? type : ELEMENT_F32;
     out->operands_at = s->span;
@@ -308,7 +319,7 @@ void options_print(text_buffer *out, const schedule_options *o) {
     if (o->operands == OPERANDS_DIRECT)
         text_add(out, "%soperands = direct", out->length ? ", " : "");
     else if (o->operands == OPERANDS_FRAGMENTS)
-        text_add(out, "%soperands = fragments", out->length ? ", " : "");
+        text_add(out, "%soperands = fragments%s", out->length ? ", " : "", o->operand_warpgroups ? "(warpgroup)" : "");
     else if (o->operands == OPERANDS_STAGED && o->operand_typed)
         text_add(out, "%soperands = staged(%s)", out->length ? ", " : "", element_table[o->operand_type].name);
     else if (o->operands == OPERANDS_STAGED)
@@ -324,5 +335,9 @@ machine_model schedule_machine(const machine_model *row, const schedule_options 
         m.widest_vector = o->vector;
     else if (o->vector)
         m.vector_lanes = o->vector;
+    if (o->operand_warpgroups) {
+        m.ring_bytes = m.warpgroup_bytes;
+        m.stages = m.warpgroup_stages;
+    }
     return m;
 }

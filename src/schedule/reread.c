@@ -60,6 +60,8 @@ machine_model block_machine(arena *a, const tile_kernel *k, const machine_model 
     machine_model m = *machine;
     if (m.options.subgroups)
         m.subgroups = m.options.subgroups;
+    else if (m.options.operand_warpgroups)
+        m.subgroups = m.warpgroup_block;
     else if (m.dealing_subgroups && is_dealt_half(k)) /* single elements are little work: twice as many subgroups */
         m.subgroups = m.dealing_subgroups * (dealt_loop(k)->range->scheduled ? 1 : 2);
     else if (m.subgroup_lanes && m.rereading_subgroups && reads_again(a, k))

@@ -20,12 +20,14 @@ typedef struct schedule_options {
     int subgroups;                       /* of a block */
     int subgroup_rows, subgroup_columns; /* how they stand over the results of a product: their product is `subgroups` */
     operand_choice operands;
-    int stages;             /* slots of the ring that operands of matrix instructions are copied into; 1: they are copied before each step */
+    int stages; /* slots of the ring that operands of matrix instructions are copied into; 1: they are copied before each step */
+    bool
+        operand_warpgroups; /* FRAGMENTS: by instructions of warpgroups, which read operands from shared memory; the device must have them */
     bool operand_typed; /* the copies are of operand_type, which holds every value of every operand exactly */
     element_type operand_type;
     int64_t
         split; /* elements of a chunk of the kernel's loop; -1: it is not split; 0: chosen at the launch. split.c, before lowering */
-    task_choice tasks;                                /* chosen at the launch, where it is many by itself (schedule_few_tasks) */
+    task_choice tasks; /* chosen at the launch, where it is many by itself (schedule_few_tasks) */
     bool wide_indices; /* texts with indices of 64 bits alone, also where 32 would do */
     source_span vector_at, subgroups_at, operands_at, stages_at; /* where each was said; line 0: not in a source text */
 } schedule_options;
@@ -44,15 +46,18 @@ typedef struct machine_model {
     int dealing_subgroups; /* the same of the halves of a split kernel (tile/split.h), whose subgroups take tiles of a loop in turn; 0: no different */
     int64_t shared_bytes; /* memory that a block shares */
     int row_registers; /* of a thread, that elements of a row may take which several loops read (rows.c); 0: each loop reads it again */
-    int widest_vector;        /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
-    bool subgroups_alone;     /* lanes of a subgroup exchange where not every subgroup of the block comes by */
-    int most_subgroups;       /* that a schedule may ask for */
-    bool stages_operands;     /* the lowering honours schedule_options.operands */
-    bool staging_pays;        /* shared memory is surely nearer than global memory's caches: copying pays by itself */
-    int stages;               /* that rings of such operands have, when they fit; 0: the target has no asynchronous copies */
-    int64_t ring_bytes;       /* of shared memory that kernels with such rings may take; 0: shared_bytes */
-    matrix_table matrices;    /* what products of tiles may be made of; empty: multiply-adds of single elements */
-    schedule_options options; /* what the schedule wants of the lowering; nothing in a target's row */
+    int widest_vector;       /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
+    bool subgroups_alone;    /* lanes of a subgroup exchange where not every subgroup of the block comes by */
+    int most_subgroups;      /* that a schedule may ask for */
+    bool stages_operands;    /* the lowering honours schedule_options.operands */
+    bool staging_pays;       /* shared memory is surely nearer than global memory's caches: copying pays by itself */
+    int stages;              /* that rings of such operands have, when they fit; 0: the target has no asynchronous copies */
+    int64_t ring_bytes;      /* of shared memory that kernels with such rings may take; 0: shared_bytes */
+    int warpgroup_subgroups; /* of a warpgroup, whose matrix instructions read operands from shared memory; 0: the target has none */
+    int warpgroup_block, warpgroup_stages; /* where they are used: subgroups of a block, slots of the ring of operands, */
+    int64_t warpgroup_bytes;               /* and shared memory that a block may take, where the device has them */
+    matrix_table matrices;                 /* what products of tiles may be made of; empty: multiply-adds of single elements */
+    schedule_options options;              /* what the schedule wants of the lowering; nothing in a target's row */
 } machine_model;
 
 /* Everything a schedule settled: bindings for the TILE names, and why. */

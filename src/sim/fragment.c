@@ -221,7 +221,10 @@ static void product(sim_machine *m, sim_thread *first, int count, int instructio
     f[0]->by_reference = false;
     if (asynchronous) {
         uint32_t group = first->matrix_committed + 1;
-        f[0]->writing = f[1]->reading = f[2]->reading = f[3]->reading = group;
+        f[0]->writing = f[3]->reading = group;
+        for (int n = 1; n < 3; n++)
+            if (!f[n]->by_reference) /* that one is a place alone, taken at the issue */
+                f[n]->reading = group;
     }
 }
 

@@ -46,11 +46,15 @@ static int64_t storage_of(const sim_array *a) {
             size = sim_multiply(pieces(size, layout->box[d]), layout->box[d]);
         units = sim_multiply(units, size);
     }
-    if (layout->kind == LAYOUT_SWIZZLE) {
+    if (kernel_swizzle_run(layout)) {
         int64_t group = (int64_t)1 << (layout->base + layout->bits);
         units = sim_multiply(pieces(units, group), group);
     }
     return units;
+}
+
+static int64_t swizzled(const kernel_layout *l, int64_t offset) {
+    return kernel_swizzle_run(l) ? offset ^ (offset >> l->shift & (((int64_t)1 << l->bits) - 1) << l->base) : offset;
 }
 
 int64_t sim_unit_of(const sim_array *a, const int64_t *cell) {
@@ -78,14 +82,12 @@ int64_t sim_unit_of(const sim_array *a, const int64_t *cell) {
         }
         for (int d = 0; d < rank; d++)
             offset *= layout->box[d];
-        return offset + within;
+        return swizzled(layout, offset + within);
     }
     default:
         for (int d = 0; d < rank; d++)
             offset = offset * (extent(a, d) + (layout->kind == LAYOUT_PAD && d == rank - 1 ? layout->amount : 0)) + at[d];
-        if (layout->kind == LAYOUT_SWIZZLE)
-            offset ^= offset >> layout->shift & (((int64_t)1 << layout->bits) - 1) << layout->base;
-        return offset;
+        return swizzled(layout, offset);
     }
 }
 

@@ -136,13 +136,17 @@ typedef struct sim_moments {
     uint32_t epochs[];
 } sim_moments;
 
+/* A copy into shared memory that signals nothing: made by the threads, only later. What it wrote reaches a unit that reads as ordinary writes do. */
+enum { SIM_UNIT_OF_THREADS = 2 };
+
 /* Who made an access, and when: agent `component` of `group` at `epoch`. */
 typedef struct sim_stamp {
     uint32_t group; /* 1 + number; 0: nobody */
     uint32_t component, epoch;
     int32_t thread, instruction;
-    uint8_t write, atomic;      /* atomic: 1 + scope */
-    uint8_t asynchronous, unit; /* unit: by an asynchronous unit, which sees ordinary writes only after a proxy fence */
+    uint8_t write, atomic; /* atomic: 1 + scope */
+    uint8_t asynchronous,
+        unit; /* unit: by an asynchronous unit, which sees ordinary writes only after a proxy fence; or SIM_UNIT_OF_THREADS */
     uint32_t share; /* accesses to a fragment's element: which element of which shape; equal ones are the same lane's. 0: none */
     sim_moments *moments; /* accesses by all lanes of a holder together; NULL: a single agent */
 } sim_stamp;

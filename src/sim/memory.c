@@ -153,10 +153,12 @@ static void judge_order(sim_machine *m, const sim_observer *by, sim_object *o, s
     if (w->group) {
         if (!sim_ordered(m, w, by, 0, space)) {
             race(m, by, w, write, a, cell, space);
-        } else if (by->stamp.unit && !w->unit && w->group == by->group->number && !sim_ordered(m, w, by, 1, space)) {
+        } else if (by->stamp.unit && (!w->unit || (w->unit == SIM_UNIT_OF_THREADS && by->stamp.unit == 1 && !write)) &&
+                   w->group == by->group->number && !sim_ordered(m, w, by, 1, space)) {
             sim_report_finding(m, SIM_ASYNC, by->thread, by->instruction, w, a->source->name,
-                               "an asynchronous unit %s %s, which an ordinary store wrote with no `fence ... proxy` in between",
-                               write ? "overwrites" : "reads", sim_cell_name(m, a, cell));
+                               "an asynchronous unit %s %s, which %s wrote with no `fence ... proxy` in between",
+                               write ? "overwrites" : "reads", sim_cell_name(m, a, cell),
+                               w->unit ? "a copy by the threads" : "an ordinary store");
         }
     }
     for (int i = 0; i < c->other_count; i++) {

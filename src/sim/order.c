@@ -480,7 +480,8 @@ void sim_wait_async(sim_machine *m, sim_thread *t, bool matrix, int64_t left) {
     if ((int64_t)committed > left && committed - (uint32_t)left > *done)
         *done = committed - (uint32_t)left;
     for (int space = 0; space < SIM_SPACES; space++)
-        for (int order = 0; order < (m->program->uses_units ? 2 : 1); order++)
+        for (int order = 0; order < (matrix && m->program->uses_units ? 2 : 1);
+             order++) /* a unit sees copies by threads after a fence */
             t->clocks[order][space * g->components + (matrix ? g->matrix_at : g->copies_at) + t->number] = *done;
 }
 

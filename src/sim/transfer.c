@@ -54,6 +54,8 @@ void sim_copy(sim_machine *m, sim_thread *t, int instruction) {
         if (index < 0)
             return;
         by = sim_observe_signal(m, t, instruction, index);
+    } else if (to->source->space == SPACE_SHARED) {
+        by.stamp.unit = SIM_UNIT_OF_THREADS;
     }
     if (is_empty(extents, rank))
         return;

@@ -276,6 +276,7 @@ static void inner_block(cfamily *p, const kernel_block *b) {
     p->indent++;
     cfamily_block(p, b);
     p->indent--;
+    p->products_open = false;
     p->names.count = taken; /* names end with their block */
 }
 
@@ -309,6 +310,16 @@ static void print_unrolled(cfamily *p, const kernel_stmt *s) {
     p->label_used = used;
 }
 
+/* Whether products are begun here that run on. */
+static bool runs_on(const kernel_block *b) {
+    for (int i = 0; i < b->items.count; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        if ((s->kind == KSTMT_FRAGMENT_MMA && s->asynchronous) || runs_on(&s->body) || runs_on(&s->otherwise))
+            return true;
+    }
+    return false;
+}
+
 static void print_for(cfamily *p, const kernel_stmt *s) {
     if (expands(p, s)) {
         print_unrolled(p, s);
@@ -319,8 +330,14 @@ static void print_for(cfamily *p, const kernel_stmt *s) {
     int64_t multiple = ix_gcd(cfamily_multiple(p, cfamily_fold(p, s->lo)), cfamily_multiple(p, cfamily_fold(p, s->step)));
     int taken = p->names.count;
     const char *name = cfamily_unique(p, s->var->name);
-    cfamily_bind(p, s->var, name)->multiple = multiple;
+    const int64_t least = cfamily_least(p, s->lo), greatest = cfamily_greatest(p, s->hi);
+    cfamily_binding *b = cfamily_bind(p, s->var, name);
+    b->multiple = multiple;
+    b->least = least;
+    b->greatest = greatest < INT64_MAX / 4 ? greatest - 1 : greatest;
     bool one = !strcmp(step, "1");
+    if (p->dialect->rolled && runs_on(&s->body)) /* copies of its text would move accumulators that are still added to */
+        text_add(p->out, "%s", p->dialect->rolled);
     cfamily_line(p, one ? "for (%s %s = %s; %s < %s; %s++) {" : "for (%s %s = %s; %s < %s; %s += %s) {", cfamily_index_type(p),
                  name, lo, name, hi, name, step);
     p->break_label = NULL;
@@ -349,7 +366,12 @@ static void print_let(cfamily *p, const kernel_stmt *s) {
     cfamily_bind(p, s, name);
     if (s->var) {
         int64_t multiple = v->op == KERNEL_INDEX ? cfamily_multiple(p, cfamily_fold(p, v->index)) : 1;
-        cfamily_bind(p, s->var, name)->multiple = multiple;
+        int64_t lo = v->op == KERNEL_INDEX ? cfamily_least(p, v->index) : INT64_MIN / 4,
+                hi = v->op == KERNEL_INDEX ? cfamily_greatest(p, v->index) : INT64_MAX / 4;
+        cfamily_binding *b = cfamily_bind(p, s->var, name);
+        b->multiple = multiple;
+        b->least = lo;
+        b->greatest = hi;
     }
 }
 

@@ -82,6 +82,7 @@ typedef struct cfamily_dialect {
     const char *(*lane_zero)(cfamily *p, element_type t);  /* a lane of one, zero; NULL: "0" */
     /* around the lanes of a written-out vector, behind its type in parentheses: "{", "}" */
     const char *vector_open, *vector_close;
+    const char *rolled;        /* a line in front of a loop that keeps it from being unrolled; NULL: there is none */
     const char *function_head; /* in front of a function of the prelude: "INLINE " */
     bool cast_keeps_bits;      /* a cast between vector types of one size keeps the bits */
     /* The rest may be NULL. */
@@ -112,8 +113,9 @@ typedef struct cfamily_binding {
     const char *text; /* its name */
     bool is_constant; /* an unrolled loop's variable */
     int64_t value;
-    int64_t multiple; /* a divisor of its value; 0: the value is 0 */
-    bool used;        /* its name was printed */
+    int64_t multiple;        /* a divisor of its value; 0: the value is 0 */
+    int64_t least, greatest; /* that its value is known to be: of names for index expressions, and of loops' variables */
+    bool used;               /* its name was printed */
 } cfamily_binding;
 
 /* Names in use; the last ones are given up by lowering `count`. */
@@ -146,6 +148,7 @@ struct cfamily {
     const char *break_label; /* where BREAK goes: past an unrolled loop; NULL: a plain break */
     bool label_used;
     const char ***fragments;      /* by fragment id and index: the variables' names */
+    bool products_open;           /* asynchronous products were printed just before, in this very block */
     const char *element;          /* in a map over a fragment: the variable that says which of the lane's elements */
     const kernel_array *accessed; /* while a block format is read: of which array */
 };
@@ -176,12 +179,16 @@ index_expr *cfamily_fold(cfamily *p, index_expr *x); /* unrolled loops' variable
 text_expr cfamily_index(cfamily *p, index_expr *x);
 text_expr cfamily_cond(cfamily *p, const cond *c);
 const char *cfamily_index_text(cfamily *p, index_expr *x);
-bool cfamily_not_negative(cfamily *p, index_expr *x);                          /* for all that is known */
+bool cfamily_not_negative(cfamily *p, index_expr *x); /* for all that is known */
 const char *cfamily_index_type(const cfamily *p);
 element_type cfamily_index_element(const cfamily *p, element_type t); /* i32 for index in narrow texts, else t itself */
 /* The name of the helper for index expressions, written into the prelude as `HEAD TYPE name(..)`; NULL: h is none. */
 const char *cfamily_index_helper(cfamily *p, cfamily_helper h, const char *head);
-int64_t cfamily_multiple(cfamily *p, const index_expr *x);                     /* a divisor of x; 0 when x is 0 */
+int64_t cfamily_multiple(cfamily *p, const index_expr *x); /* a divisor of x; 0 when x is 0 */
+int64_t cfamily_least(cfamily *p, index_expr *x);          /* that x is known to be, and the greatest */
+int64_t cfamily_greatest(cfamily *p, index_expr *x);
+/* The offset of lane 0 before a swizzle, in pieces of n elements, which it is a multiple of. */
+text_expr cfamily_pieces(cfamily *p, const kernel_access *access, int64_t n);
 const char *cfamily_offset(cfamily *p, const kernel_access *access, int lane); /* element offset of that lane, as text */
 /* The same of lane 0 where that may stand far outside the array, because nothing is accessed then: never in narrow arithmetic. */
 const char *cfamily_far_offset(cfamily *p, const kernel_access *access);

@@ -24,7 +24,7 @@ const char *cfamily_index_helper(cfamily *p, cfamily_helper h, const char *head)
         {HELPER_INDEX_MIN, "index_min", "T a, T b)\n{\n    return a < b ? a : b;\n}\n"},
         {HELPER_INDEX_MAX, "index_max", "T a, T b)\n{\n    return a > b ? a : b;\n}\n"},
         {HELPER_SWIZZLE, "swizzle",
-         "T x, int bits, int base, int shift)\n{\n    return x ^ (((x >> shift) & (((T)1 << bits) - 1)) << base);\n}\n"}};
+         "T x, int bits, int base, int shift)\n{\n    return x ^ ((x >> shift) & ((((T)1 << bits) - 1) << base));\n}\n"}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (table[i].h != h)
             continue;
@@ -101,7 +101,8 @@ static int64_t least(cfamily *p, const index_expr *x, int depth) {
             return saturate(bound->value);
         if (x->var->kind == INDEX_SYMBOL || x->var->kind == INDEX_ID)
             return 0;
-        return x->var->lo && depth > 0 ? least(p, x->var->lo, depth - 1) : unknown;
+        a = x->var->lo && depth > 0 ? least(p, x->var->lo, depth - 1) : unknown;
+        return bound && bound->least > a ? bound->least : a;
     }
     case IX_ADD:
         a = least(p, x->a, depth), b = least(p, x->b, depth);
@@ -128,7 +129,8 @@ static int64_t greatest(cfamily *p, const index_expr *x, int depth) {
         const cfamily_binding *bound = cfamily_find(p, x->var);
         if (bound && bound->is_constant)
             return saturate(bound->value);
-        return x->var->hi && depth > 0 ? greatest(p, x->var->hi, depth - 1) : unknown;
+        a = x->var->hi && depth > 0 ? greatest(p, x->var->hi, depth - 1) : unknown;
+        return bound && bound->greatest < a ? bound->greatest : a;
     }
     case IX_ADD:
         a = greatest(p, x->a, depth), b = greatest(p, x->b, depth);
@@ -377,10 +379,22 @@ static index_expr **folded_indices(cfamily *p, const kernel_access *access, int 
     return indices;
 }
 
+int64_t cfamily_least(cfamily *p, index_expr *x) {
+    return least(p, cfamily_fold(p, x), 8);
+}
+
+int64_t cfamily_greatest(cfamily *p, index_expr *x) {
+    return greatest(p, cfamily_fold(p, x), 8);
+}
+
+text_expr cfamily_pieces(cfamily *p, const kernel_access *access, int64_t n) {
+    return cfamily_index(p, exact_quotient(p, linear_offset(p, access->array, folded_indices(p, access, 0)), n));
+}
+
 const char *cfamily_offset(cfamily *p, const kernel_access *access, int lane) {
     const kernel_layout *l = &access->array->layout;
     text_expr offset = index_text(p, linear_offset(p, access->array, folded_indices(p, access, lane)));
-    if (l->kind == LAYOUT_SWIZZLE && l->bits > 0)
+    if (kernel_swizzle_run(l) && l->bits > 0)
         return cfamily_call(p, HELPER_SWIZZLE, ELEMENT_INDEX, ELEMENT_INDEX, 1, "%s, %d, %d, %d", offset.text, l->bits, l->base,
                             l->shift);
     return offset.text;
@@ -435,8 +449,10 @@ static index_expr *lane_stride(cfamily *p, const kernel_access *access) {
                 stride = ix_mul(m, stride, cfamily_fold(p, a->dims[d]));
         return ix_mul(m, stride, ix_const(m, l->amount));
     case LAYOUT_BOX: {
-        int64_t inner = 1;
+        int64_t inner = 1, run = kernel_swizzle_run(l);
         if (l->box[v] % access->lanes || multiple % access->lanes)
+            return NULL;
+        if (run && (v != a->rank - 1 || run % access->lanes || l->box[v] % run)) /* runs stay together in rows of whole ones */
             return NULL;
         for (int d = v + 1; d < a->rank; d++)
             inner *= l->box[d];

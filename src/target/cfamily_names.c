@@ -150,7 +150,8 @@ cfamily_binding *cfamily_bind(cfamily *p, const void *key, const char *text) {
     while (p->bindings[slot].key && p->bindings[slot].key != key)
         slot = (slot + 1) & (unsigned)(p->binding_capacity - 1);
     p->binding_count += !p->bindings[slot].key;
-    p->bindings[slot] = (cfamily_binding){.key = key, .text = text, .multiple = 1};
+    p->bindings[slot] =
+        (cfamily_binding){.key = key, .text = text, .multiple = 1, .least = INT64_MIN / 4, .greatest = INT64_MAX / 4};
     return &p->bindings[slot];
 }
 

@@ -157,6 +157,8 @@ static text_expr value(cfamily *p, const kernel_value *v) {
 static bool statement(cfamily *p, const kernel_stmt *s) {
     if (s->kind == KSTMT_COPY || s->kind == KSTMT_COMMIT || s->kind == KSTMT_WAIT_ASYNC)
         return cuda_copy_statement(p, s);
+    if (s->kind == KSTMT_FENCE)
+        return cuda_proxy_fence(p, s);
     if (s->kind >= KSTMT_FRAGMENT_FILL && s->kind <= KSTMT_FRAGMENT_SET)
         return lanes_of_subgroup(p->kernel) == WARP && cuda_fragment_statement(p, s);
     if (s->kind != KSTMT_BARRIER || s->participants || (s->scope != LEVEL_BLOCK && s->scope != LEVEL_SUBGROUP))
@@ -182,6 +184,7 @@ static const cfamily_dialect cuda_dialect = {
     .vector_open = "{{",
     .vector_close = "}}",
     .bare_vectors = true,
+    .rolled = "#pragma unroll 1\n",
     .lane_zero = cuda_zero,
     .function_head = "static __device__ inline ",
     .lane = lane,
@@ -215,6 +218,7 @@ const gpu_dialect cuda_gpu = {
     .limit = "__restrict__ ",
     .shared = "",
     .shared_array = "__shared__ __align__(16) ",
+    .shared_aligned = "__shared__ __align__(%d) ",
     .most_declared = 48 * 1024,
     .block_number = "blockIdx.x",
     .thread_number = "threadIdx.x",

@@ -12,19 +12,23 @@ static bool is_new(cfamily *p, const char *name) {
     return true;
 }
 
-/* (to, from, how many elements exist): the others become zero. */
-static const char *asynchronous(cfamily *p, element_type t, int lanes) {
+/* (to, from, how many elements exist): the others become zero. `whole`: all exist or none, which is one instruction; of other sizes ptxas makes eight. */
+static const char *asynchronous(cfamily *p, element_type t, int lanes, bool whole) {
     int each = element_table[t].block_bytes, bytes = each * lanes;
-    const char *element = cuda_storage_type(t), *name = arena_printf(p->arena, "copy_async_%dx%d", each, lanes);
+    const char *element = cuda_storage_type(t),
+               *name = arena_printf(p->arena, "copy_async_%dx%d%s", each, lanes, whole ? "_whole" : "");
     if (!is_new(p, name))
         return name;
     text_add(&p->prelude, HEAD "void %s(%s *to, const %s *from, long long count)\n{\n", name, element, element);
+    if (whole)
+        text_add(&p->prelude, "    const int bytes = count > 0 ? %d : 0;\n", bytes);
+    else
+        text_add(&p->prelude, "    const int bytes = count <= 0 ? 0 : count >= %d ? %d : (int)count * %d;\n", lanes, bytes, each);
     text_add(&p->prelude,
-             "    const int bytes = count <= 0 ? 0 : count >= %d ? %d : (int)count * %d;\n"
              "    const unsigned address = (unsigned)__cvta_generic_to_shared(to);\n"
              "    asm volatile(\"cp.async.%s.shared.global [%%0], [%%1], %d, %%2;\" : : \"r\"(address), \"l\"(from), "
              "\"r\"(bytes) : \"memory\");\n}\n",
-             lanes, bytes, each, bytes == 16 ? "cg" : "ca", bytes);
+             bytes == 16 ? "cg" : "ca", bytes);
     return name;
 }
 
@@ -34,12 +38,13 @@ static const char *group_function(cfamily *p, const char *name, const char *inst
     return name;
 }
 
-/* How many elements of the row exist: all, or none where another index is outside. */
-static const char *existing(cfamily *p, const kernel_stmt *s, int lanes) {
+/* How many elements of the row exist: all, or none where another index is outside. *whole: never some of them. */
+static const char *existing(cfamily *p, const kernel_stmt *s, int lanes, bool *whole) {
     arena *a = p->arena;
     const kernel_array *from = s->source.array;
     text_buffer inside = {0};
     const char *count = arena_printf(a, "%d", lanes);
+    *whole = true;
     if (!s->clip)
         return count;
     for (int d = 0; d < from->rank; d++) {
@@ -50,8 +55,11 @@ static const char *existing(cfamily *p, const kernel_stmt *s, int lanes) {
             text_add(&inside, "%s0 <= %s", inside.length ? " && " : "", text);
         if (d < from->rank - 1)
             text_add(&inside, "%s%s < %s", inside.length ? " && " : "", text, extent);
-        else
-            count = cfamily_index_text(p, ix_sub(a, from->dims[d], x));
+        else {
+            index_expr *left = ix_sub(a, from->dims[d], x);
+            *whole = cfamily_multiple(p, cfamily_fold(p, left)) % lanes == 0;
+            count = cfamily_index_text(p, left);
+        }
     }
     if (inside.length)
         count = arena_printf(a, "%s ? %s : 0", text_get(&inside), count);
@@ -76,11 +84,12 @@ static bool copy(cfamily *p, const kernel_stmt *s) {
     if (!cfamily_contiguous(p, &into))
         return false;
     p->arrays[to->id].used = p->arrays[from->id].used = true;
+    bool whole;
     const char *target = arena_printf(a, "&%s[%s]", p->arrays[to->id].name, cfamily_offset(p, &s->access, 0));
     const char *source = arena_printf(a, "&%s[%s]", p->arrays[from->id].name, cfamily_far_offset(p, &s->source)),
-               *count = existing(p, s, lanes);
+               *count = existing(p, s, lanes, &whole);
     if (s->access.aligned && s->source.aligned && bytes >= 4) {
-        cfamily_line(p, "%s(%s, %s, %s);", asynchronous(p, t, lanes), target, source, count);
+        cfamily_line(p, "%s(%s, %s, %s);", asynchronous(p, t, lanes, whole), target, source, count);
         return true;
     }
     const char *loaded = arena_printf(a, "%s(%s, %s)", cuda_memory_helper(p, t, lanes, false, false, true), source, count);
@@ -96,12 +105,12 @@ bool cuda_copy_statement(cfamily *p, const kernel_stmt *s) {
     case KSTMT_COPY: return copy(p, s);
     case KSTMT_COMMIT:
         if (s->matrix)
-            return false;
+            return cuda_warpgroup_group(p, s);
         cfamily_line(p, "%s();", group_function(p, "copy_commit", "cp.async.commit_group"));
         return true;
     default:
         if (s->matrix)
-            return false;
+            return cuda_warpgroup_group(p, s);
         cfamily_line(p, "%s();",
                      group_function(p, arena_printf(p->arena, "copy_wait_%lld", (long long)s->count),
                                     arena_printf(p->arena, "cp.async.wait_group %lld", (long long)s->count)));

@@ -25,11 +25,13 @@ static bool is_operand(const kernel_fragment *f) {
 
 /* Elements of a lane's share, or for operands registers of several. */
 static int share(const kernel_fragment *f) {
-    int elements = f->rows * f->columns / WARP;
+    int elements = f->rows * f->columns / (f->holder == LEVEL_WARPGROUP ? 4 * WARP : WARP);
     return is_operand(f) ? elements * element_table[f->element].block_bytes / 4 : elements;
 }
 
 static const char *register_type(cfamily *p, const kernel_fragment *f) {
+    if (is_operand(f) && f->holder == LEVEL_WARPGROUP) /* a place, as its descriptor says it */
+        return "unsigned long long";
     return cuda_register_type(p, is_operand(f) ? ELEMENT_U32 : f->element, share(f));
 }
 
@@ -90,13 +92,24 @@ static const char *name_of_ref(cfamily *p, const fragment_ref *r) {
 
 /* ---- what prelude functions share ---- */
 
-static void lane_functions(cfamily *p) {
-    if (!is_new(p, "fragment_row"))
-        return;
-    text_add(&p->prelude,
-             "/* where element e of a lane's share of a 16 x 8 accumulator stands */\n" HEAD "int fragment_row(int e)\n{\n"
-             "    return (threadIdx.x >> 2) %% 8 + (e >> 1) * 8;\n}\n" HEAD "int fragment_column(int e)\n{\n"
-             "    return threadIdx.x %% 4 * 2 + (e & 1);\n}\n");
+/* The functions of the accumulator's elements: "fragment", or of a warpgroup's "warpgroup_fragment". */
+static const char *lane_functions(cfamily *p, const kernel_fragment *f) {
+    bool warpgroup = f->holder == LEVEL_WARPGROUP;
+    const char *name = warpgroup ? "warpgroup_fragment" : "fragment";
+    if (!is_new(p, warpgroup ? "warpgroup_fragment_row" : "fragment_row"))
+        return name;
+    if (warpgroup)
+        text_add(&p->prelude,
+                 "/* where element e of a lane's share of an accumulator of 64 rows stands */\n" HEAD
+                 "int warpgroup_fragment_row(int e)\n{\n"
+                 "    return threadIdx.x / 32 %% 4 * 16 + (threadIdx.x >> 2) %% 8 + (e >> 1) %% 2 * 8;\n}\n" HEAD
+                 "int warpgroup_fragment_column(int e)\n{\n    return (e >> 2) * 8 + threadIdx.x %% 4 * 2 + (e & 1);\n}\n");
+    else
+        text_add(&p->prelude,
+                 "/* where element e of a lane's share of a 16 x 8 accumulator stands */\n" HEAD "int fragment_row(int e)\n{\n"
+                 "    return (threadIdx.x >> 2) %% 8 + (e >> 1) * 8;\n}\n" HEAD "int fragment_column(int e)\n{\n"
+                 "    return threadIdx.x %% 4 * 2 + (e & 1);\n}\n");
+    return name;
 }
 
 /* ---- memory ---- */
@@ -188,13 +201,15 @@ static const char *plain_load(cfamily *p, const kernel_fragment *f) {
     return name;
 }
 
-static const char *accumulator_access(cfamily *p, const kernel_fragment *f, bool store, bool masked, bool pairs) {
+/* `even`: rows end behind whole pairs. */
+static const char *accumulator_access(cfamily *p, const kernel_fragment *f, bool store, bool masked, bool pairs, bool even) {
     const char *element = cuda_storage_type(f->element), *type = register_type(p, f);
-    const char *name = arena_printf(p->arena, "%s_accumulator_%s%s%s", store ? "store" : "load", element_table[f->element].name,
-                                    masked ? "_within" : "", pairs ? "_pairs" : "");
+    const char *shape = f->holder == LEVEL_WARPGROUP ? arena_printf(p->arena, "_%dx%d", f->rows, f->columns) : "";
+    const char *name = arena_printf(p->arena, "%s_accumulator_%s%s%s%s", store ? "store" : "load", element_table[f->element].name,
+                                    shape, masked ? "_within" : "", pairs ? masked && even ? "_even_pairs" : "_pairs" : "");
     if (!is_new(p, name))
         return name;
-    lane_functions(p);
+    const char *of = lane_functions(p, f);
     const char *pair = pairs ? cuda_register_type(p, f->element, 2) : NULL;
     const char *limits = masked ? ", long long rows, long long columns" : "";
     if (store)
@@ -204,10 +219,12 @@ static const char *accumulator_access(cfamily *p, const kernel_fragment *f, bool
         text_add(&p->prelude, HEAD "%s %s(const %s *tile, long long row, long long column%s)\n{\n    %s f;\n", type, name,
                  element, limits, type);
     text_add(&p->prelude, "#pragma unroll\n    for (int e = 0; e < %d; e += %d) {\n", share(f), pairs ? 2 : 1);
-    text_add(&p->prelude, "        const int r = fragment_row(e), c = fragment_column(e);\n");
+    text_add(&p->prelude, "        const int r = %s_row(e), c = %s_column(e);\n", of, of);
     if (pairs) {
         text_add(&p->prelude, "        const %s both = {{f.v[e], f.v[e + 1]}};\n", pair);
-        if (masked) /* the row may end between the two */
+        if (masked && even)
+            text_add(&p->prelude, "        if (r < rows && c < columns)\n            *(%s *)&tile[r * row + c] = both;\n", pair);
+        else if (masked) /* the row may end between the two */
             text_add(&p->prelude,
                      "        if (r < rows && c == columns - 1)\n            tile[r * row + c] = f.v[e];\n"
                      "        else if (r < rows && c < columns)\n            *(%s *)&tile[r * row + c] = both;\n",
@@ -235,7 +252,7 @@ static bool load_or_store(cfamily *p, const kernel_stmt *s) {
     const kernel_fragment *f = s->fragments[0].fragment;
     const kernel_access *access = &s->access;
     if (s->by_reference)
-        return false;
+        return cuda_warpgroup_place(p, s, name_of_ref(p, &s->fragments[0]));
     p->arrays[access->array->id].used = true;
     const char *place = arena_printf(a, "&%s[%s]", p->arrays[access->array->id].name,
                                      s->extents ? cfamily_far_offset(p, access) : cfamily_offset(p, access, 0));
@@ -264,7 +281,8 @@ static bool load_or_store(cfamily *p, const kernel_stmt *s) {
     }
     bool store = s->kind == KSTMT_FRAGMENT_STORE;
     bool pairs = store && access->aligned && columns_along;
-    const char *name = accumulator_access(p, f, store, s->extents != NULL, pairs);
+    bool even = pairs && s->extents && cfamily_multiple(p, cfamily_fold(p, s->extents[1])) % 2 == 0;
+    const char *name = accumulator_access(p, f, store, s->extents != NULL, pairs, even);
     if (store)
         cfamily_line(p, "%s(%s, %s, %s, %s%s);", name, place, fragment, row, column, within(p, s));
     else
@@ -301,10 +319,26 @@ static const char *multiply(cfamily *p, const kernel_stmt *s) {
     return name;
 }
 
+static const char *fill_function(cfamily *p, const kernel_fragment *f) {
+    const char *type = register_type(p, f), *name = arena_printf(p->arena, "fill_%s", type);
+    if (is_new(p, name))
+        text_add(&p->prelude,
+                 HEAD
+                 "void %s(%s &f, %s value)\n{\n#pragma unroll\n    for (int e = 0; e < %d; e++)\n        f.v[e] = value;\n}\n",
+                 name, type, cuda_scalar_type(f->element), share(f));
+    return type;
+}
+
 static void fill(cfamily *p, const kernel_stmt *s) {
     const kernel_fragment *f = s->fragments[0].fragment;
     const char *value = cfamily_statement_value(p, s->value).text, *fragment = name_of_ref(p, &s->fragments[0]);
     text_buffer all = {0};
+    if (share(f) > 8) {
+        cfamily_line(p, "fill_%s(%s, %s);", fill_function(p, f), fragment, value);
+        if (f->holder == LEVEL_WARPGROUP && f->element == ELEMENT_F32) /* else ptxas makes constants again while products run */
+            cuda_warpgroup_settle(p, f, fragment);
+        return;
+    }
     for (int i = 0; i < share(f); i++)
         text_add(&all, "%s%s", i ? ", " : "", value);
     cfamily_line(p, "%s = {{%s}};", fragment, text_get(&all));
@@ -317,8 +351,7 @@ static void map(cfamily *p, const kernel_stmt *s) {
     const char *fragment = name_of_ref(p, &s->fragments[0]), *outer = p->element;
     text_buffer body = {0}, *out = p->out;
     int taken = p->names.count;
-    lane_functions(p);
-    const char *element = cfamily_unique(p, "e"), *row = cfamily_unique(p, s->row->name),
+    const char *of = lane_functions(p, f), *element = cfamily_unique(p, "e"), *row = cfamily_unique(p, s->row->name),
                *column = cfamily_unique(p, s->column->name);
     cfamily_bind(p, s->row, row);
     cfamily_bind(p, s->column, column);
@@ -332,9 +365,9 @@ static void map(cfamily *p, const kernel_stmt *s) {
     cfamily_line(p, "for (int %s = 0; %s < %d; %s++) {", element, element, share(f), element);
     p->indent++;
     if (cfamily_find(p, s->row)->used)
-        cfamily_line(p, "const %s %s = fragment_row(%s);", cfamily_index_type(p), row, element);
+        cfamily_line(p, "const %s %s = %s_row(%s);", cfamily_index_type(p), row, of, element);
     if (cfamily_find(p, s->column)->used)
-        cfamily_line(p, "const %s %s = fragment_column(%s);", cfamily_index_type(p), column, element);
+        cfamily_line(p, "const %s %s = %s_column(%s);", cfamily_index_type(p), column, of, element);
     text_add(out, "%s", text_get(&body));
     p->indent--;
     cfamily_line(p, "}");
@@ -350,6 +383,8 @@ const char *cuda_fragment_element(cfamily *p, const kernel_value *v) {
 }
 
 bool cuda_fragment_statement(cfamily *p, const kernel_stmt *s) {
+    if (s->kind == KSTMT_FRAGMENT_FILL || s->kind == KSTMT_FRAGMENT_MAP)
+        p->products_open = false;
     switch (s->kind) {
     case KSTMT_FRAGMENT_FILL:
         if (is_operand(s->fragments[0].fragment))
@@ -359,8 +394,12 @@ bool cuda_fragment_statement(cfamily *p, const kernel_stmt *s) {
     case KSTMT_FRAGMENT_LOAD:
     case KSTMT_FRAGMENT_STORE: return load_or_store(p, s);
     case KSTMT_FRAGMENT_MMA:
-        if (s->asynchronous)
-            return false;
+        if (s->asynchronous) {
+            const cuda_product_names n = {name_of_ref(p, &s->fragments[0]), name_of_ref(p, &s->fragments[1]),
+                                          name_of_ref(p, &s->fragments[2]), name_of_ref(p, &s->fragments[3]),
+                                          register_type(p, s->fragments[0].fragment)};
+            return cuda_warpgroup_multiply(p, s, &n);
+        }
         cfamily_line(p, "%s = %s(%s, %s, %s);", name_of_ref(p, &s->fragments[0]), multiply(p, s),
                      name_of_ref(p, &s->fragments[1]), name_of_ref(p, &s->fragments[2]), name_of_ref(p, &s->fragments[3]));
         return true;

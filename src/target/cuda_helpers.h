@@ -25,4 +25,15 @@ bool cuda_fragments_begin(cfamily *p, const kernel_ir *k);
 void cuda_fragments_declare(cfamily *p, const kernel_ir *k, text_buffer *out);
 bool cuda_fragment_statement(cfamily *p, const kernel_stmt *s);       /* false: it has no form */
 const char *cuda_fragment_element(cfamily *p, const kernel_value *v); /* in a map; NULL elsewhere */
+/* ---- cuda_warpgroup.c: products that read their operands in shared memory ---- */
+typedef struct cuda_product_names {
+    const char *d, *a, *b, *c; /* the fragments' */
+    const char *type;          /* of d */
+} cuda_product_names;
+/* From here on the compiler takes the accumulators of f32 for changed. */
+void cuda_warpgroup_settle(cfamily *p, const kernel_fragment *f, const char *fragment);
+bool cuda_warpgroup_place(cfamily *p, const kernel_stmt *load, const char *fragment); /* false with E0551 */
+bool cuda_warpgroup_multiply(cfamily *p, const kernel_stmt *s, const cuda_product_names *n);
+bool cuda_warpgroup_group(cfamily *p, const kernel_stmt *s); /* commit, wait */
+bool cuda_proxy_fence(cfamily *p, const kernel_stmt *s);     /* false: it has no form */
 #endif

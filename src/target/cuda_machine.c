@@ -9,7 +9,10 @@ enum {
     RING_BYTES = 96 * 1024, /* of 99 KiB that every such device gives a block on request */
     THREADS = 128,
     MOST_THREADS = 1024,
+    WARPGROUP_BYTES = 227 * 1024, /* that a device with warpgroups gives a block on request */
     LANES = 32,
+    WARPGROUP = 4 * LANES,
+    WARPGROUP_THREADS = 256,
     REREADING_THREADS = 256,
     DEALING_THREADS = 256,
     ROW_REGISTERS = 32 /* half of what 1024 threads of a multiprocessor may have each */
@@ -24,6 +27,12 @@ static const matrix_instruction matrices[] = {
     {"mma.sync.m16n8k32", 16, 8, 32, ELEMENT_I8, ELEMENT_I32, LEVEL_SUBGROUP, LANES, "sm_80", 0, 0, NULL},
     {"mma.sync.m16n8k8 (tf32)", 16, 8, 8, ELEMENT_F32, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 4, 24,
      "keeps 10 of the 23 bits of its operands, which no type of the language says"},
+    {"wgmma.m64n64k16", 64, 64, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, NULL},
+    {"wgmma.m64n128k16", 64, 128, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, NULL},
+    {"wgmma.m64n256k16", 64, 256, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, NULL},
+    {"wgmma.m64n64k16", 64, 64, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, NULL},
+    {"wgmma.m64n128k16", 64, 128, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, NULL},
+    {"wgmma.m64n256k16", 64, 256, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, NULL},
 };
 
 /* Tiles leave room for what warps exchange. */
@@ -45,6 +54,10 @@ const machine_model *cuda_machine(void) {
                                           .staging_pays = true,
                                           .stages = 3,
                                           .ring_bytes = RING_BYTES,
+                                          .warpgroup_subgroups = WARPGROUP / LANES,
+                                          .warpgroup_block = WARPGROUP_THREADS / LANES,
+                                          .warpgroup_stages = 4,
+                                          .warpgroup_bytes = WARPGROUP_BYTES,
                                           .matrices = {matrices, sizeof matrices / sizeof *matrices},
                                           .shared_bytes = SHARED_BYTES - ACROSS_BYTES};
     return &machine;
@@ -53,7 +66,7 @@ const machine_model *cuda_machine(void) {
 const target_limits *cuda_limits(void) {
     static const target_limits limits = {.target = "cuda",
                                          .private_bytes = PRIVATE_BYTES,
-                                         .shared_bytes = RING_BYTES,
+                                         .shared_bytes = WARPGROUP_BYTES,
                                          .threads_per_block = MOST_THREADS,
                                          .index_bits = 64,
                                          .largest_extent = INT32_MAX,

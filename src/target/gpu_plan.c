@@ -3,6 +3,8 @@
 #include "target/c_plan.h"
 #include <string.h>
 
+enum { SHARED_STEP = 128 }; /* shared arrays begin at multiples of it */
+
 typedef struct printed {
     cfamily *p;
     const gpu_dialect *dialect;
@@ -169,16 +171,26 @@ static bool branches_on(const kernel_block *b, const kernel_level *g) {
 /* Subgroups and lanes apart, as the dialect numbers them; false: out of the thread's number. */
 static bool ids_by_subgroup(printed *t, text_buffer *out) {
     const kernel_ir *k = t->kernel;
-    const kernel_level *g = k->levels.count == 3 ? &k->levels.at[1] : NULL, *lane = g ? &k->levels.at[2] : NULL;
+    const bool warpgroups = k->levels.count == 4 && k->levels.at[1].kind == LEVEL_WARPGROUP;
+    const kernel_level *g = k->levels.count == 3 + warpgroups ? &k->levels.at[1 + warpgroups] : NULL,
+                       *lane = g ? &k->levels.at[2 + warpgroups] : NULL;
     int64_t lanes = 1, extent;
     if (!t->dialect->subgroup_number || !g || g->kind != LEVEL_SUBGROUP || lane->kind != LEVEL_LANE ||
-        !(block_exchanges(&k->body) || branches_on(&k->body, g)))
+        !(warpgroups || block_exchanges(&k->body) || branches_on(&k->body, g)))
         return false;
     for (int d = 0; d < lane->rank; d++)
         lanes *= ix_is_const(lane->extents[d], &extent) ? extent : 0;
     if (lanes != 32)
         return false;
-    take_apart(t, out, cfamily_unique(t->p, "subgroup_number"), t->dialect->subgroup_number, g->ids, g->extents, g->rank);
+    index_var *vars[64]; /* of warpgroups, then of their subgroups */
+    index_expr *extents[64];
+    int rank = 0;
+    for (const kernel_level *at = warpgroups ? g - 1 : g; at <= g; at++)
+        for (int d = 0; d < at->rank && rank < 64; d++) {
+            extents[rank] = at->extents[d];
+            vars[rank++] = at->ids[d];
+        }
+    take_apart(t, out, cfamily_unique(t->p, "subgroup_number"), t->dialect->subgroup_number, vars, extents, rank);
     take_apart(t, out, cfamily_unique(t->p, "lane_number"), t->dialect->lane_number, lane->ids, lane->extents, lane->rank);
     return true;
 }
@@ -206,9 +218,17 @@ static void declarations(printed *t, text_buffer *out) {
     cfamily *p = t->p;
     const kernel_ir *k = t->kernel;
     int64_t given = 0; /* by the launch: what of it is taken */
-    if (t->entry->dynamic_bytes)
+    if (t->entry->dynamic_bytes) {
+        int64_t alignment = 0;
+        for (int i = 0; i < k->arrays.count; i++)
+            if (k->arrays.at[i]->space == SPACE_SHARED && k->arrays.at[i]->alignment > alignment)
+                alignment = k->arrays.at[i]->alignment;
         text_add(out, "    extern %sunsigned char shared_memory[];\n",
-                 t->dialect->shared_array ? t->dialect->shared_array : t->dialect->shared);
+                 alignment > SHARED_STEP && t->dialect->shared_aligned
+                     ? arena_printf(p->arena, t->dialect->shared_aligned, (int)alignment)
+                 : t->dialect->shared_array ? t->dialect->shared_array
+                                            : t->dialect->shared);
+    }
     bool private_is_shared = p->dialect->private_is_shared;
     for (int i = 0; i < k->arrays.count; i++) {
         const kernel_array *array = k->arrays.at[i];
@@ -233,9 +253,11 @@ static void declarations(printed *t, text_buffer *out) {
         }
         int64_t cells = kernel_array_cells(array);
         int64_t elements = element_table[array->element].block_elements > 1 ? element_bytes(array->element, cells) : cells;
-        if (array->space == SPACE_SHARED && t->entry->dynamic_bytes) {
+        if (array->space == SPACE_SHARED && t->entry->dynamic_bytes) { /* as kernel_shared_bytes counts */
+            if (array->alignment > SHARED_STEP)
+                given = (given + array->alignment - 1) / array->alignment * array->alignment;
             text_add(out, "    %s *const %s = (%s *)(shared_memory + %lld);\n", storage, known->name, storage, (long long)given);
-            given += (element_bytes(array->element, cells) + 127) / 128 * 128; /* as kernel_shared_bytes counts */
+            given += (element_bytes(array->element, cells) + SHARED_STEP - 1) / SHARED_STEP * SHARED_STEP;
         } else if (array->space == SPACE_SHARED || (array->space == SPACE_PRIVATE && private_is_shared)) {
             text_add(out, "    %s%s %s[%lld];\n", t->dialect->shared_array ? t->dialect->shared_array : t->dialect->shared,
                      storage, known->name, (long long)(elements > 0 ? elements : 1));
@@ -345,6 +367,8 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
     bind_outside(p, k);
     if (k->fragments.count && !dialect->begin_fragments(p, k))
         return "";
+    for (int i = 0; i < k->fragments.count; i++)
+        entry->warpgroups = entry->warpgroups || k->fragments.at[i]->holder == LEVEL_WARPGROUP;
     if (aligned)
         divide(&t, v);
     text_buffer body = {0}, lines = {0}, kept = {0}, all = {0};
@@ -353,7 +377,11 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
     cfamily_block(p, &k->body);
     ids(&t, &lines);
     entry->shared_bytes = kernel_shared_bytes(k) + (p->dialect->private_is_shared ? kernel_private_bytes(k) : 0);
-    entry->dynamic_bytes = dialect->most_declared && entry->shared_bytes > dialect->most_declared ? entry->shared_bytes : 0;
+    bool far_apart = false; /* at multiples of more than what is declared has */
+    for (int i = 0; i < k->arrays.count; i++)
+        far_apart = far_apart || (k->arrays.at[i]->space == SPACE_SHARED && k->arrays.at[i]->alignment > SHARED_STEP);
+    entry->dynamic_bytes =
+        dialect->most_declared && (far_apart || entry->shared_bytes > dialect->most_declared) ? entry->shared_bytes : 0;
     declarations(&t, &kept);
     if (k->fragments.count)
         dialect->declare_fragments(p, k, &kept);

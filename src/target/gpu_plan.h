@@ -25,6 +25,7 @@ typedef struct gpu_entry {
     int multiple;
     int64_t threads;       /* of a block */
     int64_t shared_bytes;  /* of a block */
+    bool warpgroups;       /* it uses matrix instructions of warpgroups */
     bool narrow;           /* for launches that fit narrow indices (plan_variant.narrow) */
     int64_t dynamic_bytes; /* of them, what the launch gives it; 0: all are declared inside the kernel */
 } gpu_entry;
@@ -51,6 +52,7 @@ typedef struct gpu_dialect {
     const char *limit;               /* behind the star where arrays do not overlap: "restrict " */
     const char *shared;              /* qualifier of a shared array, and of pointers into it */
     const char *shared_array;        /* of the array where it declares more than the pointer needs; NULL: `shared` */
+    const char *shared_aligned;      /* the same at multiples of %d bytes; NULL: arrays at such places are refused */
     int64_t most_declared; /* bytes of shared memory that a kernel may declare; more are the launch's to give. 0: no such limit */
     const char *block_number, *thread_number; /* of the block in the launch, of the thread in the block */
     const char *thread_name;                  /* of the variable that holds the thread's number; NULL: "thread" */

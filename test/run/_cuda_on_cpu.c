@@ -146,8 +146,8 @@ API int nvrtcDestroyProgram(program **p) {
 static const struct {
     const char *from, *to;
 } assembly[] = {
-    {"extern __shared__ __align__(16) unsigned char shared_memory[];",
-     "static __align__(128) unsigned char shared_memory[227 * 1024]"},
+    {"extern __shared__ __align__(16) unsigned char shared_memory[];", "unsigned char *const shared_memory = fake_shared"},
+    {"extern __shared__ __align__(1024) unsigned char shared_memory[];", "unsigned char *const shared_memory = fake_shared"},
     {"asm(\"cvt.f32.f16 ", "FAKE_HALF_TO_FLOAT(f, x)"},
     {"asm(\"cvt.rn.f16.f32 ", "FAKE_FLOAT_TO_HALF(h, x)"},
     {"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 ", "fake_ldmatrix(r.v, 4, false, row)"},
@@ -161,6 +161,25 @@ static const struct {
     {"asm volatile(\"cp.async.wait_group 0;", "fake_wait(0)"},
     {"asm volatile(\"cp.async.wait_group 1;", "fake_wait(1)"},
     {"asm volatile(\"cp.async.wait_group 2;", "fake_wait(2)"},
+    {"asm volatile(\"cp.async.wait_group 3;", "fake_wait(3)"},
+    {"asm volatile(\"cp.async.wait_group 4;", "fake_wait(4)"},
+    {"asm volatile(\"cp.async.wait_group 5;", "fake_wait(5)"},
+    {"asm volatile(\"fence.proxy.async.shared::cta;", "fake_fence()"},
+    {"asm volatile(\"wgmma.fence.sync.aligned;", "fake_products_begin()"},
+    {"asm volatile(\"wgmma.commit_group.sync.aligned;", "fake_products_commit()"},
+    {"asm volatile(\"wgmma.wait_group.sync.aligned 0;", "fake_products_wait(0)"},
+    {"asm volatile(\"wgmma.wait_group.sync.aligned 1;", "fake_products_wait(1)"},
+    {"asm volatile(\"\" :", ""}, /* nothing but an order of the compiler's */
+#define WGMMA(n, type, wide)                                                                                                     \
+    {"asm volatile(\"{ .reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type,      \
+     "fake_wgmma(d.v, " #n ", " wide ", a, b, across_a, across_b)"}
+    WGMMA(64, "f16", "false"),
+    WGMMA(128, "f16", "false"),
+    WGMMA(256, "f16", "false"),
+    WGMMA(64, "bf16", "true"),
+    WGMMA(128, "bf16", "true"),
+    WGMMA(256, "bf16", "true"),
+#undef WGMMA
     {"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 ", "fake_mma_halves<false>(d.v, a.v, b.v, c.v)"},
     {"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 ", "fake_mma_halves<true>(d.v, a.v, b.v, c.v)"},
     {"asm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 ", "fake_mma_bytes(d.v, a.v, b.v, c.v)"},

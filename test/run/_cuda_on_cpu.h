@@ -84,6 +84,7 @@ struct fake_copy {
 };
 enum { FAKE_COPIES = 256 };
 static fake_copy fake_copies[1024][FAKE_COPIES];
+static bool fake_fenced[1024]; /* since something landed */
 static unsigned fake_copy_count[1024], fake_groups[1024];
 
 static inline void fake_copy_async(void *to, const void *from, int bytes, int size) {
@@ -101,11 +102,15 @@ static inline void fake_wait(unsigned left) {
         if (c.group + left < fake_groups[me]) {
             memcpy(c.to, c.from, (size_t)c.bytes);
             memset((char *)c.to + c.bytes, 0, (size_t)(c.size - c.bytes));
+            fake_fenced[me] = false;
         } else
             fake_copies[me][kept++] = c;
     }
     fake_copy_count[me] = kept;
 }
+
+/* Memory that a launch gives the block. Descriptors tell 18 bits of an address, which are its own within it. */
+static __align__(1024) unsigned char fake_shared[227 * 1024];
 
 /* ---- matrices: what the PTX manual says each lane holds, for groups of four lanes ---- */
 
@@ -224,4 +229,77 @@ static inline void fake_mma_bytes(int *d, const unsigned *a, const unsigned *b, 
         d[i] = (int)sum;
     }
     fake_meet(1);
+}
+
+/* ---- products of warpgroups: made as late as a wait allows, like copies, so that a tile that is filled again too early is seen ---- */
+
+struct fake_product {
+    float *d;
+    unsigned long long a, b;
+    int n;
+    bool wide, across_a, across_b;
+    unsigned group;
+};
+enum { FAKE_PRODUCTS = 256 };
+static fake_product fake_products[1024][FAKE_PRODUCTS];
+static unsigned fake_product_count[1024], fake_product_groups[1024];
+static bool fake_begun[1024];
+
+/* What this thread has copied reaches the matrix unit behind a fence alone. */
+static inline void fake_fence() { fake_fenced[fake_thread.x] = true; }
+static inline void fake_products_begin() { fake_begun[fake_thread.x] = true; }
+static inline void fake_products_commit() {
+    fake_product_groups[fake_thread.x]++;
+    fake_begun[fake_thread.x] = false;
+}
+
+static inline void fake_wgmma(float *d, int n, bool wide, unsigned long long a, unsigned long long b, bool across_a, bool across_b) {
+    const unsigned me = fake_thread.x;
+    if (!fake_fenced[me] || !fake_begun[me] || fake_product_count[me] == FAKE_PRODUCTS || a >> 62 != 1 || b >> 62 != 1)
+        abort(); /* a device would give wrong numbers here, or stop */
+    fake_products[me][fake_product_count[me]++] = {d, a, b, n, wide, across_a, across_b, fake_product_groups[me]};
+}
+
+/* Element (r, k) of the operand: rows of 128 bytes, whose 16-byte pieces are exchanged by bits 7 to 9 of the address. Along the sum: row r, bytes 2 k of it, eight
+ * rows and then the stride distance. Across: row k, bytes 2 r, eight rows and then the stride distance, 64 elements and then the leading distance. */
+static inline double fake_operand(unsigned long long place, bool across, int r, int k, bool wide) {
+    const unsigned start = (unsigned)(place & 0x3fff) << 4, leading = (unsigned)(place >> 16 & 0x3fff) << 4,
+                   stride = (unsigned)(place >> 32 & 0x3fff) << 4;
+    unsigned at = across ? start + (unsigned)(r / 64) * leading + (unsigned)(k / 8) * stride + (unsigned)(k % 8) * 128 + (unsigned)(r % 64) * 2
+                         : start + (unsigned)(r / 8) * stride + (unsigned)(r % 8) * 128 + (unsigned)k * 2;
+    at ^= (at >> 7 & 7) << 4;
+    const unsigned within = (at - (unsigned)(size_t)fake_shared) & 0x3ffff;
+    uint16_t bits;
+    if (within + 2 > sizeof fake_shared)
+        abort();
+    memcpy(&bits, fake_shared + within, 2);
+    return fake_half(bits, wide);
+}
+
+template <bool wide> static inline void fake_multiply(const fake_product &p) {
+    const unsigned lane = fake_thread.x % 32, warp = fake_thread.x / 32 % 4;
+    for (int e = 0; e < p.n / 2; e++) {
+        const int row = (int)(warp * 16 + lane / 4) + (e >> 1) % 2 * 8, column = (e >> 2) * 8 + (int)(lane % 4) * 2 + (e & 1);
+        double factors[16][2];
+        for (int k = 0; k < 16; k++) {
+            factors[k][0] = fake_operand(p.a, p.across_a, row, k, wide);
+            factors[k][1] = fake_operand(p.b, p.across_b, column, k, wide);
+        }
+        p.d[e] = fake_add_products<wide>(factors, p.d[e]);
+    }
+}
+
+static inline void fake_products_wait(unsigned left) {
+    const unsigned me = fake_thread.x;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < fake_product_count[me]; i++) {
+        const fake_product p = fake_products[me][i];
+        if (p.group + left >= fake_product_groups[me])
+            fake_products[me][kept++] = p;
+        else if (p.wide)
+            fake_multiply<true>(p);
+        else
+            fake_multiply<false>(p);
+    }
+    fake_product_count[me] = kept;
 }

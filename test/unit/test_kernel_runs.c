@@ -65,6 +65,7 @@ static const struct {
     {"staged_barrier", {"M = 1, N = 33, K = 9", "M = 65, N = 65, K = 17", "M = 3, N = 2, K = 0"}},
     {"async_ring", {"M = 1, N = 33, K = 9", "M = 65, N = 65, K = 130", "M = 3, N = 2, K = 0"}},
     {"producer_consumer", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 400", "M = 3, N = 2, K = 0"}},
+    {"warpgroup_ring", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 200", "M = 3, N = 2, K = 0"}},
     {"cross_subgroup_reduction", {"R = 2, C = 700", "R = 1, C = 5", "R = 1, C = 1"}},
     {"grid_reduction", {"N = 0", "N = 9000", "N = 4096"}},
     {"persistent_tasks", {"M = 65, N = 40, blocks = 2", "M = 3, N = 3, blocks = 5", "M = 0, N = 7, blocks = 1"}},
@@ -124,6 +125,14 @@ static void broken_twins_are_caught(void **state) {
         {"producer_consumer", "M = 1, N = 1, K = 1", "arrive empty[(t mod 4)] by 1 <= g", "arrive empty[(t mod 4)] by 2 <= g",
          SIM_BARRIER},
         {"producer_consumer", "M = 1, N = 1, K = 1", "arrive empty[(t mod 4)] by 1 <= g", "arrive empty[(t mod 4)]", SIM_BARRIER},
+        /* copies by the threads, which no proxy fence has published */
+        {"warpgroup_ring", "M = 1, N = 1, K = 1", "        fence block orders shared proxy\n", "", SIM_ASYNC},
+        /* two steps' products run on, and the slot of the older is filled */
+        {"warpgroup_ring", "M = 128, N = 64, K = 256", "wait_async mma 1", "wait_async mma 2", SIM_RACE},
+        /* the copies of this step are not waited for */
+        {"warpgroup_ring", "M = 128, N = 64, K = 128", "wait_async 0\n", "wait_async 1\n", SIM_RACE},
+        /* sums are stored while they are added to */
+        {"warpgroup_ring", "M = 1, N = 1, K = 1", "    wait_async mma 0\n", "", SIM_ASYNC},
         /* a value of data at the end of its type */
         {"persistent_tasks", "M = 1, N = 1, blocks = 1", "lookup[v]", "lookup[v + 1]", SIM_BOUNDS},
         /* lanes that hold nothing read what nobody wrote */
@@ -219,7 +228,8 @@ static void products_are_products(void **state) {
         const char *name;
         element_type operand;
     } products[] = {{"packed_matmul", ELEMENT_F32}, {"direct_fragments", ELEMENT_F16},  {"staged_barrier", ELEMENT_F32},
-                    {"async_ring", ELEMENT_F16},    {"producer_consumer", ELEMENT_F16}, {"lane_view", ELEMENT_F32}};
+                    {"async_ring", ELEMENT_F16},    {"producer_consumer", ELEMENT_F16}, {"lane_view", ELEMENT_F32},
+                    {"warpgroup_ring", ELEMENT_F16}};
     static const int64_t shapes[][3] = {{13, 33, 70}, {1, 1, 1}, {13, 70, 133}, {65, 33, 40}};
     for (size_t p = 0; p < sizeof products / sizeof *products; p++)
         for (size_t s = 0; s < (quick() ? 1 : sizeof shapes / sizeof *shapes); s++) {

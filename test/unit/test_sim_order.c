@@ -140,12 +140,13 @@ static void mbarriers_order_arrivals_before_waits(void **state) {
 }
 
 /* A product in flight: operand a by reference, b in registers. */
-#define PRODUCT(after)                                                                                                           \
+#define PRODUCT(after) PRODUCT_BEHIND("fence block orders shared proxy", after)
+#define PRODUCT_BEHIND(fence, after)                                                                                             \
     "kernel k { symbol M task (t < 1) warpgroup (w < 1) subgroup (g < 1) lane (l < 4) global in x: f16[4, 4] global out y: "     \
     "f32[4, 4]\n"                                                                                                                \
     "shared s: f16[4, 4] fragment a: a f16 4 x 4 held by warpgroup fragment b: b f16 4 x 4 held by warpgroup\n"                  \
     "fragment c: accumulator f32 4 x 4 held by warpgroup fragment d: accumulator f32 4 x 4 held by warpgroup\n"                  \
-    "copy_async s[l, 0] <- x[l, 0] box [1, 4] commit wait_async 0 barrier block orders shared\n"                                 \
+    "copy_async s[l, 0] <- x[l, 0] box [1, 4] commit wait_async 0 " fence " barrier block orders shared\n"                       \
     "fragment_fill c <- 0:f32 fragment_fill d <- 0:f32 fragment_load a <- s[0, 0] rows 0 columns 1 by_reference\n"               \
     "fragment_load b <- x[0, 0] rows 0 columns 1 fragment_mma c <- a, b, c async\n" after                                        \
     "\nfragment_store y[0, 0] <- c rows 0 columns 1 }"
@@ -154,6 +155,12 @@ static void products_run_until_they_are_waited_for(void **state) {
     (void)state;
     static const trial trials[] = {
         {"waited for", "", CLEAN, NULL, PRODUCT("commit mma wait_async mma 0")},
+        {"a copy by the threads with no fence behind it", "", SIM_ASYNC, "which a copy by the threads wrote",
+         PRODUCT_BEHIND("", "commit mma wait_async mma 0")},
+        {"a fence of another proxy", "", SIM_ASYNC, "which a copy by the threads wrote",
+         PRODUCT_BEHIND("fence block orders shared", "commit mma wait_async mma 0")},
+        {"a place that is named anew in flight", "", CLEAN, NULL,
+         PRODUCT("fragment_load a <- s[0, 0] rows 0 columns 1 by_reference commit mma wait_async mma 0")},
         {"not waited for", "", SIM_ASYNC, "`c` is read while", PRODUCT("commit mma")},
         {"waited for as a copy", "", SIM_ASYNC, "`c` is read while", PRODUCT("commit mma wait_async 0")},
         {"the group left in flight", "", SIM_ASYNC, "`c` is read while", PRODUCT("commit mma wait_async mma 1")},
