@@ -33,9 +33,9 @@ static const char *refusal(cfamily *p, const kernel_stmt *s) {
     int64_t extent;
     if (a->space != SPACE_SHARED || element_table[a->element].block_bytes != 2 || a->alignment % (ROWS * ROW_BYTES) || a->view_of)
         return "operands by reference that are no 16-bit elements of shared memory aligned to 1024 bytes";
-    if (l->kind != LAYOUT_BOX || l->bits != 3 || l->base != 3 || l->shift != 3 || l->box[last] != ROW ||
-        (s->row_dim != last && s->column_dim != last) || other == last || !ix_is_const(a->dims[other], &extent) ||
-        l->box[other] != extent || extent % ROWS)
+    if (l->kind != LAYOUT_BOX || l->bits != 3 || l->base != 3 || l->shift != 3 || l->box[last] != ROW || s->row_step ||
+        s->column_step || (s->row_dim != last && s->column_dim != last) || other == last ||
+        !ix_is_const(a->dims[other], &extent) || l->box[other] != extent || extent % ROWS)
         return "operands by reference in another layout than boxes of all rows and 64 columns, swizzle(3, 3, 3)";
     for (int d = 0; d < last; d++)
         if (d != other && l->box[d] != 1)
