@@ -25,10 +25,17 @@ const element_info element_table[ELEMENT_COUNT] = {
     [ELEMENT_E5M2] = {"e5m2", 1, 1, true, true, true},
     [ELEMENT_Q8_0] = {"q8_0", 32, 34, true, true, true},
     [ELEMENT_Q4_0] = {"q4_0", 32, 18, true, true, true},
+    [ELEMENT_U16] = {"u16", 1, 2, false, false, false},
+    [ELEMENT_I64] = {"i64", 1, 8, false, true, false},
 };
 // clang-format on
 
 element_type element_by_name(const char *name) {
+    element_type t = element_of_memory_by_name(name);
+    return t >= ELEMENT_OF_LANGUAGE ? ELEMENT_COUNT : t;
+}
+
+element_type element_of_memory_by_name(const char *name) {
     for (int i = 0; i < ELEMENT_COUNT; i++)
         if (strcmp(element_table[i].name, name) == 0)
             return (element_type)i;
@@ -161,6 +168,7 @@ double element_load(element_type type, const void *base, int64_t index) {
     float f32;
     uint16_t half;
     int32_t i32;
+    int64_t i64;
     uint32_t u32;
     switch (type) {
     case ELEMENT_F32: memcpy(&f32, at, 4); return (double)f32;
@@ -171,6 +179,8 @@ double element_load(element_type type, const void *base, int64_t index) {
     case ELEMENT_I32:
     case ELEMENT_INDEX: memcpy(&i32, at, 4); return i32;
     case ELEMENT_U32: memcpy(&u32, at, 4); return u32;
+    case ELEMENT_U16: memcpy(&half, at, 2); return half;
+    case ELEMENT_I64: memcpy(&i64, at, 8); return (double)i64;
     case ELEMENT_BOOL: return at[0] != 0;
     case ELEMENT_E4M3: return (double)e4m3_to_f32(at[0]);
     case ELEMENT_E5M2: return (double)e5m2_to_f32(at[0]);
@@ -220,6 +230,17 @@ void element_store(element_type type, void *base, int64_t index, double value) {
     case ELEMENT_U32: {
         uint32_t u32 = (uint32_t)clamp_integer(value, 0, UINT32_MAX);
         memcpy(at, &u32, 4);
+        return;
+    }
+    case ELEMENT_U16: {
+        uint16_t u16 = (uint16_t)clamp_integer(value, 0, UINT16_MAX);
+        memcpy(at, &u16, 2);
+        return;
+    }
+    case ELEMENT_I64: {
+        double held = clamp_integer(value, -0x1p63, 0x1p63);
+        int64_t i64 = held >= 0x1p63 ? INT64_MAX : (int64_t)held;
+        memcpy(at, &i64, 8);
         return;
     }
     case ELEMENT_BOOL: at[0] = value != 0; return;

@@ -18,6 +18,9 @@ typedef enum element_type {
     ELEMENT_E5M2,
     ELEMENT_Q8_0, /* 32 elements in 34 bytes: f16 d, 32 x i8; value d*q   (GGML) */
     ELEMENT_Q4_0, /* 32 elements in 18 bytes: f16 d, 16 bytes; value d*(nibble-8), low nibble element i, high i+16 */
+    ELEMENT_OF_LANGUAGE, /* how many are types of the language; those from here on only Kernel IR's memory holds, as foreign kernels use it */
+    ELEMENT_U16 = ELEMENT_OF_LANGUAGE,
+    ELEMENT_I64,
     ELEMENT_COUNT
 } element_type;
 
@@ -33,6 +36,8 @@ typedef struct element_info {
 extern const element_info element_table[ELEMENT_COUNT];
 /* Finds a type by its name; ELEMENT_COUNT when there is none. */
 element_type element_by_name(const char *name);
+/* Those that Kernel IR's memory alone can hold, too. */
+element_type element_of_memory_by_name(const char *name);
 
 /* Decodings and encodings, bit for bit (shared/facts: formats). Rounding is to nearest even. */
 float f16_to_f32(uint16_t bits);

@@ -198,7 +198,7 @@ static const char *numpy_type(element_type t) {
     static const char *const names[ELEMENT_COUNT] = {
         [ELEMENT_F32] = "float32", [ELEMENT_F16] = "float16", [ELEMENT_BF16] = "uint16",
         [ELEMENT_I8] = "int8",     [ELEMENT_U8] = "uint8",    [ELEMENT_I32] = "int32",
-        [ELEMENT_U32] = "uint32",  [ELEMENT_BOOL] = "bool",   [ELEMENT_INDEX] = "int32"};
+        [ELEMENT_U32] = "uint32",  [ELEMENT_BOOL] = "bool",   [ELEMENT_INDEX] = "int32", [ELEMENT_U16] = "uint16", [ELEMENT_I64] = "int64"};
     return names[t] ? names[t] : "uint8";
 }
 

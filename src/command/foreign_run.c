@@ -128,7 +128,8 @@ static bool same_bits(element_type x, element_type y) {
     bool words = (x == ELEMENT_I32 || x == ELEMENT_U32) && (y == ELEMENT_I32 || y == ELEMENT_U32);
     bool bytes =
         (x == ELEMENT_I8 || x == ELEMENT_U8 || x == ELEMENT_BOOL) && (y == ELEMENT_I8 || y == ELEMENT_U8 || y == ELEMENT_BOOL);
-    return x == y || words || bytes;
+    bool halves = x == ELEMENT_U16 && y == ELEMENT_BF16; /* what NumPy saves as u2 is read as either */
+    return x == y || words || bytes || halves || (x == ELEMENT_BF16 && y == ELEMENT_U16);
 }
 
 static bool bind(launch *l, const char *text) {
@@ -149,7 +150,8 @@ static bool bind(launch *l, const char *text) {
     if (at >= 0 && n > 4 && !strcmp(value + n - 4, ".npy")) {
         if (!npy_read(value, &l->files[at], &r->diags))
             return false;
-        if (l->files[at].wide || !same_bits(l->files[at].type, l->arrays[at]->element)) {
+        bool words = l->files[at].wide && l->files[at].wide_kind == 'i' && l->arrays[at]->element == ELEMENT_I64;
+        if (!words && (l->files[at].wide || !same_bits(l->files[at].type, l->arrays[at]->element))) {
             diag_error(&r->diags, "E0647", l->arrays[at]->span, "`%s` holds %s, the file %s", name,
                        element_table[l->arrays[at]->element].name,
                        l->files[at].wide ? "numbers of 64 bits" : element_table[l->files[at].type].name);

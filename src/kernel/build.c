@@ -120,7 +120,7 @@ kernel_stmt *kernel_for(kernel_ir *k, kernel_block *b, const char *name, index_e
 }
 
 static bool is_integer_type(element_type t) {
-    return t == ELEMENT_I8 || t == ELEMENT_U8 || t == ELEMENT_I32 || t == ELEMENT_U32 || t == ELEMENT_INDEX;
+    return t == ELEMENT_I8 || t == ELEMENT_U8 || t == ELEMENT_U16 || t == ELEMENT_I32 || t == ELEMENT_U32 || t == ELEMENT_INDEX;
 }
 
 kernel_stmt *kernel_let(kernel_ir *k, kernel_block *b, const char *name, kernel_value *v, source_span span) {

@@ -143,6 +143,9 @@ static void check_convert(checker *c, const kernel_value *v) {
     }
     if (is_block(to) || to == ELEMENT_BOOL)
         check_fail(c, "E0945", v->span, "nothing converts to %s", name);
+    bool memory = to == ELEMENT_U16 || to == ELEMENT_I64;
+    if (memory && (element_table[from].is_float || from == ELEMENT_BOOL))
+        check_fail(c, "E0945", v->span, "%s does not convert to %s directly", source, name);
     if ((from == ELEMENT_INDEX || to == ELEMENT_INDEX) &&
         (element_table[from].is_float || (element_table[to].is_float && to != ELEMENT_F32)))
         check_fail(c, "E0945", v->span, "%s does not convert to %s directly", source, name);

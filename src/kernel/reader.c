@@ -206,12 +206,12 @@ bool reader_element(reader *r, element_type *type, int *lanes) {
     const char *name = r->now.kind == TOKEN_NAME ? r->now.text : "";
     const char *x = strrchr(name, 'x');
     *lanes = 1;
-    *type = element_by_name(name);
+    *type = element_of_memory_by_name(name);
     if (*type == ELEMENT_COUNT && x && isdigit((unsigned char)x[1])) {
         char *end;
         long n = strtol(x + 1, &end, 10);
         if (!*end && n >= 2 && n <= 4096) {
-            *type = element_by_name(arena_strndup(r->arena, name, (size_t)(x - name)));
+            *type = element_of_memory_by_name(arena_strndup(r->arena, name, (size_t)(x - name)));
             *lanes = (int)n;
         }
     }

@@ -62,10 +62,10 @@ static bool flatten_dimension(builder *b, const expr *e, index_expr **dims, int 
 static bool check_element(builder *b, const parameter_syntax *p, bool output) {
     const type_syntax *t = &p->type;
     if (t->element == ELEMENT_COUNT) {
-        const char *names[ELEMENT_COUNT];
-        for (int i = 0; i < ELEMENT_COUNT; i++)
+        const char *names[ELEMENT_OF_LANGUAGE];
+        for (int i = 0; i < ELEMENT_OF_LANGUAGE; i++)
             names[i] = element_table[i].name;
-        const char *near = suggest_nearest(t->name, names, ELEMENT_COUNT);
+        const char *near = suggest_nearest(t->name, names, ELEMENT_OF_LANGUAGE);
         diag *g = lang_error(b, "E0206", t->span, "unknown element type `%s`", t->name);
         if (near)
             diag_caret(b->diags, g, "did you mean `%s`?", near);

@@ -43,10 +43,10 @@ static bool declared_type(builder *b, const type_syntax *t, bool changes) {
         return false;
     }
     if (t->element == ELEMENT_COUNT || t->element == ELEMENT_INDEX || t->injective) {
-        const char *names[ELEMENT_COUNT];
-        for (int i = 0; i < ELEMENT_COUNT; i++)
+        const char *names[ELEMENT_OF_LANGUAGE];
+        for (int i = 0; i < ELEMENT_OF_LANGUAGE; i++)
             names[i] = element_table[i].name;
-        const char *near = suggest_nearest(t->name, names, ELEMENT_COUNT);
+        const char *near = suggest_nearest(t->name, names, ELEMENT_OF_LANGUAGE);
         diag *g = lang_error(b, "E0206", t->span,
                              t->element == ELEMENT_COUNT ? "unknown element type `%s`" : "`%s` is a type of arguments", t->name);
         if (t->element == ELEMENT_COUNT && near)

@@ -71,7 +71,7 @@ static bool add_argument(arena *a, lift_contract *c, const char *value, source_s
         if (x.promised)
             type = trimmed(a, type + 3, strlen(type + 3));
         if (*type) {
-            x.type = element_by_name(type);
+            x.type = element_of_memory_by_name(type);
             x.has_type = x.type != ELEMENT_COUNT;
             if (!x.has_type)
                 return wrong(diags, span, "arg", value, "an element type: f32, f16, bf16, i32, u32, u8");

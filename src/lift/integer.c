@@ -47,6 +47,7 @@ static lift_range value_range(lifter *l, const kernel_value *v, int nesting) {
     case ELEMENT_U32: r = type_range(32, false); break;
     case ELEMENT_I8: r = type_range(8, true); break;
     case ELEMENT_U8: r = type_range(8, false); break;
+    case ELEMENT_U16: r = type_range(16, false); break;
     default: r = type_range(64, true); break;
     }
     lift_range inner = r;
@@ -175,7 +176,7 @@ kernel_value *lift_as_value(lifter *l, lifted x) {
             v = kernel_op2(k, KERNEL_BIT_AND, ELEMENT_I32, v, number_value(l, 32, ((int64_t)1 << x.bits) - 1));
         return v;
     }
-    case LIFTED_BITS: lift_fail(l, "E1124", l->now, "arithmetic on the bits of a float of 16 bits"); break;
+    case LIFTED_BITS: return kernel_op1(k, KERNEL_CONVERT, ELEMENT_I32, kernel_op1(k, KERNEL_BITCAST, ELEMENT_U16, x.v));
     case LIFTED_ANY: lift_fail(l, "E1125", l->now, "a value that nothing has set is used"); break;
     case LIFTED_POINTER: lift_fail(l, "E1124", l->now, "a pointer is used as a value"); break;
     default: lift_fail(l, "E1124", l->now, "a vector or a struct is used where a scalar is read"); break;

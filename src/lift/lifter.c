@@ -281,20 +281,36 @@ static void settle_use(lifter *l, lift_object *o) {
                    f->written ? "reads it too" : "never writes it");
         l->failed = true;
     }
-    o->array->use = promised ? USE_OUT : f->written ? USE_UPDATE : USE_IN;
-    o->array->rewritable = o->array->use == USE_UPDATE;
+    array_use use = promised ? USE_OUT : f->written ? USE_UPDATE : USE_IN;
+    bool fits = !f->said || !f->said->has_type, views = false;
+    for (int i = 0; i < LIFT_WIDTHS; i++) {
+        kernel_array *x = o->views[i];
+        if (!x)
+            continue;
+        x->use = use;
+        x->rewritable = use == USE_UPDATE;
+        views = views || x != o->array;
+        fits = fits || f->said->type == x->element || (f->said->type == ELEMENT_I32 && x->element == ELEMENT_U32) ||
+               (f->said->type == ELEMENT_U32 && x->element == ELEMENT_I32) ||
+               (f->said->type == ELEMENT_U8 && o->array != x); /* so many bytes */
+    }
+    if (promised && views) {
+        diag_error(l->diags, "E1130", f->said->span,
+                   "`%s` is promised as an output, but the kernel accesses it as elements of several widths", o->name);
+        l->failed = true;
+    }
     if (f->said && f->said->below) {
-        if (f->written || element_table[o->array->element].is_float) {
+        if (f->written || views || element_table[o->array->element].is_float) {
             diag_error(l->diags, "E1130", f->said->span, "`%s` %s: nothing can be said of its elements", o->name,
-                       f->written ? "is written" : "holds floats");
+                       f->written ? "is written"
+                       : views    ? "is accessed as elements of several widths"
+                                  : "holds floats");
             l->failed = true;
         } else {
             o->array->element_bound = launch_expression(l, f->said->below, f->said->span);
         }
     }
-    if (f->said && f->said->has_type && f->said->type != o->array->element &&
-        !(f->said->type == ELEMENT_I32 && o->array->element == ELEMENT_U32) &&
-        !(f->said->type == ELEMENT_U32 && o->array->element == ELEMENT_I32)) {
+    if (!fits) {
         diag_error(l->diags, "E1130", f->said->span, "`%s` is said to hold %s, but the kernel accesses %s", o->name,
                    element_table[f->said->type].name, element_table[o->array->element].name);
         l->failed = true;
@@ -323,6 +339,12 @@ bool lift_kernel(arena *a, const lift_function *f, const char *path, const lift_
         if (!l.failed)
             diag_error(diags, "E1123", lift_span(&l, NULL), "the kernel could not be settled in %d walks", MOST_WALKS);
         return false;
+    }
+    for (int i = 0; i < l.objects.count && !l.failed; i++) {
+        const lift_object *o = l.objects.at[i];
+        if (o->array && o->facts->unsized)
+            lift_fail(&l, "E1131", o->origin, "the size of `%s` comes with the launch: --arg %s=COUNT says how many %s it has",
+                      o->name, o->origin->name, element_table[o->array->element].name);
     }
     /* arguments that are only read are inputs */
     for (int i = 0; i < l.objects.count; i++) {

@@ -21,14 +21,18 @@ typedef enum lifted_kind {
     LIFTED_ELEMENTS /* a vector, or an aggregate */
 } lifted_kind;
 
+/* Elements of 1, 2, 4 and 8 bytes; those of one width are each other's bits. */
+enum { LIFT_WIDTHS = 4 };
+
 /* Memory that pointers point into. */
 typedef struct lift_object {
     const char *name;
     const lift_value *origin; /* an argument, a global, an alloca */
     memory_space space;
-    kernel_array *array;   /* made at the first access */
-    const lift_type *type; /* of a shared or private object; NULL: a buffer */
-    int64_t bytes;         /* of those */
+    kernel_array *array;              /* made at the first access, of the narrowest elements that the memory is accessed with */
+    kernel_array *views[LIFT_WIDTHS]; /* by the width of their elements: the array itself, or a view of it */
+    const lift_type *type;            /* of a shared or private object; NULL: a buffer */
+    int64_t bytes;                    /* of those */
     bool constant;
     bool parameters; /* values of the launch */
     bool nothing;    /* what a null pointer leads to */
@@ -37,8 +41,10 @@ typedef struct lift_object {
 
 typedef struct object_facts {
     const lift_value *origin;
-    const lift_type *element; /* scalar; NULL: not accessed yet */
-    bool settled;             /* `element` was known when the walk began */
+    const lift_type *element;               /* scalar, the narrowest that it is accessed with; NULL: not accessed yet */
+    const lift_type *elements[LIFT_WIDTHS]; /* by width, each that it is accessed with */
+    bool unsized;                           /* shared memory whose size the contract does not say */
+    bool settled;                           /* `element` was known when the walk began */
     const contract_argument *said;
     bool flat; /* indexed past the extents of inner dimensions, or not by them */
     bool written, reads, atomic;

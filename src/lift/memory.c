@@ -129,7 +129,12 @@ static element_type memory_type(const lift_type *t) {
     case LIFT_HALF: return ELEMENT_F16;
     case LIFT_BFLOAT: return ELEMENT_BF16;
     case LIFT_FLOAT: return ELEMENT_F32;
-    case LIFT_INTEGER: return t->bits == 32 ? ELEMENT_I32 : t->bits == 8 || t->bits == 1 ? ELEMENT_U8 : ELEMENT_COUNT;
+    case LIFT_INTEGER:
+        return t->bits == 32                  ? ELEMENT_I32
+               : t->bits == 8 || t->bits == 1 ? ELEMENT_U8
+               : t->bits == 16                ? ELEMENT_U16
+               : t->bits == 64                ? ELEMENT_I64
+                                              : ELEMENT_COUNT;
     default: return ELEMENT_COUNT;
     }
 }
@@ -188,20 +193,52 @@ static void fill_table(lifter *l, lift_object *o, const lift_type *t, lift_value
     body->items.at[0] = fresh.items.at[0];
 }
 
+static int width_of(int64_t bytes) {
+    return bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : bytes == 8 ? 3 : -1;
+}
+
+static bool has_views(const object_facts *f) {
+    int n = 0;
+    for (int i = 0; i < LIFT_WIDTHS; i++)
+        n += f->elements[i] != NULL;
+    return n > 1;
+}
+
+static element_type element_of(lifter *l, const lift_object *o, const lift_type *t) {
+    element_type e = memory_type(t);
+    if (e == ELEMENT_COUNT)
+        lift_fail(l, "E1125", NULL, "memory that holds %s, in `%s`", t->text, o->name);
+    return e == ELEMENT_I32 && o->facts->is_unsigned ? ELEMENT_U32 : e;
+}
+
+/* What the contract says of an object that has views, in its narrowest elements, all along one dimension. */
+static void in_a_row(lifter *l, const lift_object *o, int64_t size, index_expr **dims, int *rank) {
+    arena *a = l->arena;
+    const contract_argument *said = o->facts->said;
+    for (int d = 1; d < *rank; d++)
+        dims[0] = ix_mul(a, dims[0], dims[d]);
+    if (said->has_type && element_table[said->type].block_elements == 1)
+        dims[0] = ix_floordiv(a, ix_mul(a, dims[0], ix_const(a, element_table[said->type].block_bytes)), ix_const(a, size));
+    *rank = 1;
+}
+
+static kernel_array *new_array(lifter *l, lift_object *o, const char *name, element_type e, int rank, index_expr **dims) {
+    kernel_array *x = kernel_add_array(l->k, name, o->space, o->space == SPACE_GLOBAL ? USE_UPDATE : USE_LOCAL, e, rank, dims);
+    x->span = lift_span(l, NULL);
+    return x;
+}
+
 static bool make_array(lifter *l, lift_object *o) {
     arena *a = l->arena;
     const lift_type *t = o->facts->element;
     index_expr *dims[MOST_RANK];
     int64_t extents[MOST_RANK], strides[MOST_RANK];
     int rank = 1;
-    element_type e = memory_type(t);
-    if (e == ELEMENT_COUNT) {
-        lift_fail(l, "E1125", NULL, "memory that holds %s, in `%s`", t->text, o->name);
+    element_type e = element_of(l, o, t);
+    if (e == ELEMENT_COUNT)
         return false;
-    }
-    if (e == ELEMENT_I32 && o->facts->is_unsigned)
-        e = ELEMENT_U32;
     if (o->type) {
+        o->facts->flat = o->facts->flat || has_views(o->facts);
         rank = o->facts->flat ? -1 : shape_of(o->type, t->size, extents, strides);
         if (rank < 0) {
             extents[0] = (o->bytes + t->size - 1) / t->size;
@@ -214,18 +251,21 @@ static bool make_array(lifter *l, lift_object *o) {
         dims[0] = ix_const(a, 0);
     } else if (o->bytes) {
         dims[0] = ix_const(a, (o->bytes + t->size - 1) / t->size);
-    } else if (!read_extents(l, o, dims, &rank)) {
+    } else if (read_extents(l, o, dims, &rank)) {
+        if (has_views(o->facts))
+            in_a_row(l, o, t->size, dims, &rank);
+    } else {
         if (lift_stopped(l))
             return false;
-        if (o->space == SPACE_SHARED) {
-            lift_fail(l, "E1131", o->origin, "the size of `%s` comes with the launch: --arg %s=COUNT says how many %s it has",
-                      o->name, o->origin->name, element_table[e].name);
-            return false;
-        }
         rank = 1;
-        dims[0] = ix_var(a, kernel_add_symbol(l->k, arena_printf(a, "%s_length", o->name)));
-        VEC_PUSH(a, l->out->assumed,
-                 arena_printf(a, "`%s` has %s_length elements of type %s", o->name, o->name, element_table[e].name));
+        o->facts->unsized = o->space == SPACE_SHARED; /* reported when its elements are known */
+        if (o->facts->unsized) {
+            dims[0] = ix_const(a, 1);
+        } else {
+            dims[0] = ix_var(a, kernel_add_symbol(l->k, arena_printf(a, "%s_length", o->name)));
+            VEC_PUSH(a, l->out->assumed,
+                     arena_printf(a, "`%s` has %s_length elements of type %s", o->name, o->name, element_table[e].name));
+        }
     }
     if (o->space == SPACE_SHARED)
         for (int i = 0; i < rank; i++)
@@ -233,13 +273,29 @@ static bool make_array(lifter *l, lift_object *o) {
                 lift_fail(l, "E1131", o->origin, "the extents of `%s`, which is shared, are not constant", o->name);
                 return false;
             }
-    o->array = kernel_add_array(l->k, o->name, o->space, o->space == SPACE_GLOBAL ? USE_UPDATE : USE_LOCAL, e, rank, dims);
-    o->array->span = lift_span(l, NULL);
+    o->array = new_array(l, o, o->name, e, rank, dims);
+    o->views[width_of(t->size)] = o->array;
     if (o->origin->kind == LIFT_ARGUMENT)
         o->array->source_array = o->origin->id;
     if (o->constant && o->origin->initial)
         fill_table(l, o, o->type, o->origin->initial, 0);
     return !lift_stopped(l);
+}
+
+/* The same bytes as wider elements; past the last whole one there is none. */
+static bool make_view(lifter *l, lift_object *o, const lift_type *t) {
+    arena *a = l->arena;
+    element_type e = element_of(l, o, t);
+    if (e == ELEMENT_COUNT)
+        return false;
+    int64_t narrow = o->facts->element->size;
+    index_expr *bytes = ix_mul(a, o->array->dims[0], ix_const(a, narrow)), *dims[1];
+    dims[0] = ix_floordiv(a, bytes, ix_const(a, t->size));
+    kernel_array *view =
+        new_array(l, o, lift_name(l, arena_printf(a, "%s_%s", o->name, element_table[e].name), "view"), e, 1, dims);
+    view->view_of = o->array;
+    o->views[width_of(t->size)] = view;
+    return true;
 }
 
 /* Indices by dimension, where every step is one of a dimension's own. */
@@ -315,27 +371,30 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bo
         lift_fail(l, "E1133", NULL, "`%s` lies in constant memory and is written", o->name);
         return none;
     }
-    if (!f->element)
-        f->element = t;
-    bool bits = f->element->kind == LIFT_INTEGER && f->element->bits == 16;
-    if (bits && (t->kind == LIFT_HALF || t->kind == LIFT_BFLOAT)) { /* 16 bits are those of floats */
-        f->element = t;
-        l->again = true;
+    int width = width_of(t->size);
+    const lift_type **element = width < 0 ? NULL : &f->elements[width];
+    if (!element) {
+        lift_fail(l, "E1125", NULL, "memory that holds %s, in `%s`", t->text, o->name);
         return none;
     }
-    bool whole = f->element->kind == LIFT_INTEGER && f->element->bits == 32; /* copies of structs go by integers */
-    if (whole && t->kind == LIFT_FLOAT && o->space == SPACE_PRIVATE) {
-        f->element = t;
-        l->again = true;
-        return none;
+    const lift_type *held = *element;
+    bool bits = held && held->kind == LIFT_INTEGER && /* 16 bits are those of floats, and copies of structs go by integers */
+                ((held->bits == 16 && t->kind != LIFT_INTEGER) ||
+                 (held->bits == 32 && t->kind == LIFT_FLOAT && o->space == SPACE_PRIVATE));
+    if (!held || bits) {
+        l->again = l->again || f->element;
+        *element = t;
+        if (!f->element || t->size <= f->element->size)
+            f->element = t;
+        if (l->again)
+            return none;
     }
-    int64_t size = f->element->size;
-    if (t->size != size) {
-        lift_fail(l, "E1125", NULL, "`%s` is accessed as %s and as %s", o->name, f->element->text, t->text);
-        return none;
-    }
+    int64_t size = t->size;
     if (!o->array && !make_array(l, o))
         return none;
+    if (!o->views[width] && !make_view(l, o, *element))
+        return none;
+    kernel_array *array = o->views[width];
     index_expr *indices[MOST_RANK];
     if (o->type && !f->flat) {
         if (!by_dimension(l, o, &p, size, indices)) {
@@ -343,7 +402,7 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bo
             l->again = true;
             return none;
         }
-        return kernel_at(l->k, o->array, indices);
+        return kernel_at(l->k, array, indices);
     }
     index_expr *e = by_elements(l, &p, size);
     if (!e && !f->settled) { /* pointers that loops carry are counted in elements once these are known */
@@ -358,8 +417,8 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bo
         text_free(&text);
         return none;
     }
-    lift_delinearise(l->arena, e, o->array->dims, o->array->rank, indices);
-    return kernel_at(l->k, o->array, indices);
+    lift_delinearise(l->arena, e, array->dims, array->rank, indices);
+    return kernel_at(l->k, array, indices);
 }
 
 kernel_value *lift_from_memory(lifter *l, kernel_value *v, const lift_type *t) {
@@ -370,6 +429,8 @@ kernel_value *lift_from_memory(lifter *l, kernel_value *v, const lift_type *t) {
             v = kernel_op2(l->k, KERNEL_NE, ELEMENT_BOOL, v, kernel_const(l->k, ELEMENT_I32, 1, 0));
         return v;
     }
+    if (v->type == ELEMENT_U16 || v->type == ELEMENT_I64)
+        return kernel_op1(l->k, KERNEL_CONVERT, e, v);
     return v->type == e ? v : kernel_op1(l->k, KERNEL_BITCAST, e, v);
 }
 
@@ -423,7 +484,7 @@ lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
     const lift_value *known = table ? same_everywhere(p.object->origin->initial, t, NULL) : NULL;
     if (known)
         return lift_operand(l, known);
-    if (t->kind == LIFT_INTEGER && t->bits == 16) /* of a float: memory_type takes no other */
+    if (t->kind == LIFT_INTEGER && t->bits == 16 && access.array->element != ELEMENT_U16)
         return (lifted){.kind = LIFTED_BITS, .bits = 16, .v = kernel_ref(l->k, let)};
     kernel_value *x = lift_from_memory(l, kernel_ref(l->k, let), t);
     return lifted_value(t->kind == LIFT_INTEGER ? t->bits : (int)t->size * 8, x);
@@ -455,16 +516,16 @@ void lift_store(lifter *l, const lift_type *t, lifted p, lifted x) {
         return;
     kernel_value *v = x.kind == LIFTED_BITS ? x.v : lift_as_value(l, x);
     element_type e = access.array->element;
-    if (!lift_stopped(l) && t->kind == LIFT_INTEGER && t->bits == 16 && x.kind != LIFTED_BITS)
-        lift_fail(l, "E1125", NULL, "an integer of 16 bits, in `%s`", p.object->name);
     if (lift_stopped(l))
         return;
     if (v->type == ELEMENT_BOOL)
         v = kernel_op3(l->k, KERNEL_SELECT, ELEMENT_I32, v, kernel_const(l->k, ELEMENT_I32, 1, 1),
                        kernel_const(l->k, ELEMENT_I32, 1, 0));
-    if (e == ELEMENT_U8)
-        v = kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_U8, v);
-    else if (v->type != e)
+    if (e == ELEMENT_U8 || e == ELEMENT_I64)
+        v = kernel_op1(l->k, KERNEL_CONVERT, e, v);
+    else if (t->kind == LIFT_INTEGER && t->bits == 16 && v->type == ELEMENT_I32)
+        v = kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_U16, v);
+    if (v->type != e)
         v = kernel_op1(l->k, KERNEL_BITCAST, e, v);
     kernel_store(l->k, l->at, access, v, lift_span(l, l->now));
     l->statements++;

@@ -149,6 +149,10 @@ static lifted bits_of(lifter *l, const lift_value *v, const lift_type *from, con
         return lifted_value(16, x.v);
     if (to->kind == LIFT_INTEGER && to->bits == 16 && (a == ELEMENT_F16 || a == ELEMENT_BF16) && x.kind == LIFTED_VALUE)
         return (lifted){.kind = LIFTED_BITS, .bits = 16, .v = x.v};
+    if (from->kind == LIFT_INTEGER && from->bits == 16 && (b == ELEMENT_F16 || b == ELEMENT_BF16) && x.kind != LIFTED_ANY) {
+        kernel_value *w = x.kind == LIFTED_BITS ? x.v : kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_U16, lift_as_value(l, x));
+        return lifted_value(16, kernel_op1(l->k, KERNEL_BITCAST, b, w));
+    }
     if (x.kind == LIFTED_ANY || x.kind == LIFTED_POINTER || (from->kind == to->kind && from->bits == to->bits))
         return x;
     if (from->kind == LIFT_DOUBLE || to->kind == LIFT_DOUBLE || a == ELEMENT_COUNT || b == ELEMENT_COUNT || a == ELEMENT_INDEX ||
@@ -242,13 +246,56 @@ static lifted elements_of(lifter *l, int count) {
     return r;
 }
 
-/* Bits of a vector seen as another: equal sizes of elements, or a scalar for one of one element. */
+/* An integer type as wide as a number. */
+static const lift_type *integer_of(lifter *l, const lift_type *t) {
+    lift_type *r = NEW(l->arena, lift_type);
+    *r = (lift_type){.kind = LIFT_INTEGER,
+                     .bits = t->kind == LIFT_INTEGER ? t->bits : (int)t->size * 8,
+                     .size = t->size,
+                     .text = "an integer"};
+    return r;
+}
+
+/* Neighbours become one wider number, the first the lowest bits, or one its neighbours. */
+static lifted other_widths(lifter *l, const lift_value *v, lifted x, const lift_type *from, int n, const lift_type *to, int m) {
+    const lift_type *narrow = integer_of(l, n > m ? from : to), *wide = integer_of(l, n > m ? to : from);
+    int each = n > m ? n / m : m / n;
+    lifted r = elements_of(l, m);
+    if (n % m && m % n) {
+        lift_fail(l, "E1124", v, "the bits of %s taken as %s", v->operands[0]->type->text, v->type->text);
+        return r;
+    }
+    for (int i = 0; i < (n > m ? m : n) && !lift_stopped(l); i++) {
+        if (n > m) {
+            lifted sum = lifted_number(l, wide->bits, 0);
+            for (int j = 0; j < each; j++) {
+                lifted part = bits_of(l, v, from, narrow, element(l, &x, i * each + j));
+                part = lift_extend(l, v, LIFT_ZEXT, part, narrow->bits, wide->bits);
+                if (j)
+                    part = lift_integer(l, v, LIFT_SHL, part, lifted_number(l, wide->bits, j * narrow->bits));
+                sum = j ? lift_integer(l, v, LIFT_OR, sum, part) : part;
+            }
+            r.elements[i] = bits_of(l, v, wide, to, sum);
+            continue;
+        }
+        lifted whole = bits_of(l, v, from, wide, n == 1 && x.kind != LIFTED_ELEMENTS ? x : element(l, &x, i));
+        whole = lift_named(l, v, whole);
+        for (int j = 0; j < each; j++) {
+            lifted part = j ? lift_integer(l, v, LIFT_LSHR, whole, lifted_number(l, wide->bits, j * narrow->bits)) : whole;
+            r.elements[i * each + j] = bits_of(l, v, narrow, to, lift_extend(l, v, LIFT_TRUNC, part, wide->bits, narrow->bits));
+        }
+    }
+    return r;
+}
+
+/* Bits of a vector seen as another, or as a scalar. */
 static lifted vector_bits(lifter *l, const lift_value *v, lifted x) {
     const lift_type *from = v->operands[0]->type, *to = v->type;
     int n = from->kind == LIFT_VECTOR ? (int)from->count : 1, m = to->kind == LIFT_VECTOR ? (int)to->count : 1;
     if (n != m) {
-        lift_fail(l, "E1124", v, "the bits of %s taken as %s", from->text, to->text);
-        return x;
+        lifted r = other_widths(l, v, x, from->kind == LIFT_VECTOR ? from->element : from, n,
+                                to->kind == LIFT_VECTOR ? to->element : to, m);
+        return to->kind == LIFT_VECTOR ? r : r.elements[0];
     }
     lifted r = elements_of(l, m);
     for (int i = 0; i < m; i++)

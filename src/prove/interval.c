@@ -132,6 +132,7 @@ static interval type_interval(element_type t) {
     case ELEMENT_U32: return (interval){0, UINT32_MAX};
     case ELEMENT_I8: return (interval){INT8_MIN, INT8_MAX};
     case ELEMENT_U8: return (interval){0, UINT8_MAX};
+    case ELEMENT_U16: return (interval){0, UINT16_MAX};
     default: return (interval){INT64_MIN, INT64_MAX};
     }
 }

@@ -217,7 +217,9 @@ static void judge_narrow_offsets(overflow *o) {
     }
     for (int i = 0; i < m->kernel->arrays.count && !why; i++) {
         const kernel_array *a = m->kernel->arrays.at[i];
-        if (a->view_of || m->object_of[a->id])
+        bool whole = a->space == SPACE_GLOBAL && a->rank == 1 &&
+                     (!a->view_of || element_table[a->element].block_bytes >= element_table[a->view_of->element].block_bytes);
+        if ((a->view_of || m->object_of[a->id]) && !whole) /* a view of an argument has no more elements than it */
             why = model_text(m, "the view `%s`", a->name);
         else if (a->space == SPACE_GLOBAL && a->layout.kind != LAYOUT_ROW)
             why = model_text(m, "the layout of `%s`", a->name);

@@ -52,13 +52,13 @@ void judge_race(prover *p) {
         return;
     for (int i = 0; i < p->kernel->arrays.count; i++) {
         const kernel_array *a = p->kernel->arrays.at[i];
+        if (m->object_of[a->id] && !a->view_of)
+            a = m->object_of[a->id]; /* the bytes stand for it and for its views */
+        else if (m->object_of[a->id])
+            continue;
         if (a->space != SPACE_GLOBAL || !model_touched(m, a, ACCESS_WRITE))
             continue;
         prover_start(p);
-        if (m->object_of[a->id]) {
-            prover_unknown(p, a->name, a->span, NULL, "an argument of several views");
-            continue;
-        }
         if (touched_outside_tasks(m, a)) {
             prover_unknown(p, a->name, a->span, NULL, "global memory that is written, and touched outside `tasks`");
             continue;

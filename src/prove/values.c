@@ -51,6 +51,10 @@ static bool type_range(element_type t, int64_t *lo, int64_t *hi) {
         *lo = 0;
         *hi = UINT8_MAX;
         return true;
+    case ELEMENT_U16:
+        *lo = 0;
+        *hi = UINT16_MAX;
+        return true;
     case ELEMENT_I32:
         *lo = INT32_MIN;
         *hi = INT32_MAX;

@@ -152,6 +152,8 @@ static int64_t element_of(const kernel_array *a, const void *memory, int64_t i) 
     switch (a->element) {
     case ELEMENT_I8: return ((const int8_t *)memory)[i];
     case ELEMENT_U8: return ((const uint8_t *)memory)[i];
+    case ELEMENT_U16: return ((const uint16_t *)memory)[i];
+    case ELEMENT_I64: return ((const int64_t *)memory)[i];
     case ELEMENT_U32: return ((const uint32_t *)memory)[i];
     default: return ((const int32_t *)memory)[i];
     }

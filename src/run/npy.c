@@ -138,7 +138,8 @@ typedef struct npy_type {
 static const npy_type npy_types[] = {{"f4", ELEMENT_F32, 4, 0},  {"f2", ELEMENT_F16, 2, 0},   {"i1", ELEMENT_I8, 1, 0},
                                      {"u1", ELEMENT_U8, 1, 0},   {"i4", ELEMENT_I32, 4, 0},   {"u4", ELEMENT_U32, 4, 0},
                                      {"b1", ELEMENT_BOOL, 1, 0}, {"f8", ELEMENT_F32, 8, 'f'}, {"i8", ELEMENT_I32, 8, 'i'},
-                                     {"V2", ELEMENT_BF16, 2, 0}, {"u2", ELEMENT_BF16, 2, 0},  {"V1", ELEMENT_U8, 1, 0}};
+                                     {"V2", ELEMENT_BF16, 2, 0}, {"u2", ELEMENT_BF16, 2, 0},  {"V1", ELEMENT_U8, 1, 0},
+                                     {"i2", ELEMENT_U16, 2, 0}};
 
 static const npy_type *find_type(header *h) {
     char order = h->descr[0];
@@ -287,6 +288,8 @@ bool npy_write(const char *path, const npy_array *in, diag_list *diags) {
         case ELEMENT_I32:
         case ELEMENT_INDEX: descr = "<i4"; break;
         case ELEMENT_U32: descr = "<u4"; break;
+        case ELEMENT_U16: descr = "<u2"; break;
+        case ELEMENT_I64: descr = "<i8"; break;
         case ELEMENT_BOOL: descr = "|b1"; break;
         case ELEMENT_U8:
         case ELEMENT_E4M3:

@@ -65,7 +65,7 @@ sim_object *sim_object_of(sim_machine *m, sim_thread *t, const sim_array *a) {
 sim_lane sim_read_unit(const sim_array *a, const sim_object *o, int64_t unit, int within) {
     const unsigned char *at = o->bytes + a->view_offset + unit * a->width;
     sim_lane x = {.i = 0};
-    if (a->width == 8 && a->source->element == ELEMENT_INDEX) {
+    if (a->width == 8) { /* integers that no double holds */
         memcpy(&x.i, at, 8);
         return x;
     }
@@ -79,7 +79,7 @@ sim_lane sim_read_unit(const sim_array *a, const sim_object *o, int64_t unit, in
 
 void sim_write_unit(const sim_array *a, sim_object *o, int64_t unit, sim_lane value) {
     unsigned char *at = o->bytes + a->view_offset + unit * a->width;
-    if (a->width == 8 && a->source->element == ELEMENT_INDEX)
+    if (a->width == 8)
         memcpy(at, &value.i, 8);
     else
         element_store(a->source->element, at, 0, sim_is_float(a->source->element) ? value.f : (double)value.i);

@@ -105,6 +105,7 @@ static int64_t wrap(element_type t, uint64_t x) {
     switch (t) {
     case ELEMENT_I8: x &= 0xFF; return x < 0x80 ? (int64_t)x : (int64_t)x - 0x100;
     case ELEMENT_U8: return (int64_t)(x & 0xFF);
+    case ELEMENT_U16: return (int64_t)(x & 0xFFFF);
     case ELEMENT_I32: x &= 0xFFFFFFFFu; return x < 0x80000000u ? (int64_t)x : (int64_t)x - 0x100000000;
     case ELEMENT_U32: return (int64_t)(x & 0xFFFFFFFFu);
     case ELEMENT_BOOL: return x != 0;
@@ -120,19 +121,20 @@ static int64_t wrap(element_type t, uint64_t x) {
 static int64_t to_integer(element_type t, double x) {
     double lowest = t == ELEMENT_I8      ? -128
                     : t == ELEMENT_I32   ? (double)INT32_MIN
-                    : t == ELEMENT_INDEX ? -9223372036854775808.0
+                    : t == ELEMENT_INDEX || t == ELEMENT_I64 ? -9223372036854775808.0
                                          : 0;
     double highest = t == ELEMENT_I8    ? 127
                      : t == ELEMENT_U8  ? 255
+                     : t == ELEMENT_U16 ? 65535
                      : t == ELEMENT_I32 ? (double)INT32_MAX
                      : t == ELEMENT_U32 ? (double)UINT32_MAX
                                         : 9223372036854775808.0;
     if (isnan(x))
         return 0;
     if (x <= lowest)
-        return t == ELEMENT_INDEX ? INT64_MIN : (int64_t)lowest;
+        return t == ELEMENT_INDEX || t == ELEMENT_I64 ? INT64_MIN : (int64_t)lowest;
     if (x >= highest)
-        return t == ELEMENT_INDEX ? INT64_MAX : (int64_t)highest;
+        return t == ELEMENT_INDEX || t == ELEMENT_I64 ? INT64_MAX : (int64_t)highest;
     return (int64_t)x;
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 const char *c_type_tag(element_type t) {
-    return t == ELEMENT_INDEX ? "i64" : element_table[t].name;
+    return t == ELEMENT_INDEX ? "i64" : t == ELEMENT_I64 ? "l64" : element_table[t].name; /* an index lies in memory as i32 */
 }
 
 bool c_is_block(element_type t) {
@@ -14,7 +14,8 @@ bool c_is_block(element_type t) {
 const char *c_lane_type(element_type t) {
     switch (t) {
     case ELEMENT_F16:
-    case ELEMENT_BF16: return "uint16_t";
+    case ELEMENT_BF16:
+    case ELEMENT_U16: return "uint16_t";
     case ELEMENT_I8: return "int8_t";
     case ELEMENT_U8:
     case ELEMENT_E4M3:
@@ -22,7 +23,8 @@ const char *c_lane_type(element_type t) {
     case ELEMENT_BOOL:
     case ELEMENT_I32: return "int32_t";
     case ELEMENT_U32: return "uint32_t";
-    case ELEMENT_INDEX: return "int64_t";
+    case ELEMENT_INDEX:
+    case ELEMENT_I64: return "int64_t";
     default: return "float";
     }
 }
@@ -148,7 +150,7 @@ static const char *integer_vector(cfamily *p, const char *tag, int lanes) {
         const char *tag, *scalar;
         int bytes;
     } types[] = {{"i8", "int8_t", 1},    {"u8", "uint8_t", 1},  {"u16", "uint16_t", 2}, {"i32", "int32_t", 4},
-                 {"u32", "uint32_t", 4}, {"i64", "int64_t", 8}, {"s16", "short", 2},    {"c8", "char", 1}};
+                 {"u32", "uint32_t", 4}, {"i64", "int64_t", 8}, {"l64", "int64_t", 8}, {"s16", "short", 2},    {"c8", "char", 1}};
     for (int i = 0; i < COUNT(types); i++)
         if (!strcmp(types[i].tag, tag))
             return c_vector(p, tag, types[i].scalar, types[i].bytes, lanes);

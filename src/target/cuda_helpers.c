@@ -15,7 +15,8 @@ typedef struct writer {
 const char *cuda_scalar_type(element_type t) {
     switch (t) {
     case ELEMENT_F16:
-    case ELEMENT_BF16: return "unsigned short";
+    case ELEMENT_BF16:
+    case ELEMENT_U16: return "unsigned short";
     case ELEMENT_I8: return "signed char";
     case ELEMENT_U8:
     case ELEMENT_E4M3:
@@ -23,7 +24,8 @@ const char *cuda_scalar_type(element_type t) {
     case ELEMENT_I32: return "int";
     case ELEMENT_U32: return "unsigned";
     case ELEMENT_BOOL: return "bool";
-    case ELEMENT_INDEX: return "long long";
+    case ELEMENT_INDEX:
+    case ELEMENT_I64: return "long long";
     default: return "float";
     }
 }
@@ -43,12 +45,12 @@ const char *cuda_register_type(cfamily *p, element_type t, int lanes) {
         int bytes;
     } kinds[] = {{"f32", "float", 4}, {"u16", "unsigned short", 2}, {"i8", "signed char", 1}, {"u8", "unsigned char", 1},
                  {"i32", "int", 4},   {"u32", "unsigned", 4},       {"i64", "long long", 8}};
-    int k = t == ELEMENT_F16 || t == ELEMENT_BF16                       ? 1
+    int k = t == ELEMENT_F16 || t == ELEMENT_BF16 || t == ELEMENT_U16   ? 1
             : t == ELEMENT_I8                                           ? 2
             : t == ELEMENT_U8 || t == ELEMENT_E4M3 || t == ELEMENT_E5M2 ? 3
             : t == ELEMENT_I32 || t == ELEMENT_BOOL                     ? 4
             : t == ELEMENT_U32                                          ? 5
-            : t == ELEMENT_INDEX                                        ? 6
+            : t == ELEMENT_INDEX || t == ELEMENT_I64                    ? 6
                                                                         : 0;
     const char *name = arena_printf(p->arena, "%sx%d", kinds[k].stem, lanes);
     if (!names_have(&p->helpers, name)) {

@@ -14,7 +14,8 @@ typedef struct writer {
 const char *metal_scalar_type(element_type t) {
     switch (t) {
     case ELEMENT_F16: return "half";
-    case ELEMENT_BF16: return "ushort";
+    case ELEMENT_BF16:
+    case ELEMENT_U16: return "ushort";
     case ELEMENT_I8: return "char";
     case ELEMENT_U8:
     case ELEMENT_E4M3:
@@ -22,7 +23,8 @@ const char *metal_scalar_type(element_type t) {
     case ELEMENT_I32: return "int";
     case ELEMENT_U32: return "uint";
     case ELEMENT_BOOL: return "bool";
-    case ELEMENT_INDEX: return "long";
+    case ELEMENT_INDEX:
+    case ELEMENT_I64: return "long";
     default: return "float";
     }
 }
@@ -217,7 +219,7 @@ static bool constructs(element_type t, element_type from) {
     bool bits = t == ELEMENT_BF16 || from == ELEMENT_BF16 || t == ELEMENT_E4M3 || from == ELEMENT_E4M3 || t == ELEMENT_E5M2 ||
                 from == ELEMENT_E5M2;
     bool to_integer = t == ELEMENT_I8 || t == ELEMENT_U8 || t == ELEMENT_I32 || t == ELEMENT_U32;
-    return !bits && !(from == ELEMENT_F32 && to_integer);
+    return !bits && !(from == ELEMENT_F32 && to_integer); /* to the types of memory alone only integers convert */
 }
 
 /* ---- arithmetic ---- */

@@ -8,7 +8,8 @@
 const char *opencl_scalar_type(element_type t, bool in_vector) {
     switch (t) {
     case ELEMENT_F16:
-    case ELEMENT_BF16: return "ushort";
+    case ELEMENT_BF16:
+    case ELEMENT_U16: return "ushort";
     case ELEMENT_I8: return "char";
     case ELEMENT_U8:
     case ELEMENT_E4M3:
@@ -16,7 +17,8 @@ const char *opencl_scalar_type(element_type t, bool in_vector) {
     case ELEMENT_I32: return "int";
     case ELEMENT_U32: return "uint";
     case ELEMENT_BOOL: return in_vector ? "int" : "bool";
-    case ELEMENT_INDEX: return "long";
+    case ELEMENT_INDEX:
+    case ELEMENT_I64: return "long";
     default: return "float";
     }
 }
