@@ -1,6 +1,6 @@
 /* A driver and a run-time compiler of CUDA's interface that run emitted kernels on the CPU, so that the text and the runtime can be judged where there
  * is no such device: built as libcuda.so.1 and libnvrtc.so by test/run/cuda.sh, with SHIM the path of _cuda_on_cpu.h.
- * FAKE_CUDA=no-device, old, no-memory, lost, capability, registers: what goes wrong; narrow-sums: matrices are summed in f16; newer: the device is newer than NVRTC. FAKE_CUDA_LOG=FILE: a line for every launch, copy, wait and graph. */
+ * FAKE_CUDA=no-device, old, no-memory, lost, capability, registers: what goes wrong; narrow-sums, short-sums: matrices are summed in f16, in 14 bits; newer: the device is newer than NVRTC. FAKE_CUDA_LOG=FILE: a line for every launch, copy, wait and graph. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dlfcn.h>
