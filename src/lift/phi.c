@@ -131,6 +131,10 @@ static void store_part(lifter *l, const lift_value *phi, int part, const lift_ty
             return;
         int64_t unit = unit_of(l, c, n, x.object);
         index_expr *sum = lift_elements(l, x, unit);
+        if (!sum && !x.object->facts->settled) { /* counted in bytes as long as its element was not known */
+            l->again = true;
+            return;
+        }
         if (!sum) {
             lift_fail(l, "E1125", phi, "a pointer into `%s` that moves by other than whole elements", x.object->name);
             return;
