@@ -2,6 +2,7 @@
 """Runs kernels that other people wrote, from sources fetched beforehand, and compares what they compute with NumPy.
 
     scripts/run_strangers.py SUITE=FOLDER ... [--tilec BUILD/tilec] [--device cpu --device opencl:0 ..] [--only WORD] [--rows FILE]
+    scripts/run_strangers.py SUITE=FOLDER .. --write PLACE, and on a machine without clang: scripts/run_strangers.py --replay PLACE --device cuda:0
 
 SUITE is llama.cpp (a folder with ggml-metal.metal and the headers it includes), polybench, rodinia or cuda-samples (the repositories' roots).
 scripts/strangers/ has a list for each: launches, arguments and references, written from the mathematics; the sources are not ours and are not here.
@@ -18,7 +19,9 @@ SUITES = {"llama.cpp": "llama", "polybench": "polybench", "rodinia": "rodinia", 
 
 def words_of(case):
     """The launch as tilec takes it, without data."""
-    words = ["--kernel", case["kernel"], "--block", ",".join(map(str, case["block"])), "--grid", ",".join(map(str, case["grid"]))]
+    words = []
+    if "block" in case: # otherwise Kernel IR, which says it
+        words = ["--kernel", case["kernel"], "--block", ",".join(map(str, case["block"])), "--grid", ",".join(map(str, case["grid"]))]
     for key in ("include", "define", "constant"):
         for text in case.get(key, []):
             words += [{"include": "-I", "define": "-D", "constant": "--constant"}[key], text]
@@ -29,6 +32,40 @@ def words_of(case):
     for text in case.get("where", []):
         words += ["--where", text]
     return words
+
+
+def write(tilec, suite, case, folder):
+    """A folder with the kernel as Kernel IR, what it takes and what it must give: another machine needs no clang then."""
+    name = re.sub(r"\W+", "_", suite + "_" + case["name"])
+    place = os.path.join(folder, name)
+    done = subprocess.run([tilec, "check", case["file"], "--dump=l"] + words_of(case), capture_output=True, text=True)
+    m = re.search(r"^kernel .*?^\}\n", done.stdout, flags=re.S | re.M)
+    if not m:
+        return False
+    os.makedirs(place, exist_ok=True)
+    with open(os.path.join(place, "kernel.kir"), "w") as f:
+        f.write(m.group())
+    np.savez(os.path.join(place, "data.npz"), **{"in." + k: v for k, v in case["arrays"].items()}, **{"want." + k: v for k, v in case["want"].items()})
+    numbers = dict(case.get("values", {}))
+    for array in re.findall(r"symbol (\w+)_length", m.group()):
+        if array in case["arrays"]:
+            numbers[array + "_length"] = int(case["arrays"][array].size)
+    named = re.findall(r"^    (?:scalar|symbol) (\w+)", m.group(), flags=re.M)
+    with open(os.path.join(place, "case.json"), "w") as f:
+        json.dump({"suite": suite, "name": case["name"], "kernel": case["kernel"], "values": {k: v for k, v in numbers.items() if k in named},
+                   **{k: case[k] for k in ("rtol", "atol") if k in case}}, f)
+    return True
+
+
+def written(folder):
+    for name in sorted(os.listdir(folder)):
+        place = os.path.join(folder, name)
+        with open(os.path.join(place, "case.json")) as f:
+            case = json.load(f)
+        data = np.load(os.path.join(place, "data.npz"))
+        case.update(file=os.path.join(place, "kernel.kir"), arrays={k[3:]: data[k] for k in data if k.startswith("in.")},
+                    want={k[5:]: data[k] for k in data if k.startswith("want.")})
+        yield case
 
 
 def run(tilec, case, device, folder, limit):
@@ -67,13 +104,15 @@ def run(tilec, case, device, folder, limit):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("suites", nargs="+", metavar="SUITE=FOLDER")
+    p.add_argument("suites", nargs="*", metavar="SUITE=FOLDER")
     p.add_argument("--tilec", default="build/tilec")
     p.add_argument("--device", action="append")
     p.add_argument("--only", default="", help="cases whose names have this word")
     p.add_argument("--rows", help="a file for the rows, one JSON object a line")
     p.add_argument("--limit", type=int, default=60, help="seconds a kernel may take")
     p.add_argument("--jobs", type=int, default=2)
+    p.add_argument("--write", metavar="FOLDER", help="write the kernels as Kernel IR with their data, for machines without clang, and run nothing")
+    p.add_argument("--replay", metavar="FOLDER", help="run what --write wrote; no suites are needed then")
     p.add_argument("--commands", action="store_true", help="print the commands, the data's files left out, and run nothing")
     o = p.parse_args()
     devices = o.device or ["cpu"]
@@ -85,6 +124,11 @@ def main():
         for case in importlib.import_module("strangers." + SUITES[suite]).cases(folder):
             if o.only in case["name"]:
                 work += [(suite, case, d) for d in devices if not (d == "sim" and case.get("large"))]
+    if o.replay:
+        work += [(case["suite"], case, d) for case in written(o.replay) if o.only in case["name"] for d in devices]
+    if o.write:
+        print("%d of %d kernels written to %s" % (sum(write(o.tilec, suite, case, o.write) for suite, case, _ in work), len(work), o.write))
+        return 0
     if o.commands:
         for suite, case, device in work:
             print(" ".join("'%s'" % w if re.search(r"[^-\w./=,]", w) else w for w in [o.tilec, "check", case["file"]] + words_of(case)))

@@ -95,7 +95,8 @@ const command commands[] = {
      "Compiles one kernel or program of FILE, binds its arguments, checks them, launches it, and compares the results with an f64\n"
      "evaluation of the same kernel on the same bytes, within an error bound derived for each element.\n\n"
      "    tilec run kernels/matmul.tile --kernel matmul --arg a=a.npy --arg b=random:1 --shape N=64 --out c=c.npy\n\n"
-     "--device sim checks every access while it runs. Kernel IR runs there too, on made-up data: tilec run X.kir --device sim --shape M=33",
+     "--device sim checks every access while it runs. Kernel IR runs there on made-up data,\n"
+     "on other devices on what --arg gives: tilec run X.kir --device sim --shape M=33",
      run_options, command_run, false},
     {"corpus", "", "run and check every kernel that comes with tilec",
      "Compiles, proves, runs and checks every kernel of the corpus on every device found, a row each: the kernel, its shape, the device,\n"

@@ -1,6 +1,7 @@
 /* tilec run k.cl: a foreign kernel on data, in the simulator or, once proved, on a device. */
 #include "command/foreign_plan.h"
 #include "base/suggest.h"
+#include "command/witness.h"
 #include "run/recipe.h"
 #include "run/run.h"
 #include "sim/sim.h"
@@ -339,8 +340,14 @@ static void show_results(const launch *l) {
 
 bool foreign_run(report *r, const command_line *line, const char *path) {
     foreign_list kernels = {0};
-    if (!foreign_read(r, line, path, &kernels))
+    if (kernel_text_named(path)) {
+        lifted_kernel text = {.kernel = kernel_text_read(r, path)};
+        if (!text.kernel)
+            return false;
+        VEC_PUSH(r->arena, kernels, text);
+    } else if (!foreign_read(r, line, path, &kernels)) {
         return false;
+    }
     if (kernels.count != 1) {
         diag_error(&r->diags, "E0646", (source_span){.file = path}, "the file has %d kernels: --kernel NAME says which to run",
                    kernels.count);

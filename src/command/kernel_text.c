@@ -152,8 +152,8 @@ bool kernel_text_run(report *r, const command_line *line, const char *path) {
     static const char *const unused[] = {"--out", "--set", "--dump", "--repeat", "--check", "--kernel"};
     const char *device = option_value(line, "--device");
     if (!device || strcmp(device, "sim") != 0) {
-        diag *g = diag_error(&r->diags, "E0873", (source_span){.file = path}, "a Kernel IR text runs in the simulator only");
-        diag_note(&r->diags, g, "tilec run %s --device sim --shape M=33", path);
+        diag *g = diag_error(&r->diags, "E0873", (source_span){.file = path}, "where a Kernel IR text runs is to be said");
+        diag_note(&r->diags, g, "tilec run %s --device sim --shape M=33, or on data: --device cpu --arg a=a.npy", path);
         return false;
     }
     for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)

@@ -237,6 +237,10 @@ int command_run(const command_line *line) {
         diag_error(&r.diags, "E0860", (source_span){0}, "run: %s", line->positional_count ? "one file at a time" : "which file?");
         return report_end(&r, false);
     }
+    const char *device = option_value(line, "--device");
+    bool on_device = device && strcmp(device, "sim") != 0;
+    if (kernel_text_named(line->positional[0]) && on_device) /* on data, like the kernels of other languages */
+        return report_end(&r, foreign_run(&r, line, line->positional[0]));
     if (kernel_text_named(line->positional[0]))
         return report_end(&r, kernel_text_run(&r, line, line->positional[0]));
     if (foreign_named(line->positional[0]))

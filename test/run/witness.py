@@ -70,6 +70,8 @@ expect("run a text with no number", run("run", good, "--device", "sim", "--shape
 expect("run a text on the CPU", run("run", good, "--shape", "M=3"), 1, "E0873", "--device sim")
 expect("run a text with an array", run("run", good, "--device", "sim", "--arg", "a=iota"), 1, "E0640", "made up")
 expect("run a text for its results", run("run", good, "--device", "sim", "--out", "c=c.npy"), 1, "E0873")
+twice = write("twice.kir", "kernel twice { symbol N task (i < N) global in x: f32[N] global out y: f32[N] store y[i] <- add(x[i], x[i]) }")
+expect("run a text on data", run("run", twice, "--device", "cpu", "--arg", "x=iota", "--shape", "N=4"), 0, "proved", "4 elements = 0, 2, 4, 6")
 expect("a witness of what is proved", run("run", good, "--witness"), 0, "ok", absent=["simulator"])
 
 # --- refuted twins: the witness misbehaves, in the way that the prover says ---
