@@ -74,9 +74,19 @@ static const char *run(front *f, const char *name, const char *result, const fro
     return NULL;
 }
 
+/* The options' macros: for the source's text, not for the headers of our own that the preprocessed text is compiled with. */
+static void add_defines(front *f, front_words *words) {
+    for (int i = 0; i < f->options->define_count; i++)
+        VEC_PUSH(f->arena, *words, arena_printf(f->arena, "-D%s", f->options->defines[i]));
+}
+
 const char *front_preprocess(front *f, const char *name, const front_words *more, size_t *length, clang_messages *messages) {
     static const char *const last[] = {"-E", "-Wno-everything"};
-    return run(f, name, "preprocessed", more, last, sizeof last / sizeof *last, length, messages);
+    front_words words = {0};
+    for (int i = 0; i < more->count; i++)
+        VEC_PUSH(f->arena, words, more->at[i]);
+    add_defines(f, &words);
+    return run(f, name, "preprocessed", &words, last, sizeof last / sizeof *last, length, messages);
 }
 
 const char *front_compile(front *f, const char *name, const front_words *more, size_t *length, clang_messages *messages) {
@@ -148,7 +158,7 @@ bool front_wants(const front *f, const char *host_name) {
     return !f->options->kernel_count;
 }
 
-/* The options' folders, after the file's own, and its defines. */
+/* The options' folders, after the file's own. */
 static void add_options(front *f) {
     const char *slash = strrchr(f->path, '/');
     front_word(f, "-iquote");
@@ -157,8 +167,6 @@ static void add_options(front *f) {
         front_word(f, "-I");
         front_word(f, "%s", f->options->includes[i]);
     }
-    for (int i = 0; i < f->options->define_count; i++)
-        front_word(f, "-D%s", f->options->defines[i]);
 }
 
 /* Calls of OpenCL's functions stay declarations, mangled by their argument types. Every extension is on: what a device has is the launch's matter. */
@@ -185,6 +193,7 @@ bool front_opencl(front *f, source_module *m) {
         VEC_PUSH(f->arena, all, arena_printf(f->arena, "-D%s=1", extensions[i]));
     for (int i = 0; i < f->words.count; i++)
         VEC_PUSH(f->arena, all, f->words.at[i]);
+    add_defines(f, &all);
     f->words.at = all.at;
     f->words.count = all.count;
     f->words.capacity = all.capacity;
