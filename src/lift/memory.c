@@ -1,6 +1,8 @@
 /* Pointers as arrays and indices: objects, steps, and the cells that loads and stores touch. */
 #include "lift/delinearise.h"
 #include "lift/lifter.h"
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_RANK = 8 };
@@ -26,9 +28,16 @@ lifted lift_pointer_to(lifter *l, const lift_value *origin) {
     int space = origin->type->space;
     o->origin = origin;
     o->facts = facts_of(l, origin);
-    /* clang names shared arrays FUNCTION.NAME */
+    /* clang names shared arrays FUNCTION.NAME, or _ZZ FUNCTION E LENGTH NAME */
     const char *name = origin->name, *dot = strrchr(name, '.');
-    if (origin->kind == LIFT_GLOBAL && dot && dot[1] && !(dot[1] >= '0' && dot[1] <= '9'))
+    for (const char *c = name; !strncmp(name, "_ZZ", 3) && *c; c++)
+        if (c[0] == 'E' && isdigit((unsigned char)c[1])) {
+            char *end;
+            size_t length = strtoul(c + 1, &end, 10);
+            if (length && length <= strlen(end) && (!end[length] || end[length] == '_' || end[length] == '.'))
+                name = arena_strndup(l->arena, end, length);
+        }
+    if (origin->kind == LIFT_GLOBAL && name == origin->name && dot && dot[1] && !(dot[1] >= '0' && dot[1] <= '9'))
         name = dot + 1;
     o->name = lift_name(l, name, "memory");
     o->parameters = lift_are_parameters(l, origin);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Defects met in real kernels, written anew (test/lift/defects): each `broken` is refuted with a witness that the simulator confirms, each `mended` proved."""
-import glob, json, os, shutil, subprocess, sys
+"""Defects met in real kernels, written anew (test/lift/defects): each `broken` is refuted with a witness that the simulator confirms, each `mended` proved. In OpenCL
+C a file each; in CUDA and in Metal all in one, as NAME_broken and NAME_mended."""
+import glob, json, os, re, shutil, subprocess, sys
 
 tilec, build = os.environ["TILEC"], os.environ["BUILD"]
 here = os.path.dirname(os.path.abspath(__file__))
@@ -11,11 +12,50 @@ WANTED = {
     "scratch_reused": ("race", {4, 6, 8, 12, 14}), "skipped_barrier": ("order", {7}), "slice_past_end": ("bounds", {5}),
     "stale_cells": ("initialised", {10}), "through_null": ("bounds", {7}), "unused_read": ("race", {2, 9}),
 }
+PROPERTY = dict({name: prop for name, (prop, _) in WANTED.items()}, warp_unmet="race", rows_past_end="bounds")
 TOO_LARGE = {"overflow"}  # at its witness an array has 2^31 elements
 
 def check(path):
     out = subprocess.run([tilec, "check", path, "--witness", "--json"], capture_output=True, text=True)
     return json.loads(out.stdout), out.stderr
+
+def judge(name, prop, lines, broken, mended):
+    """What is wrong with the two verdicts; "" where nothing is."""
+    why = []
+    refuted = [p for p in broken["properties"] if p["verdict"] == "refuted"]
+    if broken["held"] or not any(p["property"] == prop for p in refuted):
+        why.append("broken is not refuted for %s: %s" % (prop, [(p["property"], p["verdict"]) for p in broken["properties"]]))
+    if not any(d.get("line") in lines for d in broken["diagnostics"]):
+        why.append("no diagnostic stands at lines %s: %s" % (sorted(lines), [d.get("line") for d in broken["diagnostics"]]))
+    seen = [w["simulator"] for w in broken.get("witnesses", []) if w["property"] == prop]
+    if name not in TOO_LARGE and (not seen or any(s != "confirmed" for s in seen)):
+        why.append("the simulator does not confirm: %s" % seen)
+    if not mended["held"]:
+        why.append("mended is not proved: %s" % [p for p in mended["properties"] if p["verdict"] != "proved"])
+    return "; ".join(why)
+
+def tell(name, why):
+    print("FAIL %s: %s" % (name, why) if why else "ok %s refuted, mended proved" % name)
+    return bool(why)
+
+def together(path):
+    """The pairs of one text; each is told by the lines from behind the pair before it to its own last kernel."""
+    language = os.path.basename(path).split(".")[0]
+    result, errors = check(path)
+    kernels = {k["kernel"]: k for k in result["kernels"]}
+    text = open(path).read()
+    names = re.findall(r"(\w+)_broken\(", text)
+    ends = [text[:re.search(name + r"_mended\(", text).start()].count("\n") + 2 for name in names]
+    failed, begin = False, 1
+    for name, end in zip(names, ends):
+        broken, mended = kernels.get(name + "_broken"), kernels.get(name + "_mended")
+        if not broken or not mended:
+            why = "not both kernels were read: " + json.dumps(result.get("diagnostics", errors))[:400]
+        else:
+            why = judge(name, PROPERTY[name], set(range(begin, end + 1)), broken, mended)
+        failed = tell("%s in %s" % (name, language), why) or failed
+        begin = end
+    return failed
 
 def main():
     if not os.path.exists(os.path.join(build, "tilec-lift.so")) or not (os.environ.get("TILEC_CLANG") or shutil.which("clang-19")):
@@ -26,24 +66,14 @@ def main():
         name = os.path.basename(path)[:-3]
         result, errors = check(path)
         kernels = {k["kernel"]: k for k in result["kernels"]}
-        why = []
         broken, mended = kernels.get("broken"), kernels.get("mended")
         if not broken or not mended:
-            why.append("not both kernels were read: " + json.dumps(result.get("diagnostics", errors))[:400])
+            why = "not both kernels were read: " + json.dumps(result.get("diagnostics", errors))[:400]
         else:
-            refuted = [p for p in broken["properties"] if p["verdict"] == "refuted"]
-            prop, lines = WANTED[name]
-            if broken["held"] or not any(p["property"] == prop for p in refuted):
-                why.append("broken is not refuted for %s: %s" % (prop, [(p["property"], p["verdict"]) for p in broken["properties"]]))
-            if not any(d.get("line") in lines for d in broken["diagnostics"]):
-                why.append("no diagnostic stands at lines %s: %s" % (sorted(lines), [d.get("line") for d in broken["diagnostics"]]))
-            seen = [w["simulator"] for w in broken.get("witnesses", []) if w["property"] == prop]
-            if name not in TOO_LARGE and (not seen or any(s != "confirmed" for s in seen)):
-                why.append("the simulator does not confirm: %s" % seen)
-            if not mended["held"]:
-                why.append("mended is not proved: %s" % [p for p in mended["properties"] if p["verdict"] != "proved"])
-        print(("FAIL %s: %s" % (name, "; ".join(why))) if why else "ok %s refuted, mended proved" % name)
-        failed = failed or bool(why)
+            why = judge(name, *WANTED[name], broken, mended)
+        failed = tell(name, why) or failed
+    for name in ("cuda.cu", "metal.metal"):
+        failed = together(os.path.join(here, "defects", name)) or failed
     return failed
 
 sys.exit(main())
