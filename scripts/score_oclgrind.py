@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Scores `tilec check` on a copy of Oclgrind's test kernels (tests/kernels of its source): what X.ref says that its simulator reports (a line ERROR, or none) against
+what we find at the launch of X.sim, with its sizes and scalars and for any data.
+
+    scripts/score_oclgrind.py FOLDER [--tilec build/tilec] [--only WORD] [--rows FILE]"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+
+SIZES = {"char": 1, "uchar": 1, "bool": 1, "short": 2, "ushort": 2, "half": 2, "int": 4, "uint": 4, "unsigned": 4, "float": 4, "long": 8, "ulong": 8, "double": 8, "size_t": 8}
+
+
+def read_launch(path):
+    lines = [l.split("#")[0].strip() for l in open(path)]
+    lines = [l for l in lines if l]
+    sizes = [[int(n) for n in l.split()] for l in lines[2:4]]
+    # an argument: <size=16 float fill=0>, or numbers on lines of their own
+    return lines[0], lines[1], sizes[0], sizes[1], lines[4:]
+
+
+def arguments(kernel, given):
+    """Flags for what the launch says of the kernel's arguments, in order."""
+    flags = []
+    for parameter, text in zip(kernel["parameters"], given):
+        type_, name = parameter["type"], parameter["name"]
+        size = re.search(r"size=(\d+)", text)
+        word = re.sub(r"\b(global|local|constant|const|volatile|restrict|__\w+)\b|\*", " ", type_).split()
+        scalar = re.sub(r"\d+$", "", word[-1]) if word else ""
+        if size and "*" in type_ and scalar in SIZES:
+            count = int(size.group(1)) // SIZES[scalar]
+            flags += ["--arg", "%s=%d" % (name, count) if "buffer" not in parameter["kind"] else "%s=[%d]" % (name, count)]
+        elif re.fullmatch(r"-?\d+", text) and scalar in SIZES and scalar not in ("float", "double", "half"):
+            flags += ["--arg", "%s=%s" % (name, text)]
+    return flags
+
+
+def judge(options, path):
+    source, name, whole, block, given = read_launch(path)
+    source = os.path.join(os.path.dirname(path), source)
+    expected = "fail" if re.search(r"^ERROR", open(path[:-4] + ".ref").read(), re.M) else "pass"
+    row = {"path": os.path.relpath(path[:-4], options.folder), "expected": expected}
+    if any(w % b for w, b in zip(whole, block)):
+        return dict(row, found="no launch", why="groups that are not whole")
+    command = [options.tilec, "kernels", source, "--json"]
+    listed = subprocess.run(command, capture_output=True)
+    try:
+        kernel = [k for k in json.loads(listed.stdout)["files"][0]["kernels"] if k["name"] == name][0]
+    except (ValueError, LookupError, KeyError):
+        return dict(row, found="not read", why=listed.stderr.decode(errors="replace").split("\n")[0])
+    command = [options.tilec, "check", source, "--kernel", name, "--json", "--witness", "--block", ",".join(map(str, block)),
+               "--grid", ",".join(str(w // b) for w, b in zip(whole, block)), *arguments(kernel, given)]
+    try:
+        answer = json.loads(subprocess.run(command, capture_output=True, timeout=options.limit).stdout)
+    except (subprocess.TimeoutExpired, ValueError):
+        return dict(row, found="open", why="no answer in %d s" % options.limit)
+    items = [p for k in answer["kernels"] for p in k["properties"]]
+    by = {v: ["%s of %s" % (p["property"], p["subject"]) for p in items if p["verdict"] == v] for v in ("refuted", "not proved")}
+    errors = ["%s %s" % (d["code"], d["message"]) for d in answer["diagnostics"] if d["severity"] == "error"]
+    if by["refuted"] or any(e.startswith("E1133") for e in errors):
+        return dict(row, found="refuted", why=", ".join(by["refuted"]) or errors[0])
+    if by["not proved"]:
+        return dict(row, found="open", why=", ".join(by["not proved"]))
+    return dict(row, found="proved" if items else "not read", why="" if items else (errors or ["nothing"])[0])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder")
+    parser.add_argument("--tilec", default="build/tilec")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--rows", help="a file for a line of JSON for each kernel")
+    parser.add_argument("--limit", type=int, default=60, help="seconds for a kernel")
+    options = parser.parse_args()
+    paths = [os.path.join(f, n) for f, _, names in os.walk(options.folder) for n in names if n.endswith(".sim") and options.only in os.path.join(f, n)]
+    rows = [judge(options, p) for p in sorted(paths) if os.path.exists(p[:-4] + ".ref")]
+    if options.rows:
+        with open(options.rows, "w") as out:
+            out.writelines(json.dumps(r) + "\n" for r in rows)
+    right = {"pass": "proved", "fail": "refuted"}
+    for expected in ("fail", "pass"):
+        of = [r for r in rows if r["expected"] == expected]
+        counts = {f: sum(r["found"] == f for r in of) for f in sorted({r["found"] for r in of})}
+        print("should %s: %d of %d judged right (%s)" % (expected, counts.get(right[expected], 0), len(of), ", ".join("%d %s" % (n, f) for f, n in counts.items())))
+    for r in rows:
+        if r["found"] != right[r["expected"]]:
+            print("  %s should %s, is %s: %s" % (r["path"], r["expected"], r["found"], r["why"][:150]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
