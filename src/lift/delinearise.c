@@ -190,6 +190,27 @@ index_expr *lift_divided(arena *a, index_expr *x, int64_t stride, int64_t size, 
     return sum_of(a, p);
 }
 
+int64_t lift_common_unit(arena *a, index_expr *x, int64_t stride, int64_t wanted) {
+    polynomial *p = collected(a, x);
+    int64_t unit = 0;
+    if (p->failed)
+        return ix_gcd(stride, wanted);
+    for (int i = 0; i < p->count; i++) {
+        const monomial *m = &p->terms[i];
+        int64_t own = m->coefficient < 0 ? -m->coefficient : m->coefficient;
+        bool launch = false;
+        for (int n = 0; n < m->count; n++)
+            launch = launch || (m->factors[n]->op == IX_VAR &&
+                                (m->factors[n]->var->kind == INDEX_SCALAR || m->factors[n]->var->kind == INDEX_SYMBOL));
+        if (__builtin_mul_overflow(own, stride, &own))
+            return 1;
+        if (own && launch && own % wanted)
+            own = own / ix_gcd(own, wanted) * wanted;
+        unit = unit ? (own ? ix_gcd(unit, own) : unit) : own;
+    }
+    return unit;
+}
+
 index_expr *lift_factor(arena *a, index_expr *x, const index_var *v) {
     polynomial *p = collected(a, x), *factor = NEW(a, polynomial);
     for (int i = 0; i < p->count && !p->failed; i++) {

@@ -11,6 +11,8 @@ index_expr *lift_expanded(arena *a, index_expr *x);
  * values are handed to `multiple`, which then holds of them. NULL where it is neither. */
 index_expr *lift_divided(arena *a, index_expr *x, int64_t stride, int64_t size, void *context,
                          void (*multiple)(void *context, index_var *v, int64_t of));
+/* Bytes that divide x * stride whatever its variables are: those that come with the launch may be demanded to bring `wanted`. 0: it is always 0. */
+int64_t lift_common_unit(arena *a, index_expr *x, int64_t stride, int64_t wanted);
 /* What v is multiplied by in x; NULL where x is not linear in v. */
 index_expr *lift_factor(arena *a, index_expr *x, const index_var *v);
 /* 1: no term of x is subtracted; -1: all are; 0: some are, or it is too large to say. */

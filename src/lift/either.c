@@ -17,9 +17,16 @@ lifted lift_either(lifter *l, const lift_value *v, lifted c, lifted x, lifted y)
         return x;
     }
     if (x.kind == LIFTED_POINTER && y.kind == LIFTED_POINTER && x.object == y.object) { /* it is their distance that is chosen */
-        lifted p = lifted_index(64, lift_pointer_bytes(l, x)), q = lifted_index(64, lift_pointer_bytes(l, y));
-        lifted r = lift_select(l, c, p, q, &(lift_type){.kind = LIFT_INTEGER, .bits = 64});
-        return lift_pointer_at(l, x.object, lift_as_index(l, r), 1);
+        int64_t unit = lift_unit_with(l, lift_unit_with(l, 0, 1, x), 1, y);
+        unit = unit ? unit : 1;
+        index_expr *p = lift_elements(l, x, unit), *q = lift_elements(l, y, unit);
+        if (!p || !q) {
+            unit = 1;
+            p = lift_pointer_bytes(l, x);
+            q = lift_pointer_bytes(l, y);
+        }
+        lifted r = lift_select(l, c, lifted_index(64, p), lifted_index(64, q), &(lift_type){.kind = LIFT_INTEGER, .bits = 64});
+        return lift_pointer_at(l, x.object, lift_as_index(l, r), unit);
     }
     lifted r = {.kind = LIFTED_EITHER, .bits = 64, .count = 2, .elements = NEW_ARRAY(l->arena, lifted, 3)};
     if (c.kind == LIFTED_VALUE && c.v->op != KERNEL_REF) /* it is asked at each access */
@@ -64,7 +71,7 @@ static void load_side(lifter *l, lifted side, void *context) {
 
 lifted lift_either_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
     element_type e = lift_value_type(t);
-    if (e == ELEMENT_COUNT || (t->kind == LIFT_INTEGER && t->bits == 16)) {
+    if (e == ELEMENT_COUNT) {
         lift_fail(l, "E1125", v, "%s, read through a pointer into one of several arrays", t->text);
         return (lifted){.kind = LIFTED_ANY};
     }

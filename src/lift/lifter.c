@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MOST_WALKS = 24 };
+enum { MOST_WALKS = 64 };
 
 source_span lift_span(const lifter *l, const lift_value *v) {
     source_span s = {.file = l->path, .line = l->function->line, .length = 1};

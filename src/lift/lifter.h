@@ -78,8 +78,9 @@ typedef struct phi_pointees {
     const lift_value *phi;
     int part, count;
     const lift_value *origins[MOST_POINTEES];
-    bool nothing[MOST_POINTEES]; /* null */
-    bool moves;                  /* not always to their beginnings */
+    bool nothing[MOST_POINTEES];  /* null */
+    int64_t units[MOST_POINTEES]; /* bytes that divide all its distances there; 0: it was only seen at the beginning */
+    bool moves;                   /* not always to their beginnings */
 } phi_pointees;
 
 typedef struct lift_facts {
@@ -95,9 +96,9 @@ typedef struct phi_cell {
     const lift_value *phi;
     int part;
     kernel_array *cell;
-    phi_pointees *pointees; /* a pointer: what it points into, at so many times units[..] bytes */
-    kernel_array *which;    /* of them; NULL where there is one */
-    int64_t units[MOST_POINTEES];
+    phi_pointees *pointees;       /* a pointer: what it points into, at so many times units[..] bytes */
+    kernel_array *which;          /* of them; NULL where there is one */
+    int64_t units[MOST_POINTEES]; /* as first used in this walk */
 } phi_cell;
 
 /* What a phi was set to last, and where: before the statement `position` of that block. */
@@ -205,6 +206,7 @@ bool lift_is_number(const lifted *x, int64_t *n);
 /* ---- value.c: everything computed from values ---- */
 bool lift_is_pure(const lift_value *v);
 lifted lift_operation(lifter *l, const lift_value *v);
+lifted lift_same_bits(lifter *l, const lift_value *v, const lift_type *from, const lift_type *to, lifted x); /* of one width */
 element_type lift_value_type(const lift_type *t); /* in registers; ELEMENT_COUNT: none */
 
 /* ---- memory.c ---- */
@@ -218,6 +220,10 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted pointer, bool writ
 /* A pointer's distance from the beginning of its object, in bytes. */
 index_expr *lift_pointer_bytes(lifter *l, lifted pointer);
 index_expr *lift_elements(lifter *l, lifted pointer, int64_t size); /* the same in elements; NULL where it may be between two */
+int64_t
+lift_widest(const lift_object *o); /* bytes of the widest element that it is accessed with, as far as is known; 1 where none is */
+/* Bytes that divide a pointer's distance, and `unit` where that is not 0; launch values may be demanded to bring `wanted`, or the widest element. 0: it points to the beginning. */
+int64_t lift_unit_with(lifter *l, int64_t unit, int64_t wanted, lifted pointer);
 lifted lift_pointer_at(lifter *l, lift_object *o, index_expr *bytes, int64_t unit);
 kernel_value *lift_from_memory(lifter *l, kernel_value *v, const lift_type *t);
 

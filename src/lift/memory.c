@@ -176,6 +176,18 @@ static bool read_extents(lifter *l, lift_object *o, index_expr **dims, int *rank
     return true;
 }
 
+/* A value of this type as the array holds it. */
+static kernel_value *to_memory(lifter *l, element_type e, const lift_type *t, kernel_value *v) {
+    if (v->type == ELEMENT_BOOL)
+        v = kernel_op3(l->k, KERNEL_SELECT, ELEMENT_I32, v, kernel_const(l->k, ELEMENT_I32, 1, 1),
+                       kernel_const(l->k, ELEMENT_I32, 1, 0));
+    if (e == ELEMENT_U8 || e == ELEMENT_I64)
+        v = kernel_op1(l->k, KERNEL_CONVERT, e, v);
+    else if (t->kind == LIFT_INTEGER && t->bits == 16 && v->type == ELEMENT_I32)
+        v = kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_U16, v);
+    return v->type == e ? v : kernel_op1(l->k, KERNEL_BITCAST, e, v);
+}
+
 /* Table of a constant global: stored once, at the kernel's beginning. */
 static void fill_table(lifter *l, lift_object *o, const lift_type *t, lift_value *value, int64_t offset) {
     if (!value || lift_stopped(l))
@@ -191,9 +203,7 @@ static void fill_table(lifter *l, lift_object *o, const lift_type *t, lift_value
     lifted x = lift_operand(l, value);
     if (lift_stopped(l) || x.kind == LIFTED_ANY)
         return;
-    kernel_value *v = lift_as_value(l, x);
-    if (access.array->element == ELEMENT_U8)
-        v = kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_U8, v);
+    kernel_value *v = to_memory(l, access.array->element, t, lift_as_value(l, x));
     kernel_block fresh = {0}, *body = &l->k->body; /* in front of what is there already */
     kernel_store(l->k, &fresh, access, v, lift_span(l, NULL));
     VEC_PUSH(l->arena, body->items, fresh.items.at[0]);
@@ -364,6 +374,24 @@ index_expr *lift_elements(lifter *l, lifted pointer, int64_t size) {
     return by_elements(l, &pointer, size);
 }
 
+/* The widest element that is accessed there. */
+int64_t lift_widest(const lift_object *o) {
+    int64_t bytes = 1;
+    for (int i = 0; i < LIFT_WIDTHS; i++)
+        bytes = o->facts->elements[i] ? o->facts->elements[i]->size : bytes;
+    return bytes;
+}
+
+int64_t lift_unit_with(lifter *l, int64_t unit, int64_t wanted, lifted x) {
+    int64_t widest = lift_widest(x.object), own = x.offset < 0 ? -x.offset : x.offset;
+    for (int i = -1; i < x.term_count; i++) {
+        if (i >= 0)
+            own = lift_common_unit(l->arena, x.terms[i].index, x.terms[i].stride, wanted > widest ? wanted : widest);
+        unit = !own ? unit : unit ? ix_gcd(unit, own) : own;
+    }
+    return unit;
+}
+
 kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bool reads) {
     kernel_access none = {0};
     lift_object *o = p.object;
@@ -462,6 +490,49 @@ static const lift_value *same_everywhere(const lift_value *x, const lift_type *t
     return !before || (before->number == x->number && !memcmp(&before->real, &x->real, sizeof x->real)) ? x : NULL;
 }
 
+/* Whether the address may lie between two elements of this width, though not of narrower ones: then the access is one of its halves. */
+static bool goes_by_halves(lifter *l, const lift_type *t, lifted p) {
+    const lift_object *o = p.object;
+    if (p.kind != LIFTED_POINTER || t->size < 2 || t->size > 8 || (t->size & (t->size - 1)) || !o->facts->settled ||
+        o->constant || (o->type && !o->facts->flat) || t->kind == LIFT_DOUBLE)
+        return false;
+    return lift_unit_with(l, 0, t->size, p) % t->size;
+}
+
+static const lift_type *half_of(lifter *l, const lift_type *t) {
+    lift_type *r = NEW(l->arena, lift_type);
+    *r = (lift_type){.kind = LIFT_INTEGER,
+                     .bits = (int)t->size * 4,
+                     .size = t->size / 2,
+                     .text = arena_printf(l->arena, "i%d", (int)t->size * 4)};
+    return r;
+}
+
+/* The lower half first, as all targets store numbers. */
+static lifted load_halves(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
+    const lift_type *half = half_of(l, t);
+    int bits = half->bits;
+    lifted x[2];
+    for (int i = 0; i < 2; i++)
+        x[i] = lift_extend(l, v, LIFT_ZEXT, lift_load(l, v, half, at_offset(p, i * half->size)), bits, 2 * bits);
+    if (lift_stopped(l))
+        return x[0];
+    x[1] = lift_integer(l, v, LIFT_SHL, x[1], lifted_number(l, 2 * bits, bits));
+    return lift_same_bits(l, v, &(lift_type){.kind = LIFT_INTEGER, .bits = 2 * bits, .size = t->size, .text = "an integer"}, t,
+                          lift_integer(l, v, LIFT_OR, x[0], x[1]));
+}
+
+static void store_halves(lifter *l, const lift_type *t, lifted p, lifted x) {
+    const lift_type *half = half_of(l, t);
+    int bits = half->bits;
+    x = lift_same_bits(l, l->now, t, &(lift_type){.kind = LIFT_INTEGER, .bits = 2 * bits, .size = t->size, .text = "an integer"},
+                       x);
+    for (int i = 0; i < 2 && !lift_stopped(l); i++) {
+        lifted part = i ? lift_integer(l, l->now, LIFT_LSHR, x, lifted_number(l, 2 * bits, bits)) : x;
+        lift_store(l, half, at_offset(p, i * half->size), lift_extend(l, l->now, LIFT_TRUNC, part, 2 * bits, bits));
+    }
+}
+
 lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
     lifted r = {.kind = LIFTED_ELEMENTS};
     if (lift_stopped(l))
@@ -483,6 +554,8 @@ lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
         return lift_either_load(l, v, t, p);
     if (p.kind == LIFTED_POINTER && p.object->parameters && !p.term_count)
         return lift_parameter(l, v, p.object, t, p.offset);
+    if (goes_by_halves(l, t, p))
+        return load_halves(l, v, t, p);
     kernel_access access = lift_cell(l, t, p, false, true);
     if (!access.array)
         return r;
@@ -520,22 +593,16 @@ void lift_store(lifter *l, const lift_type *t, lifted p, lifted x) {
         lift_either_store(l, t, p, x);
         return;
     }
+    if (goes_by_halves(l, t, p)) {
+        store_halves(l, t, p, x);
+        return;
+    }
     kernel_access access = lift_cell(l, t, p, true, false);
     if (!access.array)
         return;
     kernel_value *v = x.kind == LIFTED_BITS ? x.v : lift_as_value(l, x);
-    element_type e = access.array->element;
     if (lift_stopped(l))
         return;
-    if (v->type == ELEMENT_BOOL)
-        v = kernel_op3(l->k, KERNEL_SELECT, ELEMENT_I32, v, kernel_const(l->k, ELEMENT_I32, 1, 1),
-                       kernel_const(l->k, ELEMENT_I32, 1, 0));
-    if (e == ELEMENT_U8 || e == ELEMENT_I64)
-        v = kernel_op1(l->k, KERNEL_CONVERT, e, v);
-    else if (t->kind == LIFT_INTEGER && t->bits == 16 && v->type == ELEMENT_I32)
-        v = kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_U16, v);
-    if (v->type != e)
-        v = kernel_op1(l->k, KERNEL_BITCAST, e, v);
-    kernel_store(l->k, l->at, access, v, lift_span(l, l->now));
+    kernel_store(l->k, l->at, access, to_memory(l, access.array->element, t, v), lift_span(l, l->now));
     l->statements++;
 }

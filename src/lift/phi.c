@@ -41,6 +41,10 @@ static phi_pointees *pointees_of(lifter *l, const lift_value *phi, int part) {
     phi_pointees *p = NEW(l->arena, phi_pointees);
     p->phi = phi;
     p->part = part;
+    for (int i = 0; i < phi->operand_count; i++) { /* seen at once, it takes no further walk */
+        const lift_value *v = phi->operands[i];
+        p->moves = p->moves || (v->kind == LIFT_INSTRUCTION && v->op == LIFT_GEP && (v->step_count || v->offset));
+    }
     VEC_PUSH(l->arena, l->facts->pointees, p);
     return p;
 }
@@ -73,10 +77,11 @@ static int pointee_number(lifter *l, phi_pointees *p, const lift_object *o) {
     return p->count++;
 }
 
+/* What the cell counts in: bytes that divide every distance there that was seen. */
 static int64_t unit_of(lifter *l, phi_cell *c, int n, const lift_object *o) {
-    int64_t unit = o->facts->element ? o->facts->element->size : 1;
+    int64_t unit = c->pointees->units[n] ? c->pointees->units[n] : lift_widest(o);
     if (c->units[n] && c->units[n] != unit)
-        l->again = true; /* its element is known by now */
+        l->again = true; /* more is known by now */
     return c->units[n] = unit;
 }
 
@@ -129,7 +134,10 @@ static void store_part(lifter *l, const lift_value *phi, int part, const lift_ty
             c->pointees->moves = l->again = true;
         if (lift_stopped(l))
             return;
+        c->pointees->units[n] = lift_unit_with(l, c->pointees->units[n], 1, x);
         int64_t unit = unit_of(l, c, n, x.object);
+        if (lift_stopped(l))
+            return;
         index_expr *sum = lift_elements(l, x, unit);
         if (!sum && !x.object->facts->settled) { /* counted in bytes as long as its element was not known */
             l->again = true;

@@ -143,7 +143,7 @@ static lifted from_float(lifter *l, const lift_value *v, const lift_type *from, 
     return lifted_value(32, i);
 }
 
-static lifted bits_of(lifter *l, const lift_value *v, const lift_type *from, const lift_type *to, lifted x) {
+lifted lift_same_bits(lifter *l, const lift_value *v, const lift_type *from, const lift_type *to, lifted x) {
     element_type a = lift_value_type(from), b = lift_value_type(to);
     if (from->kind == LIFT_INTEGER && from->bits == 16 && x.kind == LIFTED_BITS && x.v->type == b)
         return lifted_value(16, x.v);
@@ -222,7 +222,7 @@ static lifted scalar_operation(lifter *l, const lift_value *v, const lift_type *
     case LIFT_FPTOUI: return from_float(l, v, from, t, x);
     case LIFT_SITOFP:
     case LIFT_UITOFP: return to_float(l, v, from, t, x);
-    case LIFT_BITCAST: return bits_of(l, v, from, t, x);
+    case LIFT_BITCAST: return lift_same_bits(l, v, from, t, x);
     default: lift_fail(l, "E1124", v, "%s", v->text ? v->text : "an operation that is not read"); return x;
     }
 }
@@ -269,20 +269,21 @@ static lifted other_widths(lifter *l, const lift_value *v, lifted x, const lift_
         if (n > m) {
             lifted sum = lifted_number(l, wide->bits, 0);
             for (int j = 0; j < each; j++) {
-                lifted part = bits_of(l, v, from, narrow, element(l, &x, i * each + j));
+                lifted part = lift_same_bits(l, v, from, narrow, element(l, &x, i * each + j));
                 part = lift_extend(l, v, LIFT_ZEXT, part, narrow->bits, wide->bits);
                 if (j)
                     part = lift_integer(l, v, LIFT_SHL, part, lifted_number(l, wide->bits, j * narrow->bits));
                 sum = j ? lift_integer(l, v, LIFT_OR, sum, part) : part;
             }
-            r.elements[i] = bits_of(l, v, wide, to, sum);
+            r.elements[i] = lift_same_bits(l, v, wide, to, sum);
             continue;
         }
-        lifted whole = bits_of(l, v, from, wide, n == 1 && x.kind != LIFTED_ELEMENTS ? x : element(l, &x, i));
+        lifted whole = lift_same_bits(l, v, from, wide, n == 1 && x.kind != LIFTED_ELEMENTS ? x : element(l, &x, i));
         whole = lift_named(l, v, whole);
         for (int j = 0; j < each; j++) {
             lifted part = j ? lift_integer(l, v, LIFT_LSHR, whole, lifted_number(l, wide->bits, j * narrow->bits)) : whole;
-            r.elements[i * each + j] = bits_of(l, v, narrow, to, lift_extend(l, v, LIFT_TRUNC, part, wide->bits, narrow->bits));
+            r.elements[i * each + j] =
+                lift_same_bits(l, v, narrow, to, lift_extend(l, v, LIFT_TRUNC, part, wide->bits, narrow->bits));
         }
     }
     return r;
@@ -299,8 +300,9 @@ static lifted vector_bits(lifter *l, const lift_value *v, lifted x) {
     }
     lifted r = elements_of(l, m);
     for (int i = 0; i < m; i++)
-        r.elements[i] = bits_of(l, v, from->kind == LIFT_VECTOR ? from->element : from,
-                                to->kind == LIFT_VECTOR ? to->element : to, from->kind == LIFT_VECTOR ? element(l, &x, i) : x);
+        r.elements[i] =
+            lift_same_bits(l, v, from->kind == LIFT_VECTOR ? from->element : from, to->kind == LIFT_VECTOR ? to->element : to,
+                           from->kind == LIFT_VECTOR ? element(l, &x, i) : x);
     return to->kind == LIFT_VECTOR ? r : r.elements[0];
 }
 

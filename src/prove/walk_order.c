@@ -135,6 +135,20 @@ static index_expr **fragment_box(walk *w, const kernel_stmt *s) {
     return box;
 }
 
+/* And the bytes behind it, if its array has views. */
+static void touch_with_bytes(walk *w, region *step, place *p) {
+    place *bytes = walk_view_place(w, step, p);
+    walk_touch(p);
+    if (!bytes)
+        return;
+    bytes->collective = p->collective;
+    bytes->holder = p->holder;
+    bytes->by_unit = p->by_unit;
+    bytes->asynchronous = p->asynchronous;
+    bytes->matrix = p->matrix;
+    walk_touch(bytes);
+}
+
 /* Rows and columns at distances: cell by cell. */
 static void stepped_memory(walk *w, const kernel_stmt *s, access_use use) {
     model *m = w->m;
@@ -160,16 +174,14 @@ static void stepped_memory(walk *w, const kernel_stmt *s, access_use use) {
     cell.indices[s->row_dim] = ix_add(a, cell.indices[s->row_dim], s->row_step ? ix_mul(a, row, s->row_step) : row);
     cell.indices[s->column_dim] =
         ix_add(a, cell.indices[s->column_dim], s->column_step ? ix_mul(a, column, s->column_step) : column);
-    place *p = walk_place(&inner, walk_step(&inner, (kernel_stmt *)s), &cell, use, s->span);
+    region *step = walk_step(&inner, (kernel_stmt *)s);
+    place *p = walk_place(&inner, step, &cell, use, s->span);
     p->collective = true;
     p->holder = f->holder;
-    walk_touch(p);
+    touch_with_bytes(&inner, step, p);
 }
 
 static void memory_of_fragment(walk *w, region *step, const kernel_stmt *s, access_use use, bool by_unit, bool asynchronous) {
-    model *m = w->m;
-    if (m->object_of[s->access.array->id])
-        walk_beyond(m, s->span, "fragments in an array of several views");
     if ((s->row_step || s->column_step) && !is_one_run(s)) {
         stepped_memory(w, s, use);
         return;
@@ -180,7 +192,7 @@ static void memory_of_fragment(walk *w, region *step, const kernel_stmt *s, acce
     p->holder = s->fragments[0].fragment->holder;
     p->by_unit = by_unit;
     p->asynchronous = p->matrix = asynchronous;
-    walk_touch(p);
+    touch_with_bytes(w, step, p);
 }
 
 /* A store in which no element exists reads nothing. */
