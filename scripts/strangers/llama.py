@@ -139,7 +139,7 @@ def soft_max(s):
                   "nb11": m.itemsize * ne0, "nb12": m.nbytes, "nb13": m.nbytes, "nb1": 4 * ne0, "nb2": 4 * x.size, "nb3": 4 * x.size,
                   "scale": scale, "max_bias": 0.0, "m0": 1.0, "m1": 1.0, "n_head_log2": 1}
         s.add("soft_max %dx%d%s, mask %s" % (rows, ne0, suffix, m.dtype), "kernel_soft_max_%s%s" % ("f16" if mask is f16 else "f32", suffix), "soft_max", fields, (32,),
-              (rows, 1, 1), {"src0": x, "src1": m, "src2": sink, "dst": np.zeros_like(x)}, {"dst": want.astype(f32)}, shared={"buf": 32}, atol=1e-6)
+              (rows, 1, 1), {"src0": x, "src1": m.view(np.uint8), "src2": sink, "dst": np.zeros_like(x)}, {"dst": want.astype(f32)}, shared={"buf": 32}, atol=1e-6)
 
 
 def mul_mv(s):

@@ -133,6 +133,19 @@ static bool same_bits(element_type x, element_type y) {
     return x == y || words || bytes || halves || (x == ELEMENT_BF16 && y == ELEMENT_U16);
 }
 
+/* A file of bytes is what lies in the memory, whatever it is accessed as. */
+static void take_bytes(npy_array *f, element_type t) {
+    int64_t size = element_table[t].block_bytes, whole = 1;
+    bool bytes = !f->wide && (f->type == ELEMENT_U8 || f->type == ELEMENT_I8);
+    for (int d = 0; d < f->rank; d++)
+        whole *= f->dims[d];
+    if (!bytes || size == 1 || whole % size)
+        return;
+    f->type = t;
+    f->rank = 1;
+    f->dims[0] = whole / size;
+}
+
 static bool bind(launch *l, const char *text) {
     report *r = l->report;
     const char *name, *value;
@@ -151,6 +164,7 @@ static bool bind(launch *l, const char *text) {
     if (at >= 0 && n > 4 && !strcmp(value + n - 4, ".npy")) {
         if (!npy_read(value, &l->files[at], &r->diags))
             return false;
+        take_bytes(&l->files[at], l->arrays[at]->element);
         bool words = l->files[at].wide && l->files[at].wide_kind == 'i' && l->arrays[at]->element == ELEMENT_I64;
         if (!words && (l->files[at].wide || !same_bits(l->files[at].type, l->arrays[at]->element))) {
             diag_error(&r->diags, "E0647", l->arrays[at]->span, "`%s` holds %s, the file %s", name,

@@ -231,10 +231,14 @@ static void note_stmt(serial *s, kernel_stmt *x, kernel_block *b, int at) {
         if (x->scope == LEVEL_TASK)
             refuse(s, x->span, "a fence between blocks");
         break;
-    case KSTMT_ATOMIC:
-        if (x->access.array->space != SPACE_SHARED)
-            refuse(s, x->span, "an atomic on memory that other tasks reach");
+    case KSTMT_ATOMIC: {
+        if (value_exchanges(x->value, 0))
+            refuse(s, x->span, "lanes exchange values");
+        spill fresh = {.let = x};
+        x->uses = s->spills.count;
+        VEC_PUSH(s->arena, s->spills, fresh);
         break;
+    }
     default: refuse(s, x->span, kernel_stmt_names[x->kind]); break;
     }
 }
@@ -262,6 +266,19 @@ static index_expr **thread_indices(serial *s, const region *r, index_expr **own,
     return indices;
 }
 
+/* Lets, and atomics whose old values are wanted. */
+static bool names_value(const kernel_stmt *x) {
+    return x->kind == KSTMT_LET || (x->kind == KSTMT_ATOMIC && x->name);
+}
+
+static kernel_value *named_value(serial *s, kernel_stmt *x) {
+    kernel_value *v = NEW(s->arena, kernel_value);
+    element_type type = x->kind == KSTMT_ATOMIC ? x->access.array->element : x->value->type;
+    *v = (kernel_value){
+        .op = KERNEL_REF, .type = type, .lanes = x->kind == KSTMT_ATOMIC ? 1 : x->value->lanes, .let = x, .span = x->span};
+    return v;
+}
+
 static int region_of(const serial *s, const kernel_stmt *let) {
     return let->count ? (int)let->count - 1 : s->now->number; /* noted before anything was rewritten */
 }
@@ -271,14 +288,16 @@ static kernel_stmt *reloaded(serial *s, kernel_stmt *let) {
     for (int i = 0; i < s->now->reloaded.items.count; i++)
         if (s->now->reloaded.items.at[i]->phase == (index_expr *)(void *)let)
             return s->now->reloaded.items.at[i];
-    if (let->uses < 0 || let->uses >= s->spills.count || s->spills.at[let->uses].let != let || !let->value ||
-        let->value->type == ELEMENT_INDEX || let->value->lanes != 1) {
+    bool atomic = let->kind == KSTMT_ATOMIC;
+    element_type type = atomic ? let->access.array->element : let->value->type;
+    if (let->uses < 0 || let->uses >= s->spills.count || s->spills.at[let->uses].let != let || type == ELEMENT_INDEX ||
+        (!atomic && let->value->lanes != 1)) {
         refuse(s, let->span, "a 64-bit integer from memory lives across a barrier");
         return let;
     }
     spill *p = &s->spills.at[let->uses];
     if (!p->array)
-        p->array = kernel_add_array(s->k, let->name, SPACE_PRIVATE, USE_LOCAL, let->value->type, s->count, s->extents);
+        p->array = kernel_add_array(s->k, let->name, SPACE_PRIVATE, USE_LOCAL, type, s->count, s->extents);
     kernel_value *load = kernel_load(s->k, kernel_at(s->k, p->array, thread_indices(s, s->now, NULL, 0)));
     kernel_stmt *fresh = kernel_let(s->k, &s->now->reloaded, let->name, load, let->span);
     fresh->phase = (index_expr *)(void *)let; /* whose it is, while this pass runs */
@@ -306,9 +325,9 @@ static index_expr *rewritten(serial *s, index_expr *x, int nesting) {
         if (s->ids[i] == x->var || is_of_thread(s, i, x->var))
             return ix_var(s->arena, s->now->vars[i]);
     kernel_stmt *let = x->var->kind == INDEX_VALUE ? x->var->owner : NULL;
-    if (!let || let->kind != KSTMT_LET || region_of(s, let) == s->now->number)
+    if (!let || !names_value(let) || region_of(s, let) == s->now->number)
         return x;
-    if (let->value->op == KERNEL_INDEX) /* computed again */
+    if (let->kind == KSTMT_LET && let->value->op == KERNEL_INDEX) /* computed again */
         return rewritten(s, let->value->index, nesting + 1);
     kernel_stmt *fresh = reloaded(s, let);
     return fresh->var ? ix_var(s->arena, fresh->var) : x;
@@ -336,8 +355,8 @@ static void rewrite_condition(void *context, cond **c) {
 
 static void rewrite_value(void *context, kernel_value *v) {
     serial *s = context;
-    if (v->op == KERNEL_REF && v->let->kind == KSTMT_LET && region_of(s, v->let) != s->now->number) {
-        if (v->let->value->op == KERNEL_INDEX) {
+    if (v->op == KERNEL_REF && names_value(v->let) && region_of(s, v->let) != s->now->number) {
+        if (v->let->kind == KSTMT_LET && v->let->value->op == KERNEL_INDEX) {
             v->op = KERNEL_INDEX;
             v->index = rewritten(s, v->let->value->index, 0);
             v->let = NULL;
@@ -354,9 +373,9 @@ static void rewrite_access(void *context, kernel_access *access, bool is_write) 
         access->indices = thread_indices(s, s->now, access->indices, access->array->rank);
 }
 
-/* Atomics of one thread after another. */
+/* Atomics of one thread after another. Those on memory that other tasks reach stay atomic. */
 static void plain_update(serial *s, kernel_stmt *x, kernel_block *b, int at) {
-    if (x->kind != KSTMT_ATOMIC)
+    if (x->kind != KSTMT_ATOMIC || x->access.array->space == SPACE_GLOBAL)
         return;
     kernel_stmt *store = NEW(s->arena, kernel_stmt);
     kernel_value *old = kernel_load(s->k, kernel_at(s->k, x->access.array, x->access.indices)), *given = x->value;
@@ -388,7 +407,7 @@ static void plain_update(serial *s, kernel_stmt *x, kernel_block *b, int at) {
 static void note_region(serial *s, kernel_stmt *x, kernel_block *b, int at) {
     (void)b;
     (void)at;
-    if (x->kind == KSTMT_LET)
+    if (names_value(x))
         x->count = s->now->number + 1;
 }
 
@@ -408,11 +427,11 @@ static void drop_fences(kernel_block *b, int nesting) {
 
 /* A value that later regions want is stored where it is computed. */
 static void store_spilled(serial *s, kernel_stmt *x, kernel_block *b, int at) {
-    if (x->kind != KSTMT_LET || x->uses < 0 || x->uses >= s->spills.count || s->spills.at[x->uses].let != x ||
+    if (!names_value(x) || x->uses < 0 || x->uses >= s->spills.count || s->spills.at[x->uses].let != x ||
         !s->spills.at[x->uses].array)
         return;
     kernel_stmt *store = NEW(s->arena, kernel_stmt);
-    *store = (kernel_stmt){.kind = KSTMT_STORE, .span = x->span, .value = kernel_ref(s->k, x)};
+    *store = (kernel_stmt){.kind = KSTMT_STORE, .span = x->span, .value = named_value(s, x)};
     store->access = kernel_at(s->k, s->spills.at[x->uses].array, thread_indices(s, s->now, NULL, 0));
     VEC_PUSH(s->arena, b->items, store);
     for (int i = b->items.count - 1; i > at + 1; i--)
@@ -457,7 +476,7 @@ static void widen_arrays(serial *s, int arrays) {
 static void forget(serial *s, kernel_stmt *x, kernel_block *b, int at) {
     (void)b;
     (void)at;
-    if (x->kind == KSTMT_LET)
+    if (names_value(x))
         x->count = 0;
     if (x->kind == KSTMT_FOR) {
         x->var->lo = x->lo;

@@ -1,5 +1,27 @@
 /* The C dialect: GCC and Clang vector extensions. */
 #include "target/cfamily.h"
+#include <string.h>
+
+/* Tasks run side by side. */
+static const char *atomic_itself(arena *a, const char *update, element_type t, const char *place) {
+    bool compares = !strcmp(update, "min") || !strcmp(update, "max");
+    (void)place;
+    return t == ELEMENT_F32 || compares ? NULL : arena_printf(a, "__atomic_fetch_%s(p, v, __ATOMIC_RELAXED)", update);
+}
+
+static const cfamily_atomics c_atomics = {
+    .device = "",
+    .shared = "",
+    .itself = atomic_itself,
+    .loop = "    __typeof__(v) old, next;%s%s\n"
+            "    __atomic_load(p, &old, __ATOMIC_RELAXED);\n"
+            "    do\n"
+            "        next = %s;\n"
+            "    while (!__atomic_compare_exchange(p, &old, &next, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));\n"
+            "    return old;\n",
+    .least = "__builtin_fminf(old, v)",
+    .greatest = "__builtin_fmaxf(old, v)",
+};
 
 const cfamily_dialect c_dialect = {
     .target = "c",
@@ -16,4 +38,5 @@ const cfamily_dialect c_dialect = {
     .infinity = "__builtin_inff()",
     .least_i32 = "INT32_MIN",
     .value = cfamily_operation,
+    .atomics = &c_atomics,
 };

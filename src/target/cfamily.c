@@ -117,7 +117,8 @@ static void mark_block(cfamily *p, const kernel_block *b) {
             continue;
         if (s->value)
             mark_value(p, s->value);
-        if (s->kind == KSTMT_STORE || s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_FRAGMENT_STORE || s->kind == KSTMT_COPY)
+        if (s->kind == KSTMT_STORE || s->kind == KSTMT_ATOMIC || s->kind == KSTMT_FRAGMENT_LOAD ||
+            s->kind == KSTMT_FRAGMENT_STORE || s->kind == KSTMT_COPY)
             mark_access(p, &s->access);
         if (s->kind == KSTMT_COPY)
             mark_access(p, &s->source);
@@ -213,8 +214,9 @@ static void survey_block(cfamily *p, const kernel_block *b) {
         const kernel_stmt *s = b->items.at[i];
         if (s->value)
             survey_value(p, s->value);
-        if (s->kind == KSTMT_STORE || s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_FRAGMENT_STORE)
-            survey_access(p, &s->access, s->kind == KSTMT_FRAGMENT_LOAD);
+        bool reads = s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_ATOMIC;
+        if (reads || s->kind == KSTMT_STORE || s->kind == KSTMT_FRAGMENT_STORE)
+            survey_access(p, &s->access, reads);
         if (s->kind == KSTMT_COPY) {
             survey_access(p, &s->access, false);
             survey_access(p, &s->source, true);
@@ -391,6 +393,7 @@ void cfamily_block(cfamily *p, const kernel_block *b) {
         switch (s->kind) {
         case KSTMT_LET: print_let(p, s); break;
         case KSTMT_STORE: cfamily_store(p, &s->access, s->value); break;
+        case KSTMT_ATOMIC: cfamily_atomic(p, s); break;
         case KSTMT_FOR: print_for(p, s); break;
         case KSTMT_IF: print_if(p, s, cfamily_cond(p, s->condition).text); break;
         case KSTMT_IF_VALUE:

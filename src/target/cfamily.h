@@ -68,6 +68,16 @@ typedef enum cfamily_helper {
     HELPER_SWIZZLE /* int64: (offset, bits, base, shift) */
 } cfamily_helper;
 
+/* How a target spells atomic updates of 32 bits. Relaxed: they order nothing but themselves. */
+typedef struct cfamily_atomics {
+    const char *device, *shared; /* in front of a pointer's type */
+    /* The expression, of p and v, where the device has this update ("add", "min", ..) itself; NULL: it has not. `place` is one of the two above. */
+    const char *(*itself)(arena *a, const char *update, element_type t, const char *place);
+    const char
+        *loop; /* the function's lines otherwise: a format for the place, twice, and what the cell becomes, of `old` and v */
+    const char *least, *greatest; /* of the floats old and v, of which one may be NaN */
+} cfamily_atomics;
+
 typedef struct cfamily_dialect {
     const char *target;
     const char *index_type;  /* of index expressions */
@@ -94,8 +104,9 @@ typedef struct cfamily_dialect {
     const char *(*store)(cfamily *p, const kernel_access *access, const char *stride, const char *active, const char *value);
     bool
         private_is_shared; /* private arrays are declared as shared ones are, of which a device tells how much it has (a task is one thread) */
-    bool has_lanes; /* levels below the task, and shared memory */
-    bool no_goto;   /* so a break out of an unrolled loop is refused */
+    const cfamily_atomics *atomics; /* NULL: it has none */
+    bool has_lanes;                 /* levels below the task, and shared memory */
+    bool no_goto;                   /* so a break out of an unrolled loop is refused */
 } cfamily_dialect;
 
 /* What is known of an array while a kernel is printed. */
@@ -211,6 +222,9 @@ const char *cfamily_cell(cfamily *p, const kernel_access *access); /* the variab
 /* ---- cfamily_operation.c ---- */
 text_expr cfamily_operation(cfamily *p, const kernel_value *v);        /* the usual `value` of a dialect */
 text_expr cfamily_constant(cfamily *p, element_type t, double number); /* the usual `constant` */
+
+/* ---- cfamily_atomic.c ---- */
+bool cfamily_atomic(cfamily *p, const kernel_stmt *s); /* false: the target has no form for it, which is reported */
 
 /* ---- cfamily_math.c ---- */
 /* exp, log, ...: printed from kernel/math.c; the function's name */

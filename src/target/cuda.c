@@ -169,6 +169,29 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
     return true;
 }
 
+static const char *atomic_itself(arena *a, const char *update, element_type t, const char *place) {
+    (void)place;
+    if (t == ELEMENT_F32 && update[0] != 'a') /* add alone */
+        return NULL;
+    return arena_printf(a, "atomic%c%s(p, v)", update[0] - 'a' + 'A', update + 1);
+}
+
+static const cfamily_atomics cuda_atomics = {
+    .device = "",
+    .shared = "",
+    .itself = atomic_itself,
+    .loop = "    unsigned *word = (unsigned *)p, seen = *word;%s%s\n"
+            "    for (;;) {\n"
+            "        const float old = __uint_as_float(seen);\n"
+            "        const unsigned was = atomicCAS(word, seen, __float_as_uint(%s));\n"
+            "        if (was == seen)\n"
+            "            return old;\n"
+            "        seen = was;\n"
+            "    }\n",
+    .least = "fminf(old, v)",
+    .greatest = "fmaxf(old, v)",
+};
+
 static const cfamily_dialect cuda_dialect = {
     .target = "cuda",
     .index_type = "long long",
@@ -191,6 +214,7 @@ static const cfamily_dialect cuda_dialect = {
     .statement = statement,
     .load = load,
     .store = store,
+    .atomics = &cuda_atomics,
     .has_lanes = true,
 };
 

@@ -142,6 +142,28 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
     return true;
 }
 
+static const char *atomic_itself(arena *a, const char *update, element_type t, const char *place) {
+    return t == ELEMENT_F32 ? NULL
+                            : arena_printf(a, "atomic_fetch_%s_explicit((%satomic_%s *)p, v, memory_order_relaxed)", update,
+                                           place, t == ELEMENT_U32 ? "uint" : "int");
+}
+
+static const cfamily_atomics metal_atomics = {
+    .device = "volatile device ",
+    .shared = "volatile threadgroup ",
+    .itself = atomic_itself,
+    .loop = "    %satomic_uint *word = (%satomic_uint *)p;\n"
+            "    uint seen = atomic_load_explicit(word, memory_order_relaxed);\n"
+            "    for (;;) {\n"
+            "        const float old = as_type<float>(seen);\n"
+            "        if (atomic_compare_exchange_weak_explicit(word, &seen, as_type<uint>(%s), memory_order_relaxed, "
+            "memory_order_relaxed))\n"
+            "            return old;\n"
+            "    }\n",
+    .least = "fmin(old, v)",
+    .greatest = "fmax(old, v)",
+};
+
 const cfamily_dialect metal_dialect = {
     .target = "metal",
     .index_type = "long",
@@ -162,6 +184,7 @@ const cfamily_dialect metal_dialect = {
     .statement = statement,
     .load = load,
     .store = store,
+    .atomics = &metal_atomics,
     .has_lanes = true,
     .no_goto = true,
 };

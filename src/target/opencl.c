@@ -101,6 +101,28 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
     return true;
 }
 
+static const char *atomic_itself(arena *a, const char *update, element_type t, const char *place) {
+    (void)place;
+    return t == ELEMENT_F32 ? NULL : arena_printf(a, "atomic_%s(p, v)", update);
+}
+
+static const cfamily_atomics opencl_atomics = {
+    .device = "volatile __global ",
+    .shared = "volatile __local ",
+    .itself = atomic_itself,
+    .loop = "    %suint *word = (%suint *)p;\n"
+            "    uint seen = *word;\n"
+            "    for (;;) {\n"
+            "        const float old = as_float(seen);\n"
+            "        const uint was = atomic_cmpxchg(word, seen, as_uint(%s));\n"
+            "        if (was == seen)\n"
+            "            return old;\n"
+            "        seen = was;\n"
+            "    }\n",
+    .least = "fmin(old, v)",
+    .greatest = "fmax(old, v)",
+};
+
 static const cfamily_dialect opencl_dialect = {
     .target = "opencl",
     .index_type = "long",
@@ -120,6 +142,7 @@ static const cfamily_dialect opencl_dialect = {
     .statement = statement,
     .load = load,
     .store = store,
+    .atomics = &opencl_atomics,
     .has_lanes = true,
 };
 

@@ -49,6 +49,28 @@ static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 static inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
 // clang-format on
 
+static inline int fake_sum(int a, int b) { return (int)((unsigned)a + (unsigned)b); }
+static inline unsigned fake_sum(unsigned a, unsigned b) { return a + b; }
+static inline float fake_sum(float a, float b) { return a + b; }
+/* One coroutine runs at a time. */
+#define FAKE_ATOMIC(name, next)                                   \
+    template <class T> static inline T atomic##name(T *p, T v) { \
+        const T old = *p;                                         \
+        *p = next;                                                \
+        return old;                                               \
+    }
+FAKE_ATOMIC(Add, fake_sum(old, v))
+FAKE_ATOMIC(Min, old < v ? old : v)
+FAKE_ATOMIC(Max, old < v ? v : old)
+FAKE_ATOMIC(And, old &v)
+FAKE_ATOMIC(Or, old | v)
+FAKE_ATOMIC(Xor, old ^ v)
+static inline unsigned atomicCAS(unsigned *p, unsigned seen, unsigned next) {
+    const unsigned old = *p;
+    *p = old == seen ? next : old;
+    return old;
+}
+
 template <class T> static T fake_exchange(T x, unsigned from) {
     const unsigned lane = fake_thread.x % 32, first = fake_thread.x - lane;
     uint64_t bits = 0;

@@ -106,6 +106,7 @@ END
 else
     echo "skip cuda tensors from Python through DLPack (no NumPy)"
 fi
+python3 test/lift/updates.py --device cuda:0 || failed=1
 product=(run kernels/matmul.tile --kernel matmul --device cuda --arg a=random:1 --arg b=random:2 --check)
 FAKE_CUDA_LOG=$fake/product expect "cuda products by matrix instructions, operands copied ahead" 0 "worst error" "$tilec" "${product[@]}" --shape M=144,N=48,K=176
 expect "cuda such products take the entry for aligned arrays" 0 "matmul_variant_0.*_aligned" cat "$fake/product"

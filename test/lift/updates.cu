@@ -1,0 +1,30 @@
+// Atomic updates of shared and device memory, with old values that live across barriers.
+__global__ void updates(const int *x, const float *w, int *sums, int *least, unsigned *most, unsigned *bits, float *total, int *tickets, int n)
+{
+    __shared__ int next, own[8];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    if (t == 0)
+        next = 0;
+    if (t < 8)
+        own[t] = 0;
+    __syncthreads();
+    int mine = atomicAdd(&next, 1);
+    int whole = atomicAdd(&tickets[0], 1);
+    __syncthreads();
+    atomicAdd(&tickets[1], mine);
+    atomicMax(&tickets[2], whole);
+    if (i < n) {
+        int v = x[i];
+        atomicAdd(&own[v & 7], v);
+        atomicMin(&least[v & 3], v);
+        atomicMax(&most[v & 3], (unsigned)v);
+        atomicSub(&sums[8], v);
+        atomicAnd(&bits[0], ~(1u << (v & 31)));
+        atomicOr(&bits[1], 1u << (v & 31));
+        atomicXor(&bits[2], (unsigned)v);
+        atomicAdd(total + (v & 1), w[i]);
+    }
+    __syncthreads();
+    if (t < 8)
+        atomicAdd(&sums[t], own[t]);
+}

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Atomic updates give what NumPy says: a CUDA text in the simulator, on the CPU, on an OpenCL device and printed as CUDA; floats' extremes from Kernel IR."""
+import os, shutil, subprocess, sys, tempfile
+try:
+    import numpy as np
+except ImportError:
+    print("skip updates (no NumPy here)")
+    sys.exit(0)
+
+tilec, build, here = os.environ["TILEC"], os.environ["BUILD"], os.path.dirname(os.path.abspath(__file__))
+rng = np.random.default_rng(3)
+failed = False
+
+EXTREMES = """kernel extremes {
+    symbol n
+    task (i < floor((n + 31) / 32))
+    lane (l < 32)
+    global in x: f32[n]
+    global update least: f32[1] rewritable
+    global update most: f32[1] rewritable
+    if 32 * i + l < n {
+        let v: f32 = x[32 * i + l]
+        atomic min least[0] <- v scope task
+        atomic max most[0] <- v scope task
+    }
+}
+"""
+
+def run(name, device, words, arrays, wanted, folder):
+    global failed
+    for key, value in arrays.items():
+        np.save(os.path.join(folder, key + ".npy"), value)
+        words = words + ["--arg", "%s=%s" % (key, os.path.join(folder, key + ".npy"))]
+    for key in wanted:
+        words = words + ["--out", "%s=%s" % (key, os.path.join(folder, "out_%s.npy" % key))]
+    done = subprocess.run([tilec, "run"] + words + ["--device", device], capture_output=True, text=True)
+    why = done.stdout + done.stderr if done.returncode else None
+    for key, value in wanted.items():
+        got = None if why else np.load(os.path.join(folder, "out_%s.npy" % key))
+        if not why and not (np.array_equal(got, value) if got.dtype.kind in "iu" else np.allclose(got, value, rtol=1e-5, atol=1e-5)):
+            why = "%s is %s, not %s" % (key, got, value)
+    failed = failed or why is not None
+    print("FAIL %s on %s: %s" % (name, device, why) if why else "ok %s on %s" % (name, device))
+
+def devices():
+    if "--device" in sys.argv:
+        return sys.argv[2:]
+    found = subprocess.run([tilec, "devices"], capture_output=True, text=True).stdout.splitlines()
+    return ["cpu"] + [d + ":0" for d in ("opencl", "cuda") if any(line.startswith(d) and "missing" not in line for line in found)]
+
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "extremes.kir")
+    with open(path, "w") as f:
+        f.write(EXTREMES)
+    x = rng.standard_normal(70).astype(np.float32)
+    for device in devices():
+        run("extremes", device, [path, "--shape", "n=70"], {"x": x, "least": np.full(1, 9, np.float32), "most": np.full(1, -9, np.float32)},
+            {"least": x.min(keepdims=True), "most": x.max(keepdims=True)}, folder)
+    if not os.path.exists(os.path.join(build, "tilec-lift.so")) or not (os.environ.get("TILEC_CLANG") or shutil.which("clang-19")):
+        print("skip updates (no LLVM here)")
+        sys.exit(failed)
+    n, threads = 150, 3 * 64
+    x, w = rng.integers(-1000, 1000, n).astype(np.int32), rng.standard_normal(n).astype(np.float32)
+    u, low = x.view(np.uint32), x & 3
+    sums = np.array([x[(x & 7) == k].sum() for k in range(8)] + [-x.sum()], np.int32)
+    wanted = {"sums": sums, "least": np.array([x[low == k].min() for k in range(4)], np.int32), "most": np.array([u[low == k].max() for k in range(4)]).view(np.int32),
+              "bits": np.array([np.bitwise_and.reduce(~(np.uint32(1) << (u & np.uint32(31)))), np.bitwise_or.reduce(np.uint32(1) << (u & np.uint32(31))),
+                                np.bitwise_xor.reduce(u)], np.uint32).view(np.int32),
+              "total": np.array([w[(x & 1) == k].sum() for k in range(2)]), "tickets": np.array([threads, 3 * sum(range(64)), threads - 1], np.int32)}
+    arrays = {"x": x, "w": w, "sums": np.zeros(9, np.int32), "least": np.full(4, 5000, np.int32), "most": np.zeros(4, np.uint32),
+              "bits": np.array([2 ** 32 - 1, 0, 0], np.uint32), "total": np.zeros(2, np.float32), "tickets": np.zeros(3, np.int32)}
+    wanted = {k: v.view(np.uint32) if arrays[k].dtype == np.uint32 else v for k, v in wanted.items()}
+    source = [os.path.join(here, "updates.cu"), "--kernel", "updates", "--block", "64", "--grid", "3", "--arg", "n=150"]
+    for device in ([] if "--device" in sys.argv else ["sim"]) + devices():
+        run("updates", device, source, arrays, wanted, folder)
+sys.exit(failed)
