@@ -63,6 +63,8 @@ static const struct {
     {"packed_matmul", {"M = 13, N = 70, K = 130", "M = 1, N = 1, K = 1", "M = 3, N = 2, K = 0"}},
     {"direct_fragments", {"M = 1, N = 33, K = 9", "M = 70, N = 64, K = 16", "M = 3, N = 2, K = 0"}},
     {"staged_barrier", {"M = 1, N = 33, K = 9", "M = 65, N = 65, K = 17", "M = 3, N = 2, K = 0"}},
+    {"staged_fragments", {"M = 33, N = 9, K = 41", "M = 64, N = 16, K = 64", "M = 3, N = 2, K = 0"}},
+    {"tiles_in_turn", {"R = 2, T = 40, len = 23", "R = 1, T = 64, len = 64", "R = 1, T = 1, len = 0"}},
     {"async_ring", {"M = 1, N = 33, K = 9", "M = 65, N = 65, K = 130", "M = 3, N = 2, K = 0"}},
     {"producer_consumer", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 400", "M = 3, N = 2, K = 0"}},
     {"warpgroup_ring", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 200", "M = 3, N = 2, K = 0"}},
@@ -263,6 +265,36 @@ static void near_to(const char *what, double got, double expected) {
 static void others_compute_what_they_say(void **state) {
     (void)state;
     random_state = 99;
+    { /* rows of one matrix times rows of another */
+        int64_t m = 35, n = 10, k = 41;
+        tensor a = new_tensor(ELEMENT_F16, m * k, true), b = new_tensor(ELEMENT_F16, n * k, true),
+               c = new_tensor(ELEMENT_F32, m * n, false);
+        run("staged_fragments", (tensor *[]){&a, &b, &c}, (int64_t[]){m, n, k}, NULL);
+        for (int64_t i = 0; i < m * n; i++) {
+            double sum = 0;
+            for (int64_t x = 0; x < k; x++)
+                sum += at(&a, i / n * k + x) * at(&b, i % n * k + x);
+            near_to("staged_fragments", at(&c, i), sum);
+        }
+        free(a.data);
+        free(b.data);
+        free(c.data);
+    }
+    { /* every place below `len` once, whichever thread takes it */
+        int64_t t = 40, len = 23;
+        tensor x = new_tensor(ELEMENT_F32, 2 * t * 8, true), y = new_tensor(ELEMENT_F32, 2 * 128, false);
+        run("tiles_in_turn", (tensor *[]){&x, &y}, (int64_t[]){2, t, len}, NULL);
+        for (int64_t r = 0; r < 2; r++) {
+            double sum = 0, got = 0;
+            for (int64_t i = 0; i < len * 8; i++)
+                sum += at(&x, r * t * 8 + i);
+            for (int64_t i = 0; i < 128; i++)
+                got += at(&y, r * 128 + i);
+            near_to("tiles_in_turn", got, sum);
+        }
+        free(x.data);
+        free(y.data);
+    }
     { /* rows divided by their root mean square */
         tensor x = new_tensor(ELEMENT_F32, 3 * 300, true), y = new_tensor(ELEMENT_F32, 3 * 300, false);
         run("cross_subgroup_reduction", (tensor *[]){&x, &y}, (int64_t[]){3, 300}, (float[]){0.5f});
