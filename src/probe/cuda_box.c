@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST_CELLS = 1 << 19, MOST_CASES = 1 << 15, THREADS = 128 };
 
@@ -11,8 +12,9 @@ struct cuda_box {
     const cuda_instruction *instruction;
     const runtime *runtime;
     device *device;
-    text_kernel *dots, *onehot;
-    void *a, *b, *c, *d, *found; /* device memory, for MOST_CELLS cells and MOST_CASES cases */
+    text_kernel *dots, *onehot, *rates[2]; /* rates: of the instruction and of its twin, when first asked for */
+    int launches[2];                       /* n of a launch that takes some milliseconds */
+    void *a, *b, *c, *d, *found;           /* device memory, for MOST_CELLS cells and MOST_CASES cases */
     char name[64], text[512];
     matrix_box box;
 };
@@ -44,15 +46,15 @@ static int architecture_of(const char *text) {
     return at ? atoi(at + 3) : 0;
 }
 
-static text_kernel *load(cuda_box *b, char *text, const char *entry, diag_list *diags) {
+static text_kernel *load(cuda_box *b, const cuda_instruction *i, char *text, const char *entry, diag_list *diags) {
     const runtime_text *t = b->runtime->text;
     char name[96];
-    snprintf(name, sizeof name, "%s of %.60s", entry, b->instruction->name);
+    snprintf(name, sizeof name, "%s of %.60s", entry, i->name);
     text_kernel *k = NULL;
     if (!text)
-        diag_error(diags, "E1204", (source_span){0}, "%s: the table of layouts has no such instruction", b->instruction->name);
+        diag_error(diags, "E1204", (source_span){0}, "%s: the table of layouts has no such instruction", i->name);
     else
-        k = (b->instruction->warpgroup ? t->load_specific : t->load)(b->device, name, text, entry, diags);
+        k = (i->warpgroup ? t->load_specific : t->load)(b->device, name, text, entry, diags);
     free(text);
     return k;
 }
@@ -67,8 +69,8 @@ static bool open_box(cuda_box *b, int index, diag_list *diags) {
                    i->warpgroup ? "a alone" : " and later");
         return false;
     }
-    if (!(b->device = r->open(index, diags)) || !(b->dots = load(b, cuda_dots_text(i), "dots", diags)) ||
-        (!i->warpgroup && !(b->onehot = load(b, cuda_onehot_text(i), "onehot", diags))))
+    if (!(b->device = r->open(index, diags)) || !(b->dots = load(b, i, cuda_dots_text(i), "dots", diags)) ||
+        (!i->warpgroup && !(b->onehot = load(b, i, cuda_onehot_text(i), "onehot", diags))))
         return false;
     int64_t row = (int64_t)i->k * number_table[i->a].bytes, tiles = MOST_CELLS / (i->rows * 8);
     return (b->a = r->allocate(b->device, tiles * i->rows * row, diags)) &&
@@ -114,6 +116,9 @@ void cuda_box_close(cuda_box *b) {
         b->runtime->text->unload(b->device, b->dots);
     if (b->onehot)
         b->runtime->text->unload(b->device, b->onehot);
+    for (int i = 0; i < 2; i++)
+        if (b->rates[i])
+            b->runtime->text->unload(b->device, b->rates[i]);
     if (b->device)
         b->runtime->close(b->device);
     free(b);
@@ -148,5 +153,49 @@ bool cuda_box_onehot(cuda_box *b, int first, int cases, unsigned char *out, diag
             !r->copy_out(b->device, out + (int64_t)done * 32, b->found, (int64_t)count * 32, diags))
             return false;
     }
+    return true;
+}
+
+int cuda_box_architecture(const cuda_box *b) {
+    return architecture_of(b->text);
+}
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Seconds of one launch of n rounds, to its end. */
+static bool time_rate(cuda_box *b, int which, int blocks, double *took, diag_list *diags) {
+    const runtime *r = b->runtime;
+    uint32_t word;
+    const text_argument arguments[] = {{.array = b->d}, {.bytes = 4, .value.i32 = b->launches[which]}};
+    text_launch launch = {{blocks, 1, 1}, {THREADS, 1, 1}, arguments, 2};
+    double start = seconds();
+    bool good = r->text->launch(b->device, b->rates[which], &launch, diags) && r->copy_out(b->device, &word, b->d, 4, diags);
+    *took = seconds() - start;
+    return good;
+}
+
+bool cuda_box_rate(cuda_box *b, bool twin, double *per_second, diag_list *diags) {
+    const cuda_instruction *i = twin ? cuda_twin(b->instruction) : b->instruction;
+    enum { BLOCKS_A_UNIT = 4, MOST_BLOCKS = MOST_CELLS / THREADS, MOST_ROUNDS = 1 << 24 };
+    int units = b->runtime->units(b->device), blocks = units * BLOCKS_A_UNIT < MOST_BLOCKS ? units * BLOCKS_A_UNIT : MOST_BLOCKS;
+    double took;
+    if (!b->rates[twin]) {
+        if (!(b->rates[twin] = load(b, i, cuda_rate_text(i), "rate", diags)))
+            return false;
+        b->launches[twin] = 1;
+        do { /* until a launch outweighs what starting it takes */
+            b->launches[twin] *= 2;
+            if (!time_rate(b, twin, blocks, &took, diags))
+                return false;
+        } while (took < 0.004 && b->launches[twin] < MOST_ROUNDS);
+    }
+    if (!time_rate(b, twin, blocks, &took, diags))
+        return false;
+    double warps = i->warpgroup ? 1 : 4, products = (double)i->rows * 8 * i->k;
+    *per_second = (double)blocks * warps * CUDA_RATE_CHAINS * b->launches[twin] * products / took;
     return true;
 }

@@ -23,6 +23,10 @@ int cuda_dots_tiles_a_block(const cuda_instruction *i); /* each block has 128 th
  * a byte whose bit e says that its result element e is not zero. Of warp instructions only. Heap text. */
 char *cuda_onehot_text(const cuda_instruction *i);
 
+/* A kernel `rate(out, n)`: each warp (or warpgroup) does CUDA_RATE_CHAINS x n instructions, chains of n that do not wait for each other. Heap text. */
+enum { CUDA_RATE_CHAINS = 8 };
+char *cuda_rate_text(const cuda_instruction *i);
+
 typedef struct cuda_box cuda_box;
 /* Opens device "cuda:N" for an instruction: compiles the kernels and takes memory. NULL with a diagnostic. */
 cuda_box *cuda_box_open(const char *device, const cuda_instruction *i, diag_list *diags);
@@ -30,6 +34,12 @@ void cuda_box_close(cuda_box *b);
 const matrix_box *cuda_box_matrix(const cuda_box *b);
 /* cases x 32 bytes, as the kernel gives them. False with a diagnostic. */
 bool cuda_box_onehot(cuda_box *b, int first, int cases, unsigned char *out, diag_list *diags);
+/* Multiply-adds a second of this instruction, or of the f16 one of its kind, over some milliseconds. False with a diagnostic. */
+bool cuda_box_rate(cuda_box *b, bool twin, double *per_second, diag_list *diags);
+const cuda_instruction *cuda_twin(const cuda_instruction *i);
+/* How often each matrix instruction and conversion stands in the machine code of `dots`, by CUDA's disassembler; NULL where that is missing. Arena. */
+const char *cuda_opcodes(const cuda_instruction *i, int architecture, arena *a);
+int cuda_box_architecture(const cuda_box *b); /* 90 */
 /* What the device calls itself: name, architecture, memory. */
 const char *cuda_box_device(const cuda_box *b);
 #endif

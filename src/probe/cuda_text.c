@@ -171,6 +171,11 @@ static char *warp_text(const cuda_instruction *i) {
     return t.text;
 }
 
+static const char *const descriptor_text = "static __device__ unsigned long long descriptor(const void *p) {\n"
+                                           "    const unsigned at = (unsigned)__cvta_generic_to_shared(p);\n"
+                                           "    return (unsigned long long)((at & 0x3ffffu) >> 4) | 8ull << 16 | 16ull << 32;\n"
+                                           "}\n";
+
 /* Operands in shared memory without swizzle: core matrices of 8 rows of 16 bytes, 128 bytes on in K, 256 in M or N. */
 static char *warpgroup_text(const cuda_instruction *i) {
     fragment_layout c;
@@ -180,11 +185,7 @@ static char *warpgroup_text(const cuda_instruction *i) {
     text_buffer t = {0};
     text_add(
         &t,
-        "static __device__ unsigned long long descriptor(const void *p) {\n"
-        "    const unsigned at = (unsigned)__cvta_generic_to_shared(p);\n"
-        "    return (unsigned long long)((at & 0x3ffffu) >> 4) | 8ull << 16 | 16ull << 32;\n"
-        "}\n"
-        "%s    __shared__ __align__(128) unsigned char sa[2048], sb[256];\n"
+        "%s%s    __shared__ __align__(128) unsigned char sa[2048], sb[256];\n"
         "    const int lane = threadIdx.x, tile = blockIdx.x, row = lane >> 1, half = lane & 1;\n"
         "    const unsigned char *const pa = a + (long long)tile * 2048, *const pb = b + (long long)tile * 256;\n"
         "    const unsigned *const cells = c + (long long)tile * 512;\n"
@@ -197,7 +198,7 @@ static char *warpgroup_text(const cuda_instruction *i) {
         "    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
         "    __syncthreads();\n"
         "    unsigned r[%d];\n",
-        dots_head, rc);
+        descriptor_text, dots_head, rc);
     add_cells(&t, &c, true);
     text_add(&t, "    struct {\n        %s v[%d];\n    } z;\n", result_type(i), rc);
     add_results(&t, i, rc, false);
@@ -253,4 +254,81 @@ char *cuda_onehot_text(const cuda_instruction *i) {
                  c.bits == 16 ? " & 0xffffu" : "", 1 << e);
     text_add(&t, "    out[(long long)number * 32 + lane] = (unsigned char)set;\n}\n");
     return t.text;
+}
+
+/* Operands that are finite in every format, and differ from lane to lane: what a unit does with zeros may be faster. */
+static const char *const some_bits = "((threadIdx.x * 2654435761u + %du) & 0x3f3f3f3fu)";
+
+static char *warp_rate_text(const cuda_instruction *i) {
+    fragment_layout a, b, c;
+    if (!fragment_layout_find("cuda", i->name, 'a', &a) || !fragment_layout_find("cuda", i->name, 'b', &b) ||
+        !fragment_layout_find("cuda", i->name, 'c', &c))
+        return NULL;
+    int ra = fragment_layout_registers(&a), rb = fragment_layout_registers(&b), rc = fragment_layout_registers(&c);
+    text_buffer t = {0};
+    add_product(&t, i, ra, rb, rc);
+    text_add(&t,
+             "extern \"C\" __global__ void __launch_bounds__(128) rate(unsigned *out, int n) {\n"
+             "    operand_a x;\n    operand_b y;\n    operand_c z, chains[%d];\n    unsigned r[%d];\n",
+             CUDA_RATE_CHAINS, rc);
+    for (int r = 0; r < ra; r++) {
+        text_add(&t, "    x.v[%d] = ", r);
+        text_add(&t, some_bits, r);
+        text_add(&t, ";\n");
+    }
+    for (int r = 0; r < rb; r++) {
+        text_add(&t, "    y.v[%d] = ", r);
+        text_add(&t, some_bits, r + 7);
+        text_add(&t, ";\n");
+    }
+    text_add(&t, "    for (int i = 0; i < %d; i++)\n        r[i] = 0;\n", rc);
+    add_results(&t, i, rc, false);
+    text_add(&t,
+             "    for (int j = 0; j < %d; j++)\n        chains[j] = z;\n"
+             "    for (int i = 0; i < n; i++) {\n#pragma unroll\n"
+             "        for (int j = 0; j < %d; j++)\n            product(chains[j], x, y, chains[j]);\n    }\n"
+             "    unsigned all = 0;\n    for (int j = 0; j < %d; j++) {\n        z = chains[j];\n    ",
+             CUDA_RATE_CHAINS, CUDA_RATE_CHAINS, CUDA_RATE_CHAINS);
+    add_results(&t, i, rc, true);
+    text_add(&t, "        for (int i = 0; i < %d; i++)\n            all ^= r[i];\n    }\n", rc);
+    text_add(&t, "    out[blockIdx.x * 128 + threadIdx.x] = all;\n}\n");
+    return t.text;
+}
+
+static char *warpgroup_rate_text(const cuda_instruction *i) {
+    fragment_layout c;
+    if (!fragment_layout_find("cuda", i->name, 'c', &c))
+        return NULL;
+    int rc = fragment_layout_registers(&c), all = rc * CUDA_RATE_CHAINS;
+    text_buffer t = {0};
+    text_add(&t, "%s", descriptor_text);
+    text_add(&t, "extern \"C\" __global__ void __launch_bounds__(128) rate(unsigned *out, int n) {\n"
+                 "    __shared__ __align__(128) unsigned sa[512], sb[64];\n"
+                 "    for (int i = threadIdx.x; i < 512; i += 128)\n        sa[i] = ");
+    text_add(&t, some_bits, 1);
+    text_add(&t, ";\n    if (threadIdx.x < 64)\n        sb[threadIdx.x] = ");
+    text_add(&t, some_bits, 2);
+    text_add(&t,
+             ";\n    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n    __syncthreads();\n"
+             "    struct {\n        %s v[%d];\n    } z;\n    for (int i = 0; i < %d; i++)\n        z.v[i] = 0;\n"
+             "    for (int i = 0; i < n; i++)\n"
+             "        asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.b32 p, 1, 0;\\nwgmma.fence.sync.aligned;\\n",
+             result_type(i), all, all);
+    for (int chain = 0; chain < CUDA_RATE_CHAINS; chain++) {
+        text_add(&t, "%s {", i->mnemonic);
+        for (int r = 0; r < rc; r++)
+            text_add(&t, "%s%%%d", r ? ", " : "", chain * rc + r);
+        text_add(&t, "}, %%%d, %%%d, p%s;\\n", all, all + 1, i->tail);
+    }
+    text_add(&t, "wgmma.commit_group.sync.aligned;\\nwgmma.wait_group.sync.aligned 0;\\n}\" : ");
+    add_registers(&t, "v", all, i->c == NUMBER_F32 ? "\"+f\"(z.%s[%d])" : "\"+r\"(z.%s[%d])");
+    text_add(&t, " : \"l\"(descriptor(sa)), \"l\"(descriptor(sb)) : \"memory\");\n");
+    text_add(&t, "    unsigned all = 0;\n    for (int i = 0; i < %d; i++)\n        all ^= %s(z.v[i]);\n", all,
+             i->c == NUMBER_F32 ? "__float_as_uint" : "");
+    text_add(&t, "    out[blockIdx.x * 128 + threadIdx.x] = all;\n}\n");
+    return t.text;
+}
+
+char *cuda_rate_text(const cuda_instruction *i) {
+    return i->warpgroup ? warpgroup_rate_text(i) : warp_rate_text(i);
 }

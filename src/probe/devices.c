@@ -84,6 +84,14 @@ static bool cuda_onehot(void *context, int first, int cases, unsigned char *out,
     return cuda_box_onehot(context, first, cases, out, diags);
 }
 
+static bool cuda_rate(void *context, bool twin, double *per_second, diag_list *diags) {
+    return cuda_box_rate(context, twin, per_second, diags);
+}
+
+static const char *opcodes_of(void *context, arena *a) {
+    return cuda_opcodes(cuda_instruction_find(cuda_box_matrix(context)->instruction), cuda_box_architecture(context), a);
+}
+
 static void cuda_close_target(void *context) {
     cuda_box_close(context);
 }
@@ -100,6 +108,9 @@ static bool open_cuda(const char *device, const char *instruction, probe_target 
     out->context = b;
     out->close = cuda_close_target;
     out->onehot = i->warpgroup ? NULL : cuda_onehot;
+    out->rate = cuda_rate;
+    out->twin = cuda_twin(i)->name;
+    out->opcodes = opcodes_of;
     if (strstr(out->description, "sm_90")) {
         out->recorded_as = "h200";
         out->recorded = matrix_unit_find("h200", instruction);

@@ -14,6 +14,10 @@ typedef struct probe_target {
     /* Cases from `first` on of pairs (position of a, position of b) with 1 in both and 0 elsewhere: 32 bytes a case, of each lane the set of result
      * elements that are not 0. NULL: operands do not lie in registers. */
     bool (*onehot)(void *context, int first, int cases, unsigned char *out, diag_list *diags);
+    /* One sample of the speed of this instruction, or of `twin`, which has f16 operands: multiply-adds a second. NULL: not asked. */
+    bool (*rate)(void *context, bool twin, double *per_second, diag_list *diags);
+    const char *twin;
+    const char *(*opcodes)(void *context, arena *a); /* a line: which machine instructions it became; NULL: nobody tells */
     void *context;
     void (*close)(void *context);
 } probe_target;
@@ -40,6 +44,18 @@ bool layout_probe_memory(arena *a, const matrix_box *box, layout_finding *out, d
 /* A simulated device's answers, for planted layouts (a, b, c). */
 bool layout_simulate(void *layouts, int first, int cases, unsigned char *out, diag_list *diags);
 
+/* ---- speed (rate.c) ---- */
+typedef struct rate_finding {
+    bool asked, determined; /* not determined: the ratio varied by more than a tenth */
+    bool
+        accelerated; /* at least 3/4 of the twin's speed times 16 over the operand's bits: 1.5 for 8 bits, which two emulated halves can't reach */
+    double ratio; /* multiply-adds a second over the twin's, the median of pairs */
+    const char *verdict;
+    VEC(const char *) evidence;
+} rate_finding;
+/* False with a diagnostic when the device fails. */
+bool rate_probe(arena *a, const probe_target *t, rate_finding *out, diag_list *diags);
+
 /* ---- one instruction, everything (run.c) ---- */
 typedef struct probe_options {
     int64_t dots;    /* for the model's check */
@@ -50,6 +66,7 @@ typedef struct probe_options {
 typedef struct probe_result {
     const char *instruction, *description, *claim;
     layout_finding layout;
+    rate_finding rate;
     matrix_finding finding;
     matrix_unit judged; /* the recorded unit, or the found one */
     bool has_judged, judged_is_recorded;

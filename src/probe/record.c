@@ -51,6 +51,22 @@ void probe_rows(arena *a, const char *device, const probe_result *r, json_t *row
             json_string("One-hot operands: every position of a with every position of b; which element of the result is set"));
         json_array_append_new(rows, row);
     }
+    if (r->rate.asked) {
+        json_t *row = row_of(device, r, "finding", "speed", r->rate.verdict, r->rate.determined ? "found" : "not determined"),
+               *evidence = json_array();
+        for (int e = 0; e < r->rate.evidence.count; e++)
+            json_array_append_new(evidence, json_string(r->rate.evidence.at[e]));
+        json_object_set_new(row, "asks", json_string("Is the instruction made in hardware, or of others?"));
+        json_object_set_new(
+            row, "method",
+            json_string("Independent chains of it on every multiprocessor, timed in pairs with the f16 instruction "
+                        "of the same kind: at least 3/4 of what its operands' bits allow (1.5 times for 8 bits). "
+                        "And the opcodes in the machine code."));
+        json_object_set_new(row, "evidence", evidence);
+        json_object_set_new(row, "claim", json_string("the instruction is listed; what makes it is not said"));
+        json_object_set_new(row, "ratio", json_real(r->rate.ratio));
+        json_array_append_new(rows, row);
+    }
     for (int i = 0; i < r->finding.facts.count; i++) {
         const matrix_fact *f = &r->finding.facts.at[i];
         json_t *row = row_of(device, r, "finding", f->row->name, f->verdict, status_text(f->status)), *evidence = json_array();

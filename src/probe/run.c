@@ -65,6 +65,8 @@ bool probe_run(arena *a, const probe_target *t, const probe_options *o, probe_re
     if (out->has_judged && (!matrix_check_run(&t->box, &out->judged, 1, o->dots, o->seed + 3, o->workers, &out->check, diags) ||
                             !run_plants(a, t, o, out, diags)))
         return false;
+    if (t->rate && !rate_probe(a, t, &out->rate, diags))
+        return false;
     int controlled = cpu_controlled(t, 4096, diags);
     if (controlled >= 0) {
         static const matrix_fact_row row = {
@@ -118,5 +120,9 @@ void probe_print(arena *a, const probe_result *r, bool evidence) {
         for (int e = 0; evidence && e < f->evidence.count; e++)
             printf("  %-13s   %s\n", "", f->evidence.at[e]);
     }
+    if (r->rate.asked)
+        printf("  %-13s %s\n", "speed", r->rate.verdict);
+    for (int e = 0; evidence && e < r->rate.evidence.count; e++)
+        printf("  %-13s   %s\n", "", r->rate.evidence.at[e]);
     print_check(a, r);
 }

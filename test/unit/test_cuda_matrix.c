@@ -32,12 +32,13 @@ static void texts(void **state) {
         print_message("no NVRTC: not compiled\n");
     for (int n = 0; n < cuda_instruction_count; n++) {
         const cuda_instruction *i = &cuda_instructions[n];
-        char *made[2] = {cuda_dots_text(i), cuda_onehot_text(i)}, architecture[16];
+        char *made[3] = {cuda_dots_text(i), cuda_onehot_text(i), cuda_rate_text(i)}, architecture[16];
         assert_non_null(made[0]);
         assert_true((made[1] == NULL) == i->warpgroup);
         assert_non_null(strstr(made[0], i->mnemonic));
+        assert_non_null(strstr(made[2], i->mnemonic));
         snprintf(architecture, sizeof architecture, "sm_%d%s", i->from, i->warpgroup ? "a" : "");
-        for (int t = 0; t < 2; t++) {
+        for (int t = 0; t < 3; t++) {
             if (made[t] && there && !quick) { /* not while NVRTC itself is watched */
                 compiles(i, made[t], architecture);
                 if (!i->warpgroup && n % 4 == 3)

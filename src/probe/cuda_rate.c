@@ -1,0 +1,85 @@
+/* How fast a CUDA device's matrix instruction is, and what the assembler made of it. */
+#include "probe/cuda_matrix.h"
+#include "base/file.h"
+#include "base/process.h"
+#include "run/cuda.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const cuda_instruction *cuda_twin(const cuda_instruction *i) {
+    return cuda_instruction_find(i->warpgroup ? "wgmma.m64n8k16.f16" : "m16n8k16.f16");
+}
+
+/* "HMMA", "HGMMA", "QGMMA", "IMMA" do products; F2FP converts pairs on the way of an emulated format. */
+static bool is_telling(const char *opcode) {
+    return strstr(opcode, "MMA") || !strncmp(opcode, "F2FP", 4);
+}
+
+typedef struct opcode_count {
+    char name[24];
+    int count;
+} opcode_count;
+
+/* Mnemonics of a disassembly: the first word in capitals of each line with an address in comments. */
+static int count_opcodes(const char *listing, opcode_count *counts, int most) {
+    int used = 0;
+    for (const char *line = listing; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        const char *end = strchr(line, '\n'), *at = strstr(line, "*/");
+        if (!at || (end && at > end) || strncmp(line + strspn(line, " \t"), "/*", 2))
+            continue;
+        at += 2 + strspn(at + 2, " \t");
+        if (*at == '@') /* a predicate */
+            at += strcspn(at, " \t"), at += strspn(at, " \t");
+        char name[24] = {0};
+        for (size_t n = 0; n + 1 < sizeof name && (isupper((unsigned char)at[n]) || isdigit((unsigned char)at[n])); n++)
+            name[n] = at[n];
+        if (!is_telling(name))
+            continue;
+        int i = 0;
+        while (i < used && strcmp(counts[i].name, name))
+            i++;
+        if (i == used && used < most)
+            strcpy(counts[used++].name, name);
+        if (i < used)
+            counts[i].count++;
+    }
+    return used;
+}
+
+static char *disassembler(void) {
+    char *found = process_find("nvdisasm");
+    return found ? found : process_find("/usr/local/cuda/bin/nvdisasm");
+}
+
+const char *cuda_opcodes(const cuda_instruction *i, int architecture, arena *a) {
+    char *program = disassembler(), *text = program ? cuda_dots_text(i) : NULL, folder[] = "/tmp/tilec-opcodes-XXXXXX";
+    unsigned char *code = NULL;
+    size_t length = 0;
+    diag_list quiet;
+    diag_init(&quiet, a);
+    const char *line = NULL, *name = arena_printf(a, "sm_%d%s", architecture, i->warpgroup ? "a" : "");
+    cuda_source source = {i->name, text, "source", "E1022", i->warpgroup};
+    if (text && mkdtemp(folder)) {
+        char *cubin = arena_printf(a, "%s/k.cubin", folder), *listing = arena_printf(a, "%s/k.sass", folder);
+        const char *const arguments[] = {"nvdisasm", cubin, NULL};
+        opcode_count counts[12] = {{{0}, 0}};
+        if (cuda_compile_source(&source, name, &code, &length, &quiet) && file_write(cubin, code, length, &quiet) &&
+            process_run(program, arguments, listing) == 0) {
+            const char *sass = file_read(a, listing, 1 << 24, NULL, &quiet);
+            int used = sass ? count_opcodes(sass, counts, 12) : 0;
+            text_buffer b = {0};
+            for (int n = 0; n < used; n++)
+                text_add(&b, "%s%d %s", n ? ", " : "", counts[n].count, counts[n].name);
+            if (used)
+                line = arena_printf(a, "machine code for one product: %s", text_get(&b));
+            text_free(&b);
+        }
+        unlink(cubin), unlink(listing), rmdir(folder);
+    }
+    free(code);
+    free(text);
+    free(program);
+    return line;
+}
