@@ -259,6 +259,7 @@ char *cuda_onehot_text(const cuda_instruction *i) {
 /* Operands that are finite in every format, and differ from lane to lane: what a unit does with zeros may be faster. */
 static const char *const some_bits = "((threadIdx.x * 2654435761u + %du) & 0x3f3f3f3fu)";
 
+/* Each chain has a b of its own and a changes from round to round: what an emulation would do once for all products, it does for each. */
 static char *warp_rate_text(const cuda_instruction *i) {
     fragment_layout a, b, c;
     if (!fragment_layout_find("cuda", i->name, 'a', &a) || !fragment_layout_find("cuda", i->name, 'b', &b) ||
@@ -269,26 +270,27 @@ static char *warp_rate_text(const cuda_instruction *i) {
     add_product(&t, i, ra, rb, rc);
     text_add(&t,
              "extern \"C\" __global__ void __launch_bounds__(128) rate(unsigned *out, int n) {\n"
-             "    operand_a x;\n    operand_b y;\n    operand_c z, chains[%d];\n    unsigned r[%d];\n",
-             CUDA_RATE_CHAINS, rc);
+             "    operand_a x;\n    operand_b y[%d];\n    operand_c z, chains[%d];\n    unsigned r[%d];\n",
+             CUDA_RATE_CHAINS, CUDA_RATE_CHAINS, rc);
     for (int r = 0; r < ra; r++) {
         text_add(&t, "    x.v[%d] = ", r);
         text_add(&t, some_bits, r);
         text_add(&t, ";\n");
     }
-    for (int r = 0; r < rb; r++) {
-        text_add(&t, "    y.v[%d] = ", r);
-        text_add(&t, some_bits, r + 7);
-        text_add(&t, ";\n");
-    }
+    text_add(&t,
+             "    for (int j = 0; j < %d; j++)\n        for (int i = 0; i < %d; i++)\n            y[j].v[i] = ", CUDA_RATE_CHAINS,
+             rb);
+    text_add(&t, some_bits, 7);
+    text_add(&t, " ^ (j * 0x01010101u);\n");
     text_add(&t, "    for (int i = 0; i < %d; i++)\n        r[i] = 0;\n", rc);
     add_results(&t, i, rc, false);
     text_add(&t,
              "    for (int j = 0; j < %d; j++)\n        chains[j] = z;\n"
-             "    for (int i = 0; i < n; i++) {\n#pragma unroll\n"
-             "        for (int j = 0; j < %d; j++)\n            product(chains[j], x, y, chains[j]);\n    }\n"
+             "    for (int i = 0; i < n; i++) {\n        for (int j = 0; j < %d; j++)\n            x.v[j] ^= i & "
+             "0x01010101;\n#pragma unroll\n"
+             "        for (int j = 0; j < %d; j++)\n            product(chains[j], x, y[j], chains[j]);\n    }\n"
              "    unsigned all = 0;\n    for (int j = 0; j < %d; j++) {\n        z = chains[j];\n    ",
-             CUDA_RATE_CHAINS, CUDA_RATE_CHAINS, CUDA_RATE_CHAINS);
+             CUDA_RATE_CHAINS, ra, CUDA_RATE_CHAINS, CUDA_RATE_CHAINS);
     add_results(&t, i, rc, true);
     text_add(&t, "        for (int i = 0; i < %d; i++)\n            all ^= r[i];\n    }\n", rc);
     text_add(&t, "    out[blockIdx.x * 128 + threadIdx.x] = all;\n}\n");
