@@ -163,6 +163,13 @@ bool lift_memory_call(lifter *l, const lift_value *v, const char *name) {
     return true;
 }
 
+/* What the pointer leads to, or may. */
+static const lift_object *object_of(const lifted *p) {
+    for (int nesting = 0; p->kind == LIFTED_EITHER && nesting < 16; nesting++)
+        p = &p->elements[0];
+    return p->kind == LIFTED_POINTER ? p->object : NULL;
+}
+
 /* Copies and fills of a constant size, as structs and local arrays give rise to, byte range by byte range of what the destination holds. */
 bool lift_copy_call(lifter *l, const lift_value *v, const char *name) {
     bool copy = !strcmp(name, "memcpy") || !strcmp(name, "memmove"), fill = !strcmp(name, "memset");
@@ -175,11 +182,12 @@ bool lift_copy_call(lifter *l, const lift_value *v, const char *name) {
         return true;
     }
     lifted to = lift_operand(l, v->operands[0]), from = copy ? lift_operand(l, v->operands[1]) : to;
-    if (lift_stopped(l) || to.kind != LIFTED_POINTER || from.kind != LIFTED_POINTER)
-        return !lift_stopped(l) ? false : true;
-    const lift_type *t = to.object->facts->element ? to.object->facts->element : from.object->facts->element;
+    const lift_object *into = object_of(&to), *out_of = object_of(&from);
+    if (lift_stopped(l) || !into || !out_of)
+        return lift_stopped(l);
+    const lift_type *t = into->facts->element ? into->facts->element : out_of->facts->element;
     if (!t) /* decided by what else is done with them: known in the next walk */
-        t = to.object->type;
+        t = into->type;
     while (t && (t->kind == LIFT_ARRAY || t->kind == LIFT_VECTOR))
         t = t->element;
     if (!t || !t->size || bytes % t->size) {

@@ -43,8 +43,7 @@ lifted lift_either_side(const lifted *p, int side) {
     return x;
 }
 
-/* Does `each` under the condition, then under its opposite. */
-static void on_both(lifter *l, const lifted *p, void (*each)(lifter *l, lifted side, void *context), void *context) {
+void lift_on_both(lifter *l, const lifted *p, void (*each)(lifter *l, lifted side, void *context), void *context) {
     kernel_block *into[2], *before = l->at;
     lift_branch(l, p->elements[2], &into[0], &into[1]);
     for (int i = 0; i < 2 && !lift_stopped(l); i++) {
@@ -76,7 +75,7 @@ lifted lift_either_load(lifter *l, const lift_value *v, const lift_type *t, lift
         return (lifted){.kind = LIFTED_ANY};
     }
     one_load o = {v, t, lift_register(l, "read", e)};
-    on_both(l, &p, load_side, &o);
+    lift_on_both(l, &p, load_side, &o);
     if (lift_stopped(l))
         return (lifted){.kind = LIFTED_ANY};
     kernel_stmt *let = lift_let(l, *v->name ? v->name : "read", kernel_load(l->k, kernel_at(l->k, o.into, NULL)));
@@ -97,7 +96,7 @@ static void store_side(lifter *l, lifted side, void *context) {
 
 void lift_either_store(lifter *l, const lift_type *t, lifted p, lifted x) {
     one_store o = {t, x};
-    on_both(l, &p, store_side, &o);
+    lift_on_both(l, &p, store_side, &o);
 }
 
 static lift_predicate turned(lift_predicate p) {

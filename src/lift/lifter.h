@@ -78,9 +78,10 @@ typedef struct phi_pointees {
     const lift_value *phi;
     int part, count;
     const lift_value *origins[MOST_POINTEES];
-    bool nothing[MOST_POINTEES];  /* null */
-    int64_t units[MOST_POINTEES]; /* bytes that divide all its distances there; 0: it was only seen at the beginning */
-    bool moves;                   /* not always to their beginnings */
+    bool nothing[MOST_POINTEES];   /* null */
+    int64_t units[MOST_POINTEES];  /* bytes that divide all its distances there; 0: it was only seen at the beginning */
+    int64_t wanted[MOST_POINTEES]; /* the widest element there, when that was found */
+    bool moves;                    /* not always to their beginnings */
 } phi_pointees;
 
 typedef struct lift_facts {
@@ -256,6 +257,8 @@ bool lift_constant_operand(lifter *l, const lift_value *v, int i, int64_t *n);
 /* ---- either.c: pointers into one of several arrays ---- */
 lifted lift_either(lifter *l, const lift_value *v, lifted c, lifted x, lifted y); /* two pointers, one of which is meant */
 lifted lift_either_side(const lifted *p, int side);
+/* Does `each` with one pointer under the condition, then with the other under its opposite. */
+void lift_on_both(lifter *l, const lifted *p, void (*each)(lifter *l, lifted side, void *context), void *context);
 lifted lift_either_load(lifter *l, const lift_value *v, const lift_type *t, lifted p); /* scalars */
 void lift_either_store(lifter *l, const lift_type *t, lifted p, lifted x);
 lifted lift_compare_pointers(lifter *l, const lift_value *v, lift_predicate p, lifted x, lifted y);

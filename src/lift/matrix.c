@@ -217,12 +217,28 @@ static int direction(lifter *l, const kernel_array *array, index_expr *distance,
     return found;
 }
 
+typedef struct moved_matrix {
+    kernel_stmt_kind kind;
+    kernel_fragment *fragment;
+    const lift_type *type;
+    index_expr *const *distances;
+} moved_matrix;
+
+static void transfer(lifter *l, kernel_stmt_kind kind, kernel_fragment *f, const lift_type *t, lifted pointer,
+                     index_expr *const distances[2]);
+
+static void transfer_side(lifter *l, lifted side, void *context) {
+    const moved_matrix *m = context;
+    transfer(l, m->kind, m->fragment, m->type, side, m->distances);
+}
+
 /* Element (row, column) lies at pointer + row * distances[0] + column * distances[1] elements. */
 static void transfer(lifter *l, kernel_stmt_kind kind, kernel_fragment *f, const lift_type *t, lifted pointer,
                      index_expr *const distances[2]) {
     bool load = kind == KSTMT_FRAGMENT_LOAD;
     if (pointer.kind == LIFTED_EITHER) {
-        lift_fail(l, "E1125", l->now, "a matrix in one of several arrays");
+        moved_matrix m = {kind, f, t, distances};
+        lift_on_both(l, &pointer, transfer_side, &m);
         return;
     }
     kernel_access access = lift_cell(l, t, pointer, !load, load);
