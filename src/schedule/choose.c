@@ -203,7 +203,7 @@ static int64_t proposed_for_threads(const survey *s, const tile_range *r, const 
     if (role->contracted) /* two loads of 16 bytes of f16 are under way in each thread (more leave more of a row to the guarded end), and several of blocks */
         return (role->bytes > 4 ? 32 : 16) * machine->subgroup_lanes * (few ? machine->subgroups : 1);
     if (role->product_rows || role->product_columns)
-        return matrices ? 128 : 64;
+        return !matrices ? 64 : machine->matrix_tile ? machine->matrix_tile : 128;
     if (role->vector_rows)
         return !r->is_task ? 16 : few ? 1 : machine->subgroups;
     if (role->reduced || !r->is_task)

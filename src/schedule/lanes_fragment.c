@@ -1,5 +1,6 @@
 /* Lowering to the threads of a block: products by matrix instructions. Subgroups stand as rows and columns over the product's tile, each with an array of
- * accumulators; operands are staged in shared memory in their own type (lanes_stage.c), what does not exist as zero, so that whole fragments are loaded. */
+ * accumulators; operands are staged in shared memory in their own type (lanes_stage.c), what does not exist as zero, so that whole fragments are loaded, or
+ * loaded straight from memory (lanes_direct.c). */
 #include "schedule/lower.h"
 
 /* ---- whether ---- */
@@ -179,8 +180,15 @@ typedef struct consumption {
     const ghost_record *g;
     tile_range *summed;
     index_expr *first, *end; /* of the summed range, local */
+    bool from_first;         /* the first step begins there, not at 0 */
     source_span span;
 } consumption;
+
+/* Every step multiplies as many indices as the instruction takes. */
+static bool whole_steps(const consumption *c) {
+    int64_t first = 0, end;
+    return (!c->from_first || ix_is_const(c->first, &first)) && ix_is_const(c->end, &end) && (end - first) % c->t->with->k == 0;
+}
 
 static bool bound(lower *l, cond **guard, index_expr *position, index_expr *count, int64_t cells) {
     int64_t constant;
@@ -220,12 +228,12 @@ static void consume(lower *l, const consumption *c, kernel_block *b, index_expr 
     }
     p.block = where(l, b, exists, c->span);
     int64_t constant;
-    if (ix_is_const(c->first, &constant) && constant <= 0) { /* a prefix of the step */
+    if (c->from_first || (ix_is_const(c->first, &constant) && constant <= 0)) { /* a prefix of the step */
         p.position[c->summed->id] = step;
         p.vector = c->summed;
         p.lanes = t->with->k;
         p.active = ix_sub(a, c->end, step);
-        if (ix_is_const(c->end, &constant) && constant % t->with->k == 0)
+        if (whole_steps(c))
             p.active = NULL;
         ghost_consume(&p, c->g, c->span);
         return;
@@ -256,9 +264,10 @@ static kernel_stmt *operand_load(lower *l, kernel_block *b, const tile_value *pr
 }
 
 /* Loads one operand's fragments of the subgroup's rows or columns, at a step of the sum. */
-static kernel_fragment *load_operand(lower *l, kernel_block *b, const tile_value *product, const fragment_tile *t, bool rows,
-                                     tile_range *summed, index_expr *step) {
-    tile_range *r = rows ? t->rows : t->columns;
+static kernel_fragment *load_operand(lower *l, kernel_block *b, const tile_value *product, const consumption *c, bool rows,
+                                     index_expr *step) {
+    const fragment_tile *t = c->t;
+    tile_range *r = rows ? t->rows : t->columns, *summed = c->summed;
     int operand = tile_has_axis(product->operands[0], r) ? 0 : 1, across = rows ? t->across_rows : t->across_columns;
     const matrix_instruction *with = t->with;
     kernel_fragment **made = &l->fragments[2 * product->id + operand];
@@ -269,6 +278,11 @@ static kernel_fragment *load_operand(lower *l, kernel_block *b, const tile_value
         (*made)->span = product->span;
     }
     index_expr *which = written_out(l, &b, arena_printf(l->arena, "%s_fragment", r->name), across, product->span);
+    if (l->direct[product->id]) {
+        lanes_direct_load(l, lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_LOAD, *made, which, product->span), product, operand, r,
+                          lanes_fragment_place(l, t, rows, which), summed, step, c->end, whole_steps(c));
+        return *made;
+    }
     kernel_stmt *s = operand_load(l, b, product, *made, t, rows, summed, step, which);
     s->fragments[0] = (fragment_ref){*made, across > 1 ? which : NULL};
     return *made;
@@ -315,17 +329,25 @@ void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile
     int64_t cells = lanes_fragment_cells(l, product, summed), k = sum->with->k;
     const bool by_reference = lanes_by_reference(l, product);
     bool ring = l->rings[product->id] > 0; /* then the tiles are there, and stay until others may be written */
-    if (!ring)
+    bool direct = l->direct[product->id];
+    if (direct)
+        VEC_PUSH(a, l->out->routes,
+                 arena_printf(a, "line %d: operands of dot loaded straight from memory, no copies (refused: staged)",
+                              product->span.line));
+    if (!ring && !direct)
         lanes_stage_copy(l, product);
-    consumption c = {.t = sum, .g = g, .summed = summed, .span = span};
+    consumption c = {.t = sum, .g = g, .summed = summed, .from_first = direct, .span = span};
     point p = point_new(l);
     cond *guard;
     loop_bounds(&p, summed, false, &c.first, &c.end, &guard);
     kernel_block *outside = l->block;
     index_expr *step = ix_const(a, 0);
-    if (cells > k) {
-        kernel_stmt *s = kernel_for(l->ir, l->block, lower_name(l, summed->name), ix_const(a, 0),
-                                    ring ? ix_const(a, cells) : l->place[summed->id].count, k, span);
+    if (direct || cells > k) {
+        kernel_stmt *s = kernel_for(l->ir, l->block, lower_name(l, summed->name), direct ? c.first : ix_const(a, 0),
+                                    direct ? c.end
+                                    : ring ? ix_const(a, cells)
+                                           : l->place[summed->id].count,
+                                    k, span);
         s->unroll = by_reference;
         l->block = &s->body;
         step = ix_var(a, s->var);
@@ -335,8 +357,8 @@ void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile
         l->block = outside;
         return;
     }
-    kernel_fragment *x = load_operand(l, l->block, product, sum, true, summed, step),
-                    *y = load_operand(l, l->block, product, sum, false, summed, step);
+    kernel_fragment *x = load_operand(l, l->block, product, &c, true, step),
+                    *y = load_operand(l, l->block, product, &c, false, step);
     index_expr *row, *column, *which;
     kernel_block *b = lanes_fragment_each(l, sum, &row, &column, &which, span);
     kernel_stmt *s = lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_MMA, sum->f, which, span);
@@ -345,7 +367,7 @@ void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile
     s->fragments[3] = s->fragments[0];
     consume(l, &c, b, row, column, step);
     l->block = outside;
-    if (!ring)
+    if (!ring && !direct)
         lanes_barrier(l, 1u << SPACE_SHARED, span); /* the next trip writes the tiles again */
 }
 

@@ -64,6 +64,8 @@ static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, inde
         const tile_stmt *s = loop->body.items.at[i];
         if (s->kind != TILE_STMT_UPDATE || !l->fragment_products[s->variable->id])
             return "the loop does more than add products to accumulators";
+        if (l->direct[s->value->id])
+            return "operands are loaded straight from memory";
         if (lanes_fragment_cells(l, s->value, loop->range) != range_capacity(loop->range))
             return "the tiles are no multiple of the matrix instruction's steps"; /* what follows a tile is not zero */
         for (int o = 0; o < 2; o++) {

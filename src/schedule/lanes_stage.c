@@ -20,12 +20,11 @@ static bool mentions_any(const cond *c, tile_range *const *list, int count, bool
     return false;
 }
 
-/* Whether each part of the predicate compares the contracted ranges alone, or nothing of the product. */
-static bool bounds_contracted_alone(const lower *l, const cond *c, const tile_value *product) {
+bool lanes_bounds_contracted(const lower *l, const cond *c, const tile_value *product) {
     if (!c || c->op == COND_TRUE)
         return true;
     if (c->op == COND_AND)
-        return bounds_contracted_alone(l, c->a, product) && bounds_contracted_alone(l, c->b, product);
+        return lanes_bounds_contracted(l, c->a, product) && lanes_bounds_contracted(l, c->b, product);
     if (mentions_any(c, product->axes, product->axis_count, true, l->k))
         return false;
     if (!mentions_any(c, product->contract, product->contract_count, true, l->k))
@@ -74,7 +73,7 @@ const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_
             return arena_printf(a, "no loop goes over tiles of `%s`", product->contract[i]->name);
     }
     for (int n = 0; n < loop_count; n++)
-        if (loops[n]->predicate && !bounds_contracted_alone(l, loops[n]->predicate, product))
+        if (loops[n]->predicate && !lanes_bounds_contracted(l, loops[n]->predicate, product))
             return "a predicate says for single results what is summed";
     int64_t bytes = l->staged_bytes;
     for (int o = 0; o < 2; o++) {
@@ -119,8 +118,25 @@ void lanes_stage_decide(lower *l, const tile_value *product, const tile_range *r
     const operand_choice choice = l->machine->options.operands;
     int64_t taken = 0;
     const char *unfit = NULL, *why;
-    bool wanted = choice == OPERANDS_CHOSEN || choice == OPERANDS_FRAGMENTS;
+    bool wanted = choice == OPERANDS_CHOSEN || operands_by_fragments(choice);
     const matrix_instruction *with = wanted ? lanes_fragment_row(l, product, rows, columns, &unfit) : NULL;
+    if (with && choice != OPERANDS_FRAGMENTS_STAGED && (l->machine->direct_fragments || choice == OPERANDS_FRAGMENTS_DIRECT)) {
+        why = lanes_direct_refusal(l, product, with, rows, columns, loops, loop_count);
+        if (!why) {
+            l->matrices[product->id] = with;
+            l->stages[product->id] = l->direct[product->id] = true;
+            l->out->matrix_products++;
+            return;
+        }
+        if (choice == OPERANDS_FRAGMENTS_DIRECT) {
+            with = NULL;
+            unfit = why;
+        } else {
+            VEC_PUSH(l->arena, l->out->routes,
+                     arena_printf(l->arena, "line %d: fragments of dot loaded straight from memory, refused: %s",
+                                  product->span.line, why));
+        }
+    }
     if (with) {
         l->matrices[product->id] = with;
         unfit = lanes_stage_refusal(l, product, rows, columns, loops, loop_count, &taken);
@@ -133,7 +149,7 @@ void lanes_stage_decide(lower *l, const tile_value *product, const tile_range *r
         }
         l->matrices[product->id] = NULL;
     }
-    if (unfit && choice == OPERANDS_FRAGMENTS) {
+    if (unfit && operands_by_fragments(choice)) {
         const source_span at = l->machine->options.operands_at;
         diag *g = diag_error(l->diags, "E0506", at.line ? at : product->span, "the product in line %d can't be made of fragments",
                              product->span.line);

@@ -303,7 +303,7 @@ static void refuse_warpgroups(lower *l) {
     l->failed = true;
 }
 
-/* A block of threads: tasks whose tiles are all whole take a path without guards. */
+/* A block of threads: tasks whose tiles are all whole, or subgroups that need no other, take a path without guards. */
 static void lower_for_threads(lower *l) {
     arena *a = l->arena;
     choose_spreads(l);
@@ -316,12 +316,13 @@ static void lower_for_threads(lower *l) {
     bool held = false; /* then guards of rows stand around whole rows: a test for each subgroup, not worth a second text */
     for (int i = 0; i < count; i++)
         held = held || l->k->task.at[i]->held;
-    bool alone = lanes_ring_alone(l);
-    if (l->machine->options.operand_warpgroups && !alone) {
+    const bool ringed = lanes_ring_alone(l),
+               alone = lanes_direct_alone(l); /* alone: each subgroup tells for itself what exists */
+    if (l->machine->options.operand_warpgroups && !ringed) {
         refuse_warpgroups(l);
         return;
     }
-    held = held || alone; /* copies are clipped at edges anyway, and products go on all the same */
+    held = held || ringed; /* copies are clipped at edges anyway, and products go on all the same */
     index_expr **ragged = NEW_ARRAY(a, index_expr *, count);
     for (int i = 0; i < count; i++) {
         tile_range *r = l->k->task.at[i];
@@ -329,9 +330,10 @@ static void lower_for_threads(lower *l) {
         ragged[i] = place->count;
         if (held || !l->task_ids[r->id] || place->capacity == 1)
             continue;
-        whole = cond_and(
-            a, whole,
-            cond_compare(a, COND_LE, ix_add(a, place->start, ix_const(a, place->capacity)), lower_expression(l, r->extent)));
+        whole = cond_and(a, whole,
+                         alone ? lanes_direct_whole(l, r, place->start)
+                               : cond_compare(a, COND_LE, ix_add(a, place->start, ix_const(a, place->capacity)),
+                                              lower_expression(l, r->extent)));
         place->count = ix_const(a, place->capacity);
     }
     if (!whole) {
@@ -405,6 +407,7 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     l.stages = NEW_ARRAY(a, unsigned char, values);
     l.staged = NEW_ARRAY(a, kernel_array *, values);
     l.matrices = NEW_ARRAY(a, const matrix_instruction *, values);
+    l.direct = NEW_ARRAY(a, bool, values);
     l.rings = NEW_ARRAY(a, int, values);
     l.ring_bytes = NEW_ARRAY(a, int64_t, values);
     l.fragment_tiles = NEW_ARRAY(a, kernel_array *, 2 * values);

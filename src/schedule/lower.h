@@ -139,6 +139,7 @@ typedef struct lower {
     int64_t staged_bytes;        /* of all of them, about */
     const matrix_instruction *
         *matrices;       /* by value id, of products: what multiplies fragments of theirs; NULL: single elements are multiplied */
+    bool *direct;        /* by value id, of such products: operands are loaded straight from memory */
     int *rings;          /* by value id, of such products: slots of their operands' tiles; 0: one tile, copied before each step */
     int64_t *ring_bytes; /* and what one slot of both takes, about */
     index_expr *ring_slot;         /* in a loop over such tiles: which slot is multiplied */
@@ -326,6 +327,19 @@ void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile
 /* Lets the lanes have what the accumulators hold: a shared array over the product's tile, behind a barrier. */
 kernel_array *lanes_fragment_meet(lower *l, const tile_value *product, const fragment_tile *t, source_span span);
 reduction_tree lanes_fragment_tree(const lower *l, const tile_value *product);
+/* ---- lanes_direct.c: operands of matrix instructions that are loaded straight from memory ---- */
+/* Why they can't be; NULL: they can. */
+const char *lanes_direct_refusal(lower *l, const tile_value *product, const matrix_instruction *with, const tile_range *rows,
+                                 const tile_range *columns, const tile_stmt *const *loops, int loop_count);
+/* The load of an operand's fragment, whose first element stands at `place` of r and `step` of the summed range, which ends at `end`; past what exists it is
+ * zero. `whole_steps`: all of the sum's does. */
+void lanes_direct_load(lower *l, kernel_stmt *load, const tile_value *product, int operand, tile_range *r, index_expr *place,
+                       tile_range *summed, index_expr *step, index_expr *end, bool whole_steps);
+/* Whether the kernel is nothing but such products and elementwise stores of them: no subgroup needs another, and each may tell by itself whether all that it
+ * multiplies exists. */
+bool lanes_direct_alone(lower *l);
+/* Of such a kernel: that all of this subgroup's elements along a task's range exist, which begins at `start`. */
+cond *lanes_direct_whole(lower *l, const tile_range *r, index_expr *start);
 /* ---- lanes_ring.c ---- */
 /* Lowers a loop that does nothing but add such products to accumulators, its operands' tiles copied ahead; false: it stays as it is. */
 bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size);
@@ -408,6 +422,8 @@ void lanes_stage_copy(lower *l, const tile_value *product);
 /* Reads those operands whose ranges are open, so that emit_value finds them. */
 void lanes_stage_read(point *p, const tile_value *product);
 void lanes_barrier(lower *l, unsigned spaces, source_span span); /* of the block, in the current block of statements */
+/* Whether each part of the predicate compares the contracted ranges alone, or nothing of the product. */
+bool lanes_bounds_contracted(const lower *l, const cond *predicate, const tile_value *product);
 /* Why the product's operands can't be staged; NULL, and the bytes that all staged tiles then take. */
 const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
                                 const tile_stmt *const *loops, int loop_count, int64_t *taken);

@@ -154,8 +154,11 @@ static bool is_rounded(const tile_value *v, void *context) {
 static bool set_operands(const option_place *p, const schedule_setting *s, schedule_options *out) {
     static const char staged[] = "staged";
     size_t n = sizeof staged - 1, length = strlen(s->value);
-    bool warpgroups = !strcmp(s->value, "fragments(warpgroup)"), direct = !strcmp(s->value, "direct"),
-         fragments = warpgroups || !strcmp(s->value, "fragments"), typed = false;
+    bool warpgroups = !strcmp(s->value, "fragments(warpgroup)"), direct = !strcmp(s->value, "direct"), typed = false;
+    const operand_choice fragments = warpgroups || !strcmp(s->value, "fragments") ? OPERANDS_FRAGMENTS
+                                     : !strcmp(s->value, "fragments(direct)")     ? OPERANDS_FRAGMENTS_DIRECT
+                                     : !strcmp(s->value, "fragments(staged)")     ? OPERANDS_FRAGMENTS_STAGED
+                                                                                  : OPERANDS_CHOSEN;
     element_type type = ELEMENT_COUNT;
     if (!direct && !fragments && !strncmp(s->value, staged, n) && s->value[n] == '(' && s->value[length - 1] == ')') {
         char name[16] = "";
@@ -165,7 +168,7 @@ static bool set_operands(const option_place *p, const schedule_setting *s, sched
         typed = type != ELEMENT_COUNT && element_table[type].block_elements == 1;
     }
     if (fragments && !p->machine->matrices.count) {
-        diag *g = diag_error(p->diags, "E0504", p->span, "operands = fragments: target %s has no matrix instructions",
+        diag *g = diag_error(p->diags, "E0504", p->span, "operands = %s: target %s has no matrix instructions", s->value,
                              p->machine->target);
         diag_caret(p->diags, g, "the nearest legal value is staged");
         return false;
@@ -202,7 +205,7 @@ static bool set_operands(const option_place *p, const schedule_setting *s, sched
         diag_note(p->diags, g, "the operand is in line %d; a schedule changes no operand's value", e.rounded->span.line);
         return false;
     }
-    out->operands = direct ? OPERANDS_DIRECT : fragments ? OPERANDS_FRAGMENTS : OPERANDS_STAGED;
+    out->operands = direct ? OPERANDS_DIRECT : fragments ? fragments : OPERANDS_STAGED;
     out->operand_warpgroups = warpgroups;
     out->operand_typed = typed;
     out->operand_type = typed ? type : ELEMENT_F32;
@@ -318,8 +321,12 @@ void options_print(text_buffer *out, const schedule_options *o) {
         text_add(out, "%sstages = %d", out->length ? ", " : "", o->stages);
     if (o->operands == OPERANDS_DIRECT)
         text_add(out, "%soperands = direct", out->length ? ", " : "");
-    else if (o->operands == OPERANDS_FRAGMENTS)
-        text_add(out, "%soperands = fragments%s", out->length ? ", " : "", o->operand_warpgroups ? "(warpgroup)" : "");
+    else if (operands_by_fragments(o->operands))
+        text_add(out, "%soperands = fragments%s", out->length ? ", " : "",
+                 o->operand_warpgroups                      ? "(warpgroup)"
+                 : o->operands == OPERANDS_FRAGMENTS_DIRECT ? "(direct)"
+                 : o->operands == OPERANDS_FRAGMENTS_STAGED ? "(staged)"
+                                                            : "");
     else if (o->operands == OPERANDS_STAGED && o->operand_typed)
         text_add(out, "%soperands = staged(%s)", out->length ? ", " : "", element_table[o->operand_type].name);
     else if (o->operands == OPERANDS_STAGED)

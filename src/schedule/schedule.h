@@ -7,8 +7,18 @@
 #include "tile/tile.h"
 
 /* How the operands of a kernel's products are read: each from where it is, or from copies made first (in private memory by a task that is one thread,
- * in shared memory by a block), or by matrix instructions, from copies too. */
-typedef enum operand_choice { OPERANDS_CHOSEN, OPERANDS_DIRECT, OPERANDS_STAGED, OPERANDS_FRAGMENTS } operand_choice;
+ * in shared memory by a block), or by matrix instructions: from where they are or from copies, as the target likes, or as is said. */
+typedef enum operand_choice {
+    OPERANDS_CHOSEN,
+    OPERANDS_DIRECT,
+    OPERANDS_STAGED,
+    OPERANDS_FRAGMENTS,
+    OPERANDS_FRAGMENTS_DIRECT,
+    OPERANDS_FRAGMENTS_STAGED
+} operand_choice;
+static inline bool operands_by_fragments(operand_choice c) {
+    return c >= OPERANDS_FRAGMENTS;
+}
 
 /* Whether the tasks of a kernel whose results are rows with a subgroup each are enough to fill a device. Few: a row takes the whole block, whose
  * subgroups then share the loop over it. */
@@ -57,7 +67,9 @@ typedef struct machine_model {
     int warpgroup_block, warpgroup_stages; /* where they are used: subgroups of a block, slots of the ring of operands, */
     int64_t warpgroup_bytes;               /* and shared memory that a block may take, where the device has them */
     matrix_table matrices;                 /* what products of tiles may be made of; empty: multiply-adds of single elements */
-    schedule_options options;              /* what the schedule wants of the lowering; nothing in a target's row */
+    bool direct_fragments;    /* their operands are loaded straight from memory where they lie there as they are multiplied */
+    int matrix_tile;          /* elements of their tiles along rows and along columns, where the compiler chooses; 0: 128 */
+    schedule_options options; /* what the schedule wants of the lowering; nothing in a target's row */
 } machine_model;
 
 /* Everything a schedule settled: bindings for the TILE names, and why. */

@@ -31,10 +31,10 @@ static const char *load(cfamily *p, const kernel_access *access, const char *str
     const kernel_array *array = access->array;
     element_type t = array->element;
     if (!stride && active && access->aligned) /* every lane or none */
-        return arena_printf(a, "(%s > 0 ? *(%s %s%s *)%s : %s)",
-                            cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD), space_of(array),
-                            array->use == USE_IN ? "const " : "", metal_register_type(p, t, access->lanes), place_of(p, access),
-                            cfamily_zero(p, t, access->lanes));
+        return arena_printf(a, "(%s > 0 ? %s(*(%s %s%s *)%s) : %s)",
+                            cfamily_wrap(p, cfamily_index(p, access->active), PRECEDENCE_ADD),
+                            metal_register_type(p, t, access->lanes), space_of(array), array->use == USE_IN ? "const " : "",
+                            metal_register_type(p, t, access->lanes), place_of(p, access), cfamily_zero(p, t, access->lanes));
     if (stride || active)
         return by_helper(p, access, NULL, stride, active);
     const char *v = metal_register_type(p, t, access->lanes), *place = place_of(p, access);
@@ -118,6 +118,8 @@ static text_expr value(cfamily *p, const kernel_value *v) {
                            PRECEDENCE_CONDITIONAL};
     if (v->op >= KERNEL_SUBGROUP_SUM && v->op <= KERNEL_SHUFFLE_DOWN)
         return simd_operation(p, v);
+    if (v->op >= KERNEL_FRAGMENT_ELEMENT && v->op <= KERNEL_LANE_VIEW && metal_fragment_element(p, v))
+        return primary(metal_fragment_element(p, v));
     if (v->lanes > 1 && v->type == ELEMENT_BOOL && (v->op == KERNEL_NOT || v->op == KERNEL_AND || v->op == KERNEL_OR)) {
         const char *x = cfamily_wrap(p, cfamily_value(p, v->operands[0]), PRECEDENCE_PRIMARY);
         if (v->op == KERNEL_NOT)
@@ -129,9 +131,11 @@ static text_expr value(cfamily *p, const kernel_value *v) {
     return cfamily_operation(p, v);
 }
 
-/* ---- barriers ---- */
+/* ---- barriers, fragments ---- */
 
 static bool statement(cfamily *p, const kernel_stmt *s) {
+    if (s->kind >= KSTMT_FRAGMENT_FILL && s->kind <= KSTMT_FRAGMENT_SET)
+        return lanes_are_simdgroups(p->kernel) && metal_fragment_statement(p, s);
     if (s->kind != KSTMT_BARRIER || s->participants || (s->scope != LEVEL_BLOCK && s->scope != LEVEL_SUBGROUP) ||
         (s->scope == LEVEL_SUBGROUP && !lanes_are_simdgroups(p->kernel)))
         return false;
@@ -209,14 +213,19 @@ const gpu_dialect metal_gpu = {
     .written = "device ",
     .limit = "",
     .shared = "threadgroup ",
+    .shared_array = "alignas(16) threadgroup ",
     .block_number = "block_number",
     .thread_name = "thread_number",
     .thread_number = "simd_number * 32 + simd_lane",
+    .subgroup_number = "simd_number",
+    .lane_number = "simd_lane",
     .head = head,
     .integer_type = "constant long &",
     .narrow_integer_type = "constant int &",
     .float_type = "constant float &",
     .bool_type = "constant int &",
+    .begin_fragments = metal_fragments_begin,
+    .declare_fragments = metal_fragments_declare,
 };
 
 /* What only the whole shows: a launch binds no more than 31 buffers. */

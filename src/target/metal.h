@@ -16,6 +16,13 @@ const char *metal_memory_helper(cfamily *p, element_type t, int lanes, bool is_s
 /* SUBGROUP_SUM, _MAX, _MIN as exchanges between lanes, pairwise, so that the order is the one that was proved; NULL: not on this type. */
 const char *metal_simd_helper(cfamily *p, kernel_op op, element_type t, int lanes);
 
+/* ---- metal_fragment.c ---- */
+/* Names the kernel's fragments; false with E0551 where one is no simdgroup matrix. */
+bool metal_fragments_begin(cfamily *p, const kernel_ir *k);
+void metal_fragments_declare(cfamily *p, const kernel_ir *k, text_buffer *out);
+bool metal_fragment_statement(cfamily *p, const kernel_stmt *s);       /* false: it has no form */
+const char *metal_fragment_element(cfamily *p, const kernel_value *v); /* of the lane's share; NULL: outside a map */
+
 /* ---- metal.c ---- */
 extern const cfamily_dialect metal_dialect;
 extern const gpu_dialect metal_gpu;

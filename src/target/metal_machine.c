@@ -1,5 +1,6 @@
 /* What Apple's GPUs have, since the first Mac with one: simdgroups of 32 lanes, vectors of at most four elements. The host program refuses a device that
  * offers less (metal_build.c). */
+#include "target/air.h"
 #include "target/metal.h"
 
 enum {
@@ -9,6 +10,15 @@ enum {
     THREADS = 128,
     MOST_THREADS = 1024,
     ROW_REGISTERS = 32
+};
+
+/* What a simdgroup multiplies at once. The vendor says nothing of its arithmetic and no device was asked: the rows assume no more than f32 operations one
+ * product at a time, each cut off or rounded, the product of two f32 as well; any order of the eight, and any unit that keeps more, loses less. */
+static const matrix_instruction matrices[] = {
+    {"simdgroup_matrix 8x8x8", 8, 8, 8, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, METAL_LANES, "Apple7 (M1)", 1, 24, NULL},
+    {"simdgroup_matrix 8x8x8", 8, 8, 8, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, METAL_LANES, "Apple7 (M1), MSL 3.1", 1, 24,
+     NULL},
+    {"simdgroup_matrix 8x8x8", 8, 8, 8, ELEMENT_F32, ELEMENT_F32, LEVEL_SUBGROUP, METAL_LANES, "Apple7 (M1)", 1, 24, NULL},
 };
 
 /* Tiles leave room for what simdgroups exchange. */
@@ -26,6 +36,9 @@ const machine_model *metal_machine(void) {
                                           .row_registers = ROW_REGISTERS,
                                           .stages_operands = true,
                                           .staging_pays = true,
+                                          .matrices = {matrices, sizeof matrices / sizeof *matrices},
+                                          .direct_fragments = true,
+                                          .matrix_tile = 64,
                                           .shared_bytes = SHARED_BYTES - ACROSS_BYTES,
                                           .widest_vector = METAL_VECTOR};
     return &machine;
@@ -43,5 +56,28 @@ const target_limits *metal_limits(void) {
     return &limits;
 }
 
-const legal_table metal_legal = {
-    .target = "metal", .subgroups = true, .f16_arithmetic = false, .vector_lanes = METAL_VECTOR, .aligned_forms = true};
+#define METAL_LEGAL(name)                                                                                                        \
+    {                                                                                                                            \
+        .target = name, .subgroups = true, .f16_arithmetic = false, .vector_lanes = METAL_VECTOR, .aligned_forms = true,         \
+        .aligned_shared = true, .matrices = {matrices, sizeof matrices / sizeof *matrices}, .lane_views = true                   \
+    }
+const legal_table metal_legal = METAL_LEGAL("metal");
+
+/* ---- the same as LLVM IR, with indices of 64 bits alone ---- */
+
+const machine_model *air_machine(void) {
+    static machine_model machine;
+    machine = *metal_machine();
+    machine.target = "air";
+    return &machine;
+}
+
+const target_limits *air_limits(void) {
+    static target_limits limits;
+    limits = *metal_limits();
+    limits.target = "air";
+    limits.narrow_indices = false;
+    return &limits;
+}
+
+const legal_table air_legal = METAL_LEGAL("air");

@@ -24,7 +24,7 @@ statics() {
 }
 export -f statics
 export TILEC corpus
-for name in bf16 booleans fp8 integers int8_dot q4_0 functions scalars update_in_place argmax_index; do echo "test/accept/$name.tile"; done |
+for name in fragments bf16 booleans fp8 integers int8_dot q4_0 functions scalars update_in_place argmax_index; do echo "test/accept/$name.tile"; done |
     cat - <(ls kernels/*.tile) | xargs -P "$(nproc)" -I {} bash -c '"$TILEC" build {} --target metal $(statics {}) -o "$corpus" 2>&1 || echo failed' > "$work/log"
 ! grep -q '^failed\|error' "$work/log" && [ "$(ls "$corpus"/*.metal | wc -l)" -ge 45 ]
 check 'the kernels are built' $?
@@ -33,7 +33,7 @@ for text in *.metal; do
     name=${text%.metal}
     # An array of a threadgroup is one for all its threads.
     printf 'namespace kernel_%s {\n' "$name"
-    sed 's/^    threadgroup \(.*\];\)$/    static \1/' "$text"
+    sed 's/^    alignas(16) threadgroup \(.*\];\)$/    alignas(16) static \1/' "$text"
     echo '}'
 done > metal_texts.inc
 for text in *.metal; do
@@ -50,7 +50,7 @@ export -f compile
 } > "$work/log" 2>&1
 [ ! -s "$work/log" ]
 check 'the host programs compile' $?
-c++ -std=c++17 -O1 -w -ffp-contract=off -DTILEC_METAL_EXECUTE -isystem "$shim" -I. "$shim/run_metal.cc" ./*.o -lm -o run_metal > "$work/log" 2>&1
+c++ -std=c++17 -O0 -w -ffp-contract=off -DTILEC_METAL_EXECUTE -isystem "$shim" -I. "$shim/run_metal.cc" ./*.o -lm -o run_metal > "$work/log" 2>&1
 check 'the texts compile as C++' $?
 ./run_metal > "$work/out" 2> "$work/err"
 grep '^ok\|^FAIL' "$work/out" | sed 's/^\(ok\|FAIL\) /\1 executed: /'

@@ -40,6 +40,7 @@ static const machine_model small_block = {.target = "threads",
                                           .shared_bytes = 48 * 1024};
 
 static bool favour_fragments; /* sizes that have fragments, and those asked for */
+static bool favour_direct;    /* with operands straight from memory */
 
 static void fail_with(diag_list *diags, const char *what, const char *shape) {
     diag_print_all(diags, stderr, false);
@@ -184,8 +185,11 @@ static bool choose(arena *a, const tile_module *m, const tile_kernel *k, const t
                                                                                                         NULL, NULL, "4x2", "1x4"};
     schedule_setting *s = NEW_ARRAY(a, schedule_setting, count + 3);
     memcpy(s, schedule_settings_of(a, sizes, count), sizeof *s * (size_t)count);
-    const int stages = favour_fragments ? (int[]){0, 0, 1, 2, 3}[recipe_next(state) % 5] : 0;
-    const char *way = favour_fragments ? "fragments" : ways[recipe_next(state) % 6], *stand = stands[recipe_next(state) % 4];
+    const int stages = favour_fragments && !favour_direct ? (int[]){0, 0, 1, 2, 3}[recipe_next(state) % 5] : 0;
+    const char *way = favour_direct      ? "fragments(direct)"
+                      : favour_fragments ? "fragments"
+                                         : ways[recipe_next(state) % 6],
+               *stand = stands[recipe_next(state) % 4];
     for (int attempt = 0; attempt < 3; attempt++) {
         int n = count;
         diag_list refused;
@@ -210,6 +214,17 @@ static bool choose(arena *a, const tile_module *m, const tile_kernel *k, const t
 
 static int fragment_runs; /* kernels with fragments */
 static int ring_runs;     /* and rings of their operands */
+static int direct_runs;   /* and loads straight from memory */
+
+static bool loads_directly(const kernel_block *b) {
+    for (int i = 0; i < b->items.count; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        if ((s->kind == KSTMT_FRAGMENT_LOAD && s->access.array->space == SPACE_GLOBAL) || loads_directly(&s->body) ||
+            loads_directly(&s->otherwise))
+            return true;
+    }
+    return false;
+}
 
 static void note_form(const kernel_ir *ir) {
     bool ring = false;
@@ -218,6 +233,7 @@ static void note_form(const kernel_ir *ir) {
                         strstr(ir->arrays.at[i]->name, "_tile"));
     fragment_runs += ir->fragments.count > 0;
     ring_runs += ir->fragments.count > 0 && ring;
+    direct_runs += loads_directly(&ir->body);
 }
 
 static int aligned_runs, row_runs; /* aligned forms, and forms for rows in registers, that were simulated */
@@ -381,9 +397,14 @@ static void products_by_fragments(void **state) {
         try_file("test/accept/fragments.tile", 300 + 4 * (uint64_t)round);
         try_file("kernels/matmul.tile", 400 + 4 * (uint64_t)round);
     }
-    favour_fragments = false;
-    fprintf(stderr, "%d runs of kernels with fragments, %d with rings\n", fragment_runs, ring_runs);
-    assert_true(getenv("TILEC_QUICK") || getenv("TILEC_LANES_KERNEL") || (fragment_runs >= 100 && ring_runs >= 30));
+    favour_direct = true;
+    try_file("test/accept/fragments.tile", 500);
+    try_file("kernels/matmul.tile", 504);
+    favour_fragments = favour_direct = false;
+    fprintf(stderr, "%d runs of kernels with fragments, %d with rings, %d with direct loads\n", fragment_runs, ring_runs,
+            direct_runs);
+    assert_true(getenv("TILEC_QUICK") || getenv("TILEC_LANES_KERNEL") ||
+                (fragment_runs >= 100 && ring_runs >= 30 && direct_runs >= 30));
 }
 
 int main(void) {

@@ -28,6 +28,8 @@ static const char causal[] =
     KERNEL("(a: f16[M, K], b: f16[K, N]) -> (c: f32[M, N])", "for k: BK in K where k <= i { acc += a[i, k] @ b[k, j] }");
 static const char whole[] =
     KERNEL("(a: f16[M, K], b: f16[K, N]) -> (c: f32[M, N]) static K = 16", "for k: K in K { acc += a[i, k] @ b[k, j] }");
+static const char converted[] =
+    KERNEL("(a: f16[M, K], b: i8[K, N]) -> (c: f32[M, N])", "for k: BK in K { acc += a[i, k] @ f16(f32(b[k, j])) }");
 static const char vector[] = "kernel f(x: f16[K], w: f16[N, K]) -> (y: f32[N]) {\n"
                              "    for tile y[n: BN] {\n"
                              "        acc: f32[n] = 0\n"
@@ -110,11 +112,119 @@ static void forms(void **state) {
     expect(across, "opencl", NULL, 2, 0, "staged in shared memory");          /* contiguous along the columns */
     expect(single, "opencl", NULL, 0, 0, "shared memory may be no nearer");   /* a copy would be no better */
     expect(single, "opencl", "staged", 2, 0, "8448 bytes (refused: direct)"); /* but may be wished for */
-    expect(single, "metal", NULL, 2, 0, "staged in shared memory");
+    expect(half, "cuda", "fragments(direct)", 0, 0, "loaded straight from memory, no copies (refused: staged)");
+    expect(half, "metal", NULL, 0, 0, "loaded straight from memory, no copies (refused: staged)");
+    expect(single, "metal", "fragments(direct)", 0, 0, "`acc` stays in accumulators of 8 x 8");
+    expect(whole, "metal", NULL, 0, 0, "loaded straight from memory, no copies (refused: staged)");
+    expect(half, "metal", "fragments(staged)", 0, 2, "operands a, b staged in shared memory: ");
+    expect(converted, "metal", NULL, 0, 2, "loaded straight from memory, refused: an operand is computed");
+    expect(causal, "metal", NULL, 0, 0, "refused: a predicate says for single results what is summed");
+    expect(single, "metal", "staged", 2, 0, "staged in shared memory");
     expect(gated, "cuda", NULL, 3, 0, "operands x (copied before), w staged in shared memory"); /* x by both */
     expect(causal, "cuda", NULL, 0, 0, "a predicate says for single results what is summed");
     expect(whole, "cuda", NULL, 0, 0, "no loop goes over tiles of");
     expect(vector, "opencl", NULL, 0, 0, NULL);
+}
+
+/* ---- operands loaded straight from memory ---- */
+
+typedef struct census {
+    int barriers, loads, guarded, mmas, ifs;
+} census;
+
+static void count(const kernel_block *b, census *c) {
+    for (int i = 0; i < b->items.count; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        c->barriers += s->kind == KSTMT_BARRIER;
+        c->loads += s->kind == KSTMT_FRAGMENT_LOAD;
+        c->guarded += s->kind == KSTMT_FRAGMENT_LOAD && s->extents;
+        c->mmas += s->kind == KSTMT_FRAGMENT_MMA;
+        c->ifs += s->kind == KSTMT_IF;
+        count(&s->body, c);
+        count(&s->otherwise, c);
+    }
+}
+
+/* Loops that multiply and in which nothing is asked. */
+static int unguarded_loops(const kernel_block *b) {
+    int found = 0;
+    for (int i = 0; i < b->items.count; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        census c = {0};
+        count(&s->body, &c);
+        found += s->kind == KSTMT_FOR && c.mmas && c.loads && !c.guarded && !c.ifs
+                     ? 1
+                     : unguarded_loops(&s->body) + unguarded_loops(&s->otherwise);
+    }
+    return found;
+}
+
+/* The branch that says whether all of a subgroup's elements exist. */
+static const kernel_stmt *branch_of_subgroups(const kernel_ir *k) {
+    for (int i = 0; i < k->body.items.count; i++) {
+        const kernel_stmt *s = k->body.items.at[i];
+        for (int l = 0; s->kind == KSTMT_IF && l < k->levels.count; l++)
+            for (int d = 0; k->levels.at[l].kind == LEVEL_SUBGROUP && d < k->levels.at[l].rank; d++)
+                if (cond_mentions(s->condition, k->levels.at[l].ids[d]))
+                    return s;
+    }
+    return NULL;
+}
+
+static void direct_has_no_copies(void **state) {
+    (void)state;
+    const char *const texts[] = {half, single, across, gated, whole};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        trial t = compile(texts[i], "metal", NULL);
+        assert_true(t.good);
+        const kernel_ir *k = kernel_of(&t);
+        census all = {0}, inner = {0};
+        count(&k->body, &all);
+        assert_int_equal(all.barriers, 0);
+        assert_int_equal(kernel_shared_bytes(k), 0);
+        const kernel_stmt *branch = branch_of_subgroups(k);
+        assert_non_null(branch);
+        assert_true(unguarded_loops(&branch->body) >= 1);
+        count(&branch->otherwise, &inner);
+        assert_true(inner.loads > 0 && inner.guarded == inner.loads);
+        arena_free(t.arena);
+    }
+}
+
+/* Without a guard at the edge, or with one that says that more exists, some load leaves its array. */
+static void unguard(arena *a, kernel_block *b, int how, int *left) {
+    for (int i = 0; i < b->items.count; i++) {
+        kernel_stmt *s = b->items.at[i];
+        if (s->kind == KSTMT_FRAGMENT_LOAD && s->extents && (*left)-- == 0) {
+            if (how == 2)
+                s->extents = NULL;
+            else
+                s->extents[how] = ix_const(a, 8);
+        }
+        unguard(a, &s->body, how, left);
+        unguard(a, &s->otherwise, how, left);
+    }
+}
+
+static void guards_are_needed(void **state) {
+    (void)state;
+    for (int how = 0; how < 3; how++)
+        for (int which = 0; which < 2; which++) {
+            trial t = compile(half, "metal", NULL);
+            assert_true(t.good);
+            int left = 4 + which; /* in the path of the edge, of the last steps */
+            launch_plan *plan = t.c.lowered.plan;
+            plan->variants.at[0].aligned = NULL;
+            unguard(t.arena, &plan->variants.at[0].kernel->body, how, &left);
+            assert_true(left < 0);
+            proof p = {0};
+            assert_null(prove_plan(t.arena, plan, target_find("metal")->limits(), &p, &t.diags));
+            bool refuted = false;
+            for (int i = 0; i < p.items.count; i++)
+                refuted = refuted || (!strcmp(p.items.at[i].property, "bounds") && p.items.at[i].verdict == VERDICT_REFUTED);
+            assert_true(refuted);
+            arena_free(t.arena);
+        }
 }
 
 static void expect_refused(const char *text, const char *operands, int line, int column, const char *note) {
@@ -136,6 +246,11 @@ static void refused(void **state) {
     (void)state;
     expect_refused(causal, "staged", 4, 54, "a predicate says for single results what is summed");
     expect_refused(vector, "staged", 4, 38, "no thread shares an element with others");
+    trial t = compile(converted, "metal", "fragments(direct)");
+    assert_false(t.good);
+    assert_string_equal(t.diags.items.at[0]->code, "E0506");
+    assert_non_null(strstr(t.diags.items.at[0]->notes.at[0], "an operand is computed"));
+    arena_free(t.arena);
     char text[600];
     snprintf(text, sizeof text, "%sschedule f for cuda { operands = staged }\n", causal);
     expect_refused(text, NULL, 8, 23, "a predicate says for single results what is summed");
@@ -231,7 +346,11 @@ static void each_part_of_a_ring_is_needed(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(forms), cmocka_unit_test(refused), cmocka_unit_test(each_part_is_needed),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(forms),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(each_part_is_needed),
+                                       cmocka_unit_test(direct_has_no_copies),
+                                       cmocka_unit_test(guards_are_needed),
                                        cmocka_unit_test(each_part_of_a_ring_is_needed)};
     const struct CMUnitTest few[] = {cmocka_unit_test(each_part_is_needed)};
     return getenv("TILEC_QUICK") ? cmocka_run_group_tests(few, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
