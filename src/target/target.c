@@ -1,4 +1,5 @@
 #include "target/target.h"
+#include "target/air.h"
 #include "target/c_plan.h"
 #include "target/gpu_plan.h"
 #include "target/metal.h"
