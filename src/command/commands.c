@@ -56,7 +56,7 @@ static const option_row no_options[] = {{0}};
 static const option_row explain_options[] = {
     {"--all", NULL, "every code"}, {"--markdown", NULL, "as doc/errors.md"}, {0}};
 static const option_row probe_options[] = {
-    {"--device", "NAME", "cpu, cuda:N, or model:h200 (default: cpu)"},
+    {"--device", "NAME", "cpu, cuda:N, model:h200, or nvrtc (default: cpu)"},
     {"--list", NULL, "the instructions that can be probed there"},
     {"--dots", "N", "random dots that the model is held against (default: 1000000; of a kit 20000)"},
     {"--seed", "N", "another seed for them"},

@@ -5,6 +5,7 @@
 #include "bench/machine.h"
 #include "bench/store.h"
 #include "probe/findings.h"
+#include "probe/gates.h"
 #include "probe/kit.h"
 #include "probe/probe.h"
 #include <inttypes.h>
@@ -128,6 +129,35 @@ static bool finish(probing *p, bool good) {
     return good && p->probed > 0 && (!folder || keep_rows(p, folder)) && p->held == p->probed;
 }
 
+/* What an installed compiler takes: no device. */
+static bool probe_gates(probing *p) {
+    arena *a = p->report->arena;
+    const char *compiler = gate_compiler(a, &p->report->diags);
+    bool named = p->line->positional_count > 0;
+    int count = named ? p->line->positional_count : gate_count;
+    for (int i = 0; compiler && i < count; i++) {
+        const gate_row *row = named ? gate_find(p->line->positional[i]) : &gate_rows[i];
+        gate_finding found;
+        if (!row) {
+            diag *g = diag_error(&p->report->diags, "E1203", (source_span){0}, "there is no gate `%s`", p->line->positional[i]);
+            diag_note(&p->report->diags, g, "`tilec probe --device nvrtc --list` lists them");
+            return false;
+        }
+        if (!gate_probe(a, row, &found, &p->report->diags))
+            return false;
+        p->probed++;
+        p->held += found.as_documented;
+        gate_json(&found, compiler, p->rows);
+        if (!p->report->json)
+            gate_print(&found, option_given(p->line, "--evidence"));
+        fflush(stdout);
+    }
+    const char *folder = option_value(p->line, "--store");
+    if (compiler && !p->report->json)
+        printf("%d of %d features as documented, by %s\n", p->held, p->probed, compiler);
+    return compiler && (!folder || keep_rows(p, folder)) && p->held == p->probed;
+}
+
 static bool probe_all(probing *p) {
     int count;
     const char *const *all = probe_instructions(p->report->arena, p->device, &count, &p->report->diags);
@@ -179,9 +209,10 @@ int command_probe(const command_line *line) {
                *kit = option_value(line, "--write"), *answers = option_value(line, "--read");
     probing p = {.report = &r, .line = line, .device = device ? device : "cpu", .rows = json_array()};
     bool held = page ? write_report(&p, page)
-                     : read_options(&p) && (kit       ? write_kit(&p, kit)
-                                            : answers ? read_kit(&p, answers)
-                                                      : probe_all(&p));
+                     : read_options(&p) && (kit                                                           ? write_kit(&p, kit)
+                                            : answers                                                     ? read_kit(&p, answers)
+                                            : !strcmp(p.device, "nvrtc") && !option_given(line, "--list") ? probe_gates(&p)
+                                                                                                          : probe_all(&p));
     if (r.json)
         json_object_set(r.json, "findings", p.rows);
     json_decref(p.rows);

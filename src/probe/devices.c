@@ -1,6 +1,7 @@
 /* The devices that can be probed. */
 #include "probe/cuda_matrix.h"
 #include "probe/cpu_matrix.h"
+#include "probe/gates.h"
 #include "probe/matrix_units.h"
 #include "probe/probe.h"
 #include "run/run.h"
@@ -26,6 +27,9 @@ const char *const *probe_instructions(arena *a, const char *device, int *count, 
     } else if (is_of(device, "cuda")) {
         for (int i = 0; i < cuda_instruction_count; i++)
             VEC_PUSH(a, names, cuda_instructions[i].name);
+    } else if (!strcmp(device, "nvrtc")) {
+        for (int i = 0; i < gate_count; i++)
+            VEC_PUSH(a, names, gate_rows[i].name);
     } else if (is_of(device, "cpu")) {
         for (int i = 0; i < cpu_instruction_count; i++)
             VEC_PUSH(a, names, cpu_instructions[i].name);
@@ -34,7 +38,9 @@ const char *const *probe_instructions(arena *a, const char *device, int *count, 
     if (names.count)
         return names.at;
     diag *g = diag_error(diags, "E1201", (source_span){0}, "there is no device `%s` that can be probed", device);
-    diag_note(diags, g, "there are cpu, cuda:N where a driver is installed, and model:h200, which needs no device");
+    diag_note(diags, g,
+              "there are cpu, cuda:N where a driver is installed, and, without any device, model:h200 and nvrtc (which features "
+              "it takes)");
     return NULL;
 }
 

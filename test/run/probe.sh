@@ -45,6 +45,13 @@ expect "a kit for Macs" 0 "" "$tilec" probe --write "$work/metal" --target metal
 for text in "$work"/metal/*.metal; do
     expect "clang reads $(basename "$text")" 0 dots "$tilec" kernels "$text"
 done
+expect "there is no such gate" 1 "E1203\|E0854" "$tilec" probe --device nvrtc abacus
+if "$tilec" probe --device nvrtc ldmatrix 2>&1 | grep -q "E0854\|NVRTC 99"; then
+    echo "skip features that NVRTC takes (no NVRTC)"
+else
+    expect "NVRTC takes wgmma for one architecture" 0 "^wgmma *taken for sm_90a$" "$tilec" probe --device nvrtc wgmma
+    expect "and says why not for others" 0 "not supported on .target" "$tilec" probe --device nvrtc tcgen05 --evidence
+fi
 expect "probe wants a thousand dots" 2 E0860 "$tilec" probe m16n8k8.f16 --device model:h200 --dots 3
 expect "a store without findings has no page" 1 E1205 "$tilec" probe --report "$work/none.html" --store "$work/nothing"
 
