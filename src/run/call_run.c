@@ -51,6 +51,10 @@ static bool step_symbol(void *context, const index_var *v, int64_t *value) {
     return true;
 }
 
+static bool has_warpgroups(const session *s) {
+    return s->runtime->streams && s->runtime->streams->warpgroups && s->runtime->streams->warpgroups(s->device);
+}
+
 bool session_compile_step(run_call *c, call_step *step, diag_list *diags) {
     session *s = c->session;
     VEC(tile_binding) statics = {0};
@@ -70,13 +74,23 @@ bool session_compile_step(run_call *c, call_step *step, diag_list *diags) {
             text_add(&key, "%s:%s ", c->settings.at[i].key, c->settings.at[i].value);
         }
     const machine_model *row = s->target->machine();
-    const split_device device = {s->runtime->units(s->device), row->subgroup_lanes > 0};
+    const split_device device = {s->runtime->units(s->device), row->subgroup_lanes > 0, has_warpgroups(s)};
     const tile_kernel *bound = statics.count ? tile_specialise(c->arena, step->kernel, statics.at, statics.count) : step->kernel;
     if (c->shapes_solved && schedule_few_tasks(c->arena, c->module, bound, row, settings.at, settings.count, device, step_symbol,
                                                &step->binding, &step->route)) {
         schedule_setting few = {.key = "tasks", .value = "few"};
         VEC_PUSH(c->arena, settings, few);
         text_add(&key, "tasks:few ");
+    }
+    schedule_setting tiles[PRODUCT_SETTINGS];
+    const char *route = NULL;
+    int tile_count = c->shapes_solved ? schedule_product_tiles(c->arena, c->module, bound, row, settings.at, settings.count,
+                                                               device, step_symbol, &step->binding, tiles, &route)
+                                      : 0;
+    step->route = tile_count ? route : step->route;
+    for (int i = 0; i < tile_count; i++) {
+        VEC_PUSH(c->arena, settings, tiles[i]);
+        text_add(&key, "%s:%s ", tiles[i].key, tiles[i].value);
     }
     for (int i = 0; i < s->compiled.count; i++)
         if (s->compiled.at[i].kernel == step->kernel && s->compiled.at[i].key &&

@@ -237,7 +237,7 @@ static bool choose_split(run_call *c, diag_list *diags) {
     session *s = c->session;
     c->split = NULL;
     const machine_model *row = s->target->machine();
-    const split_device device = {s->runtime->units(s->device), row->subgroup_lanes > 0};
+    const split_device device = {s->runtime->units(s->device), row->subgroup_lanes > 0, false};
     if (!c->kernel || c->keeps_whole)
         return true;
     for (int i = 0; i < c->settings.count; i++)

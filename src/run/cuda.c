@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_CAPABILITY = 80 };
+enum { LEAST_CAPABILITY = 80, WARPGROUP_CAPABILITY = 90 };
 static const int64_t blocks_per_launch = INT32_MAX;
 
 bool cuda_fail(const device *d, const char *what, cu_status status, diag_list *diags) {
@@ -423,5 +423,10 @@ static bool resources(const device *d, const device_kernel *k, kernel_resources 
     return any;
 }
 
-const runtime_streams cuda_streams = {enqueue, enqueue_checked, copy_in_on, copy_out_on, wait_for, owns,      mark, between,
-                                      unmark,  record,          recorded,   replay,      forget,   resources, ready};
+bool cuda_has_warpgroups(const device *d) {
+    return d->found->major * 10 + d->found->minor == WARPGROUP_CAPABILITY;
+}
+
+const runtime_streams cuda_streams = {
+    enqueue, enqueue_checked, copy_in_on, copy_out_on, wait_for, owns,      mark,  between,
+    unmark,  record,          recorded,   replay,      forget,   resources, ready, cuda_has_warpgroups};

@@ -161,8 +161,6 @@ static bool load_module(device *d, device_kernel *k, gpu_form form, int variant,
     return ok;
 }
 
-enum { WARPGROUP_CAPABILITY = 90 };
-
 static bool device_fits(const device *d, const device_kernel *k, diag_list *diags) {
     for (int i = 0; i < k->program.variants; i++) {
         const gpu_entry *e = gpu_module_entry(&k->program, 0, i);
@@ -173,7 +171,7 @@ static bool device_fits(const device *d, const device_kernel *k, diag_list *diag
         else if (e->shared_bytes > d->shared_limit)
             diag_error(diags, "E0858", span, "%s needs %" PRId64 " bytes of shared memory, and the device has %d for a block",
                        k->plan->name, e->shared_bytes, d->shared_limit);
-        else if (e->warpgroups && d->found->major * 10 + d->found->minor != WARPGROUP_CAPABILITY)
+        else if (e->warpgroups && !cuda_has_warpgroups(d))
             diag_error(diags, "E0858", span,
                        "%s uses matrix instructions of warpgroups, which compute capability 9.0 alone has; the device's is %d.%d",
                        k->plan->name, d->found->major, d->found->minor);

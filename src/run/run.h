@@ -36,6 +36,7 @@ typedef struct runtime_streams {
     bool (*resources)(const device *d, const device_kernel *k, kernel_resources *out);
     /* Compiles what a launch with these values will take, unless that was done: a plan's variants are not all compiled when it is loaded. */
     bool (*ready)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, diag_list *diags);
+    bool (*warpgroups)(const device *d); /* whether it has the matrix instructions of warpgroups */
 } runtime_streams;
 
 /* A kernel that comes as text rather than from a proved plan: nothing is known of it, and nothing is checked. */

@@ -156,6 +156,20 @@ static kernel_stmt *append(lower *l, kernel_block *b, kernel_stmt_kind kind, sou
     return kernel_append(l->ir, b, kind, span);
 }
 
+/* The copies for step `next`, if there is one, into the slot that is free. */
+static void copy_ahead(const ring *g, index_expr *next, index_expr *steps) {
+    lower *l = g->l;
+    arena *a = l->arena;
+    kernel_block *outside = l->block;
+    kernel_stmt *exists = append(l, l->block, KSTMT_IF, g->loop->span);
+    exists->condition = cond_compare(a, COND_LT, next, steps);
+    l->block = &exists->body;
+    copy_step(g, next,
+              name_index(l, l->block, arena_printf(a, "%s_slot", g->loop->range->name), ix_mod(a, next, ix_const(a, g->stages))));
+    l->block = outside;
+    append(l, l->block, KSTMT_COMMIT, g->loop->span);
+}
+
 static void wait_for_products(lower *l, kernel_block *b, int left, source_span span) {
     kernel_stmt *s = append(l, b, KSTMT_WAIT_ASYNC, span);
     s->matrix = true;
@@ -224,12 +238,8 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
         fence->proxy = true;
     }
     lanes_barrier(l, 1u << SPACE_SHARED, loop->span);
-    exists = append(l, l->block, KSTMT_IF, loop->span);
-    exists->condition = cond_compare(a, COND_LT, next, steps);
-    l->block = &exists->body;
-    copy_step(&g, next, name_index(l, l->block, arena_printf(a, "%s_slot", r->name), ix_mod(a, next, ix_const(a, stages))));
-    l->block = &each->body;
-    append(l, l->block, KSTMT_COMMIT, loop->span);
+    if (!runs_on)
+        copy_ahead(&g, next, steps);
     index_expr *start = name_index(l, l->block, arena_printf(a, "%s_start", r->name), ix_mul(a, step, ix_const(a, size)));
     l->place[r->id] = (range_place){.start = start,
                                     .count = name_index(l, l->block, arena_printf(a, "%s_count", r->name),
@@ -241,14 +251,15 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     l->ring_slot = name_index(l, l->block, arena_printf(a, "%s_slot", r->name), ix_mod(a, step, ix_const(a, stages)));
     for (int i = 0; i < loop->body.items.count && !l->failed; i++)
         lanes_epilogue_update(l, loop->body.items.at[i]);
-    if (runs_on) { /* this step's products run on while the next one's tiles arrive; the barrier there tells that the last step's have ended */
-        append(l, l->block, KSTMT_COMMIT, loop->span)->matrix = true;
-        wait_for_products(l, l->block, 1, loop->span);
-        wait_for_products(l, outside, 0, loop->span);
-    }
     l->ring_slot = NULL;
     l->loops.count--;
     l->place[r->id].entered = false;
+    if (runs_on) { /* this step's products run on while the next tiles' copies are begun; the barrier there tells that the last step's have ended */
+        append(l, l->block, KSTMT_COMMIT, loop->span)->matrix = true;
+        copy_ahead(&g, next, steps);
+        wait_for_products(l, l->block, 1, loop->span);
+        wait_for_products(l, outside, 0, loop->span);
+    }
     l->block = outside;
     return true;
 }

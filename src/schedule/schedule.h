@@ -63,6 +63,7 @@ typedef struct machine_model {
     bool staging_pays;       /* shared memory is surely nearer than global memory's caches: copying pays by itself */
     int stages;              /* that rings of such operands have, when they fit; 0: the target has no asynchronous copies */
     int64_t ring_bytes;      /* of shared memory that kernels with such rings may take; 0: shared_bytes */
+    bool warpgroups_pay;     /* the compiler may choose them for a launch on a device that has them */
     int warpgroup_subgroups; /* of a warpgroup, whose matrix instructions read operands from shared memory; 0: the target has none */
     int warpgroup_block, warpgroup_stages; /* where they are used: subgroups of a block, slots of the ring of operands, */
     int64_t warpgroup_bytes;               /* and shared memory that a block may take, where the device has them */
@@ -104,6 +105,7 @@ machine_model schedule_machine(const machine_model *row, const schedule_options 
 typedef struct split_device {
     int units;
     bool blocks;
+    bool warpgroups; /* it has the matrix instructions of warpgroups that the target's row lists */
 } split_device;
 /* Elements of a chunk of the kernel's loop (tile/split.h) for one launch, whose symbols `lookup` tells: what the settings or the module's schedule
  * say, else on a device of blocks the compiler's choice (threads' results do not depend on how many there are): chunks enough to fill the device, none shorter than is worth a task, a power of two, so that launches of many
@@ -118,6 +120,13 @@ bool schedule_split(arena *a, const tile_module *m, const tile_kernel *k, const 
 bool schedule_few_tasks(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
                         const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup, void *context,
                         const char **route);
+
+enum { PRODUCT_SETTINGS = 5 };
+/* Tiles, subgroups and operands of a kernel of products by matrix instructions for one launch, whose symbols `lookup` tells: settings to add to those given, of a
+ * few that launches of many shapes share. Their number; 0 where the settings or the module's schedule say one of them, or the kernel is none. product_tiles.c. */
+int schedule_product_tiles(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                           const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup,
+                           void *context, schedule_setting out[PRODUCT_SETTINGS], const char **route);
 
 /* A form of a kernel for rows that registers hold (tile/hold.h): for launches whose rows have more elements than the form before allows, and at most `most`. */
 typedef struct row_form {

@@ -248,6 +248,7 @@ const gpu_dialect cuda_gpu = {
     .thread_number = "threadIdx.x",
     .subgroup_number = "__shfl_sync(0xffffffffu, threadIdx.x / 32, 0)",
     .lane_number = "threadIdx.x % 32",
+    .groups_tasks = true,
     .begin = in_turn,
     .head = head,
     .integer_type = "const long long ",

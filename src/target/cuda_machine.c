@@ -54,6 +54,7 @@ const machine_model *cuda_machine(void) {
                                           .staging_pays = true,
                                           .stages = 3,
                                           .ring_bytes = RING_BYTES,
+                                          .warpgroups_pay = true,
                                           .warpgroup_subgroups = WARPGROUP / LANES,
                                           .warpgroup_block = WARPGROUP_THREADS / LANES,
                                           .warpgroup_stages = 4,

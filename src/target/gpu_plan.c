@@ -3,7 +3,10 @@
 #include "target/c_plan.h"
 #include <string.h>
 
-enum { SHARED_STEP = 128 }; /* shared arrays begin at multiples of it */
+enum {
+    SHARED_STEP = 128, /* shared arrays begin at multiples of it */
+    GROUP_ROWS = 8     /* tasks of a product: so many rows of them share the columns that run at a time */
+};
 
 typedef struct printed {
     cfamily *p;
@@ -136,6 +139,31 @@ static void take_apart(printed *t, text_buffer *out, const char *flat, const cha
     text_add(out, ";\n");
 }
 
+/* Tasks of two ids as groups of GROUP_ROWS rows, each column by column: every number below the extents' product gives each pair once. */
+static bool take_apart_in_groups(printed *t, text_buffer *out, const char *flat_text, index_var **ids, index_expr **extents,
+                                 int rank) {
+    cfamily *p = t->p;
+    arena *a = p->arena;
+    int64_t rows;
+    if (!t->dialect->groups_tasks || !t->kernel->fragments.count || rank != 2 || !used(p, ids[0]) || !used(p, ids[1]) ||
+        (ix_is_const(extents[0], &rows) && rows <= 1))
+        return false;
+    const char *type = cfamily_index_type(p), *x = cfamily_find(p, ids[0])->text, *y = cfamily_find(p, ids[1])->text;
+    const char *row_count = cfamily_unique(p, arena_printf(a, "%s_count", ids[0]->name)),
+               *column_count = cfamily_unique(p, arena_printf(a, "%s_count", ids[1]->name)),
+               *group = cfamily_unique(p, arena_printf(a, "%s_group", ids[0]->name)), *across = cfamily_unique(p, "group_rows"),
+               *within = cfamily_unique(p, "within_group");
+    text_add(out, "    const %s task = %s;\n", type, flat_text);
+    text_add(out, "    const %s %s = %s, %s = %s;\n", type, row_count, cfamily_index_text(p, extents[0]), column_count,
+             cfamily_index_text(p, extents[1]));
+    text_add(out, "    const %s %s = task / (%d * %s) * %d;\n", type, group, GROUP_ROWS, column_count, GROUP_ROWS);
+    text_add(out, "    const %s %s = %s - %s < %d ? %s - %s : %d;\n", type, across, row_count, group, GROUP_ROWS, row_count,
+             group, GROUP_ROWS);
+    text_add(out, "    const %s %s = task - %s * %s;\n", type, within, group, column_count);
+    text_add(out, "    const %s %s = %s + %s %% %s, %s = %s / %s;\n", type, x, group, within, across, y, within, across);
+    return true;
+}
+
 static bool value_exchanges(const kernel_value *v) {
     if (v->op >= KERNEL_SUBGROUP_SUM && v->op <= KERNEL_SHUFFLE_DOWN)
         return true;
@@ -206,7 +234,8 @@ static void ids(printed *t, text_buffer *out) {
             vars[rank++] = k->levels.at[i].ids[d];
         }
     const char *task = arena_printf(t->p->arena, "first_task + %s", t->dialect->block_number);
-    if (k->levels.count && k->levels.at[0].kind == LEVEL_TASK)
+    if (k->levels.count && k->levels.at[0].kind == LEVEL_TASK &&
+        !take_apart_in_groups(t, out, task, k->levels.at[0].ids, k->levels.at[0].extents, k->levels.at[0].rank))
         take_apart(t, out, "task", task, k->levels.at[0].ids, k->levels.at[0].extents, k->levels.at[0].rank);
     if (!ids_by_subgroup(t, out))
         take_apart(t, out, t->dialect->thread_name ? t->dialect->thread_name : "thread", t->dialect->thread_number, vars, extents,

@@ -59,6 +59,8 @@ typedef struct gpu_dialect {
     /* Numbers of a thread's subgroup of 32 lanes, in a form that the compiler knows to be the same in all of them, and of its lane: in kernels whose lanes
      * exchange or whose branches depend on the subgroup, since it would have to gather the lanes again behind each of these. NULL: out of the thread's number. */
     const char *subgroup_number, *lane_number;
+    bool
+        groups_tasks; /* tasks of products go in groups of neighbouring rows, so that blocks that run at a time share what a far cache holds */
     const char *begin; /* lines in front of a kernel's statements; NULL: none */
     /* The kernel's head up to its opening brace. */
     void (*head)(arena *a, text_buffer *out, const gpu_entry *e);

@@ -1,6 +1,6 @@
 /* A driver and a run-time compiler of CUDA's interface that run emitted kernels on the CPU, so that the text and the runtime can be judged where there
  * is no such device: built as libcuda.so.1 and libnvrtc.so by test/run/cuda.sh, with SHIM the path of _cuda_on_cpu.h.
- * FAKE_CUDA=no-device, old, no-memory, lost, capability, registers: what goes wrong; narrow-sums, short-sums: matrices are summed in f16, in 14 bits; newer: the device is newer than NVRTC. FAKE_CUDA_LOG=FILE: a line for every launch, copy, wait and graph. */
+ * FAKE_CUDA=no-device, old, no-memory, lost, capability, registers: what goes wrong; narrow-sums, short-sums: matrices are summed in f16, in 14 bits; newer: the device is newer than NVRTC, ampere: older than warpgroups. FAKE_CUDA_LOG=FILE: a line for every launch, copy, wait and graph. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dlfcn.h>
@@ -171,8 +171,10 @@ static const struct {
     {"asm volatile(\"wgmma.wait_group.sync.aligned 1;", "fake_products_wait(1)"},
     {"asm volatile(\"\" :", ""}, /* nothing but an order of the compiler's */
 #define WGMMA(n, type, wide)                                                                                                     \
-    {"asm volatile(\"{ .reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type,      \
-     "fake_wgmma(d.v, " #n ", " wide ", a, b, across_a, across_b)"}
+    {                                                                                                                            \
+        "asm volatile(\"{ .reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type, \
+            "fake_wgmma(d.v, " #n ", " wide ", a, b, across_a, across_b)"                                                        \
+    }
     WGMMA(64, "f16", "false"),
     WGMMA(128, "f16", "false"),
     WGMMA(256, "f16", "false"),
@@ -350,6 +352,7 @@ API int cuDeviceGetAttribute(int *value, int attribute, int device) {
              : attribute == 16 ? 1
              : attribute == 75 ? (goes_wrong("capability") ? 7
                                   : goes_wrong("newer")    ? 12
+                                  : goes_wrong("ampere")   ? 8
                                                            : 9)
                                : 0;
     return OK;

@@ -115,7 +115,9 @@ static inline void fake_copy_async(void *to, const void *from, int bytes, int si
         abort(); /* a device stops here */
     fake_copies[me][fake_copy_count[me]++] = {to, from, bytes, size, fake_groups[me]};
 }
-static inline void fake_commit() { fake_groups[fake_thread.x]++; }
+static inline void fake_commit() {
+    fake_groups[fake_thread.x]++;
+}
 static inline void fake_wait(unsigned left) {
     const unsigned me = fake_thread.x;
     unsigned kept = 0;
@@ -243,7 +245,8 @@ static inline void fake_mma_bytes(int *d, const unsigned *a, const unsigned *b, 
             left[row][column] = (int8_t)(fake_registers[first + l][i / 4] >> 8 * (i & 3));
         }
         for (unsigned i = 0; i < 8; i++)
-            right[member * 4 + (i & 3) + (i >= 4 ? 16 : 0)][group] = (int8_t)(fake_registers[first + l][4 + i / 4] >> 8 * (i & 3));
+            right[member * 4 + (i & 3) + (i >= 4 ? 16 : 0)][group] =
+                (int8_t)(fake_registers[first + l][4 + i / 4] >> 8 * (i & 3));
     }
     for (unsigned i = 0; i < 4; i++) {
         const unsigned row = i < 2 ? lane / 4 : lane / 4 + 8, column = lane % 4 * 2 + (i & 1);
@@ -270,14 +273,19 @@ static unsigned fake_product_count[1024], fake_product_groups[1024];
 static bool fake_begun[1024];
 
 /* What this thread has copied reaches the matrix unit behind a fence alone. */
-static inline void fake_fence() { fake_fenced[fake_thread.x] = true; }
-static inline void fake_products_begin() { fake_begun[fake_thread.x] = true; }
+static inline void fake_fence() {
+    fake_fenced[fake_thread.x] = true;
+}
+static inline void fake_products_begin() {
+    fake_begun[fake_thread.x] = true;
+}
 static inline void fake_products_commit() {
     fake_product_groups[fake_thread.x]++;
     fake_begun[fake_thread.x] = false;
 }
 
-static inline void fake_wgmma(float *d, int n, bool wide, unsigned long long a, unsigned long long b, bool across_a, bool across_b) {
+static inline void fake_wgmma(float *d, int n, bool wide, unsigned long long a, unsigned long long b, bool across_a,
+                              bool across_b) {
     const unsigned me = fake_thread.x;
     if (!fake_fenced[me] || !fake_begun[me] || fake_product_count[me] == FAKE_PRODUCTS || a >> 62 != 1 || b >> 62 != 1)
         abort(); /* a device would give wrong numbers here, or stop */
@@ -289,7 +297,8 @@ static inline void fake_wgmma(float *d, int n, bool wide, unsigned long long a, 
 static inline double fake_operand(unsigned long long place, bool across, int r, int k, bool wide) {
     const unsigned start = (unsigned)(place & 0x3fff) << 4, leading = (unsigned)(place >> 16 & 0x3fff) << 4,
                    stride = (unsigned)(place >> 32 & 0x3fff) << 4;
-    unsigned at = across ? start + (unsigned)(r / 64) * leading + (unsigned)(k / 8) * stride + (unsigned)(k % 8) * 128 + (unsigned)(r % 64) * 2
+    unsigned at = across ? start + (unsigned)(r / 64) * leading + (unsigned)(k / 8) * stride + (unsigned)(k % 8) * 128 +
+                               (unsigned)(r % 64) * 2
                          : start + (unsigned)(r / 8) * stride + (unsigned)(r % 8) * 128 + (unsigned)k * 2;
     at ^= (at >> 7 & 7) << 4;
     const unsigned within = (at - (unsigned)(size_t)fake_shared) & 0x3ffff;
@@ -302,6 +311,7 @@ static inline double fake_operand(unsigned long long place, bool across, int r, 
 
 template <bool wide> static inline void fake_multiply(const fake_product &p) {
     const unsigned lane = fake_thread.x % 32, warp = fake_thread.x / 32 % 4;
+    static const bool narrow = getenv("FAKE_CUDA") && !strcmp(getenv("FAKE_CUDA"), "narrow-sums");
     for (int e = 0; e < p.n / 2; e++) {
         const int row = (int)(warp * 16 + lane / 4) + (e >> 1) % 2 * 8, column = (e >> 2) * 8 + (int)(lane % 4) * 2 + (e & 1);
         double factors[16][2];
@@ -310,6 +320,8 @@ template <bool wide> static inline void fake_multiply(const fake_product &p) {
             factors[k][1] = fake_operand(p.b, p.across_b, column, k, wide);
         }
         p.d[e] = fake_add_products<wide>(factors, p.d[e]);
+        if (narrow) /* a fault, on request */
+            p.d[e] = _cvtsh_ss(_cvtss_sh(p.d[e], 0));
     }
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,6 +227,78 @@ static void operands_of_blocks(void **state) {
     }
 }
 
+/* Instructions of four subgroups, which read operands where they were copied to. */
+static void warpgroups(void **state) {
+    (void)state;
+    static const char *const blocks[][3] = {
+        {"BM = 128, BN = 128, subgroups = 8 x 1", "wgmma.m64n128k16", "64 x 128, 1 x 1 of them a warpgroup"},
+        {"BM = 128, BN = 128, subgroups = 4", "wgmma.m64n128k16", "64 x 128, 2 x 1 of them a warpgroup"},
+        {"BM = 64, BN = 128, BK = 128, subgroups = 4 x 2, stages = 3", "wgmma.m64n64k16", "ring of 3 stages"},
+        {"BM = 128, BN = 256", "wgmma.m64n256k16", "ring of 4 stages"}};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "schedule product for cuda { operands = fragments(warpgroup), %s }\n", blocks[i][0]);
+        trial t = expect_accepted(product, text, "cuda", NULL, NULL, "operands = fragments(warpgroup)");
+        assert_true(has_route(&t, blocks[i][1]) && has_route(&t, blocks[i][2]));
+        arena_free(t.arena);
+    }
+    expect_refused(product, "schedule product for cuda { operands = fragments(warpgroup), subgroups = 2 x 2 }\n", "cuda", NULL,
+                   NULL, "E0506", 8, 29, "can't be made of fragments", "leave it out, or say fragments");
+    expect_refused(product, "schedule product for cuda { operands = fragments(warpgroup), BK = 32 }\n", "cuda", NULL, NULL,
+                   "E0506", 8, 29, "can't be made of fragments", "leave it out, or say fragments");
+    expect_refused(product, "schedule product for cuda { operands = fragments(warpgroup), stages = 2 }\n", "cuda", NULL, NULL,
+                   "E0506", 8, 29, "fragments of warpgroups", "the nearest legal value is fragments");
+    expect_refused(rounded, NULL, "cuda", "operands", "fragments(warpgroup)", "E0506", 1, 8, "fragments of warpgroups",
+                   "the nearest legal value is fragments");
+    expect_refused(product, NULL, "c", "operands", "fragments(warpgroup)", "E0504", 1, 8, "no matrix instructions",
+                   "the nearest legal value is staged");
+}
+
+static bool extent_of(void *context, const index_var *v, int64_t *value) {
+    const int64_t *sizes = context;
+    *value = sizes[strcmp(v->name, "M") ? strcmp(v->name, "N") ? 2 : 1 : 0];
+    return strlen(v->name) == 1 && strchr("MNK", v->name[0]);
+}
+
+/* What the model says for a launch: its settings in one line; "": nothing. */
+static void expect_tiles(const char *kernel, const char *schedule, split_device device, int64_t m, int64_t n, int64_t k, bool pay,
+                         const char *operands, int64_t least_tasks) {
+    arena *a = arena_new();
+    diag_list diags;
+    diag_init(&diags, a);
+    tile_module *module = compile_load(a, "x.tile", arena_printf(a, "%s%s", kernel, schedule), &diags);
+    machine_model row = *target_find("cuda")->machine();
+    row.warpgroups_pay = pay;
+    schedule_setting out[PRODUCT_SETTINGS];
+    const char *route;
+    int64_t sizes[] = {m, n, k};
+    int count = schedule_product_tiles(a, module, module->kernels.at[0], &row, NULL, 0, device, extent_of, sizes, out, &route);
+    assert_int_equal(count, operands ? PRODUCT_SETTINGS : 0);
+    assert_true((route != NULL) == (count > 0));
+    if (count) {
+        int64_t rows = atoll(out[0].value), columns = atoll(out[1].value);
+        assert_string_equal(out[PRODUCT_SETTINGS - 1].value, operands);
+        if ((m + rows - 1) / rows * ((n + columns - 1) / columns) < least_tasks)
+            fail_msg("%s", route);
+    }
+    arena_free(a);
+}
+
+/* Large tiles where there are enough of them, smaller ones where a device would be idle. */
+static void tiles_of_launches(void **state) {
+    (void)state;
+    const split_device hopper = {132, true, true}, other = {108, true, false}, one = {1, true, true};
+    expect_tiles(product, "", hopper, 4096, 4096, 4096, true, "fragments(warpgroup)", 264);
+    expect_tiles(product, "", hopper, 1024, 1024, 1024, true, "fragments(warpgroup)", 100);
+    expect_tiles(product, "", hopper, 4096, 4096, 4096, false, "fragments", 264);
+    expect_tiles(product, "", other, 1024, 1024, 1024, true, "fragments", 100);
+    expect_tiles(rounded, "", hopper, 4096, 4096, 4096, true, "fragments", 264); /* computed operands are not copied ahead */
+    expect_tiles(product, "", one, 4096, 4096, 4096, true, NULL, 0);
+    expect_tiles(sums, "", hopper, 4096, 4096, 4096, true, NULL, 0);
+    expect_tiles(product, "schedule product { BM = 64 }\n", hopper, 4096, 4096, 4096, true, NULL, 0);
+    expect_tiles(product, "schedule product { operands = staged }\n", hopper, 4096, 4096, 4096, true, NULL, 0);
+}
+
 static void not_built(void **state) {
     (void)state;
     static const char *const keys[] = {"roles", "swizzle", "cluster"};
@@ -250,9 +323,10 @@ static void named_alike(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors),   cmocka_unit_test(subgroups),
-                                       cmocka_unit_test(operands),  cmocka_unit_test(operands_of_blocks),
-                                       cmocka_unit_test(not_built), cmocka_unit_test(named_alike)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors),    cmocka_unit_test(subgroups),
+                                       cmocka_unit_test(operands),   cmocka_unit_test(operands_of_blocks),
+                                       cmocka_unit_test(not_built),  cmocka_unit_test(named_alike),
+                                       cmocka_unit_test(warpgroups), cmocka_unit_test(tiles_of_launches)};
     const struct CMUnitTest few[] = {cmocka_unit_test(vectors), cmocka_unit_test(not_built), cmocka_unit_test(named_alike)};
     return getenv("TILEC_QUICK") ? cmocka_run_group_tests(few, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }
