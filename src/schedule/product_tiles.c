@@ -13,7 +13,7 @@ static const tiling tilings[] = {
     {128, 256, 64, 8, 1, true}, {256, 128, 64, 8, 1, true}, {128, 128, 64, 8, 1, true}, {128, 64, 64, 8, 1, true},
     {64, 256, 64, 4, 1, true},  {64, 128, 64, 4, 1, true},  {64, 64, 64, 4, 1, true},   {128, 128, 32, 2, 2, false},
     {128, 64, 32, 2, 2, false}, {64, 128, 32, 2, 2, false}, {64, 64, 32, 2, 2, false},  {64, 64, 64, 2, 2, false},
-    {32, 64, 64, 2, 2, false},
+    {32, 64, 64, 2, 2, false},  {32, 32, 64, 2, 2, false},  {16, 32, 64, 1, 4, false},
 };
 enum { TILINGS = sizeof tilings / sizeof *tilings };
 
@@ -31,6 +31,9 @@ enum {
     ALL_REGISTERS = 64 * 1024,
     MOST_RESIDENT_THREADS = 2048,
     OTHER_REGISTERS = 64,
+    OF_FUNCTION = 25, /* operations, about */
+    AFTER_EACH = 4,   /* clocks from one to the next in a thread */
+    BUSY_THREADS = 512,
     BUSY_SUBGROUPS = 8,
     MOST_REGISTERS = 255
 };
@@ -39,6 +42,7 @@ enum {
 typedef struct products {
     const tile_range *rows, *columns, *summed;
     int count, bytes;
+    int operations; /* of the kernel's values, about: what becomes of a result */
 } products;
 
 typedef struct search {
@@ -60,6 +64,7 @@ static bool note(const tile_range **at, const tile_range *r) {
 
 static bool look(const tile_value *v, void *context) {
     search *s = context;
+    s->found->operations += !strcmp(tile_op_table[v->op].kind, "math") ? OF_FUNCTION : v->op != TILE_DOT && v->operand_count > 0;
     if (v->op != TILE_DOT || s->other)
         return s->other;
     const tile_value *x = v->operands[0], *y = v->operands[1];
@@ -125,13 +130,14 @@ static int64_t clocks(const tiling *t, const products *p, const machine_model *r
     /* what it takes at least, however few others there are: its subgroups wait for their own fragments */
     const int64_t alone = t->warpgroups ? multiplied : multiplied * BUSY_SUBGROUPS / (t->subgroup_rows * t->subgroup_columns);
     const int64_t tasks = up(m, t->rows) * up(n, t->columns) * tasks_beside, at_once = device.units * resident;
-    const int64_t stored = (int64_t)t->rows * t->columns * 4 / STORED_BYTES;
+    const int64_t stored = (int64_t)t->rows * t->columns * 4 / STORED_BYTES, computed = accumulated * p->operations * AFTER_EACH;
     int64_t sum = 0;
     for (int i = 0; i < 2; i++) { /* whole waves, then what is left, whose blocks have more of the processor each */
         const int64_t waves = i ? tasks % at_once > 0 : tasks / at_once,
                       blocks = i ? up(tasks % at_once, device.units) : resident;
         if (waves)
-            sum += waves * (steps * greatest(blocks * each, greatest(LANDING / ahead, alone)) + AROUND + blocks * stored);
+            sum += waves * (steps * greatest(blocks * each, greatest(LANDING / ahead, alone)) + AROUND + blocks * stored +
+                            computed * greatest(blocks * threads, BUSY_THREADS) / BUSY_THREADS);
     }
     return sum;
 }
