@@ -176,7 +176,12 @@ kernel_value *lift_as_value(lifter *l, lifted x) {
             v = kernel_op2(k, KERNEL_BIT_AND, ELEMENT_I32, v, number_value(l, 32, ((int64_t)1 << x.bits) - 1));
         return v;
     }
-    case LIFTED_BITS: return kernel_op1(k, KERNEL_CONVERT, ELEMENT_I32, kernel_op1(k, KERNEL_BITCAST, ELEMENT_U16, x.v));
+    case LIFTED_BITS:
+        if (x.bits == 64) {
+            lift_fail(l, "E1124", l->now, "double precision: what memory holds is copied and compared with constants, no more");
+            break;
+        }
+        return kernel_op1(k, KERNEL_CONVERT, ELEMENT_I32, kernel_op1(k, KERNEL_BITCAST, ELEMENT_U16, x.v));
     case LIFTED_ANY: lift_fail(l, "E1125", l->now, "a value that nothing has set is used"); break;
     case LIFTED_POINTER: lift_fail(l, "E1124", l->now, "a pointer is used as a value"); break;
     default: lift_fail(l, "E1124", l->now, "a vector or a struct is used where a scalar is read"); break;

@@ -15,7 +15,7 @@ typedef enum lifted_kind {
     LIFTED_INDEX, /* an integer that equals x modulo 2^bits */
     LIFTED_VALUE, /* v. Integers of 32 bits are i32, of 64 bits index, of fewer i32 from 0 on; i1 is bool; bfloat is held as bf16 */
     LIFTED_CONDITION, /* i1: c */
-    LIFTED_BITS,      /* an integer whose bits are those of v, a float as wide: half as 16 bits */
+    LIFTED_BITS, /* an integer whose bits are those of v, a float as wide: half as 16 bits; or a double as memory holds it: v, an index, is its bits */
     LIFTED_POINTER,
     LIFTED_EITHER, /* a pointer: elements[0] where the condition elements[2] holds, elements[1] otherwise, and `offset` further */
     LIFTED_ELEMENTS /* a vector, or an aggregate */
@@ -208,7 +208,8 @@ bool lift_is_number(const lifted *x, int64_t *n);
 bool lift_is_pure(const lift_value *v);
 lifted lift_operation(lifter *l, const lift_value *v);
 lifted lift_same_bits(lifter *l, const lift_value *v, const lift_type *from, const lift_type *to, lifted x); /* of one width */
-element_type lift_value_type(const lift_type *t); /* in registers; ELEMENT_COUNT: none */
+kernel_value *lift_double_bits(lifter *l, const kernel_value *v); /* of a constant, as an index; NULL: it is none */
+element_type lift_value_type(const lift_type *t);                 /* in registers; ELEMENT_COUNT: none */
 
 /* ---- memory.c ---- */
 lifted lift_pointer_to(lifter *l, const lift_value *origin);

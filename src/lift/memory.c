@@ -144,6 +144,7 @@ static element_type memory_type(const lift_type *t) {
                : t->bits == 16                ? ELEMENT_U16
                : t->bits == 64                ? ELEMENT_I64
                                               : ELEMENT_COUNT;
+    case LIFT_DOUBLE: return ELEMENT_I64; /* its bits */
     default: return ELEMENT_COUNT;
     }
 }
@@ -324,6 +325,8 @@ static bool by_dimension(lifter *l, const lift_object *o, const lifted *p, int64
     if (rank < 0 || offset < 0)
         return false;
     for (int d = 0; d < rank; d++) {
+        if (!strides[d]) /* an inner extent is 0 */
+            return false;
         indices[d] = ix_const(l->arena, offset / strides[d]);
         offset %= strides[d];
     }
@@ -394,9 +397,12 @@ int64_t lift_unit_with(lifter *l, int64_t unit, int64_t wanted, lifted x) {
 
 kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bool reads) {
     kernel_access none = {0};
-    lift_object *o = p.object;
     if (lift_stopped(l))
         return none;
+    if (p.kind ==
+        LIFTED_ANY) /* nobody has set it, or it leads outside a local variable: to memory without an element, like null */
+        p = lift_null(l, l->now);
+    lift_object *o = p.object;
     if (p.kind != LIFTED_POINTER) {
         lift_fail(l, "E1125", NULL, "memory is accessed through what is no pointer into an array");
         return none;
@@ -568,6 +574,9 @@ lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
         return lift_operand(l, known);
     if (t->kind == LIFT_INTEGER && t->bits == 16 && access.array->element != ELEMENT_U16)
         return (lifted){.kind = LIFTED_BITS, .bits = 16, .v = kernel_ref(l->k, let)};
+    if (t->kind == LIFT_DOUBLE)
+        return (lifted){
+            .kind = LIFTED_BITS, .bits = 64, .v = kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_INDEX, kernel_ref(l->k, let))};
     kernel_value *x = lift_from_memory(l, kernel_ref(l->k, let), t);
     return lifted_value(t->kind == LIFT_INTEGER ? t->bits : (int)t->size * 8, x);
 }
@@ -601,6 +610,8 @@ void lift_store(lifter *l, const lift_type *t, lifted p, lifted x) {
     if (!access.array)
         return;
     kernel_value *v = x.kind == LIFTED_BITS ? x.v : lift_as_value(l, x);
+    if (t->kind == LIFT_DOUBLE && x.kind != LIFTED_BITS && !(v = lift_double_bits(l, v)))
+        lift_fail(l, "E1124", NULL, "a double that is computed is stored, in `%s`", p.object->name);
     if (lift_stopped(l))
         return;
     kernel_store(l->k, l->at, access, to_memory(l, access.array->element, t, v), lift_span(l, l->now));

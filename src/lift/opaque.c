@@ -51,20 +51,62 @@ static lifted given(lifter *l, const lift_value *v, const char *name, const lift
     return lift_extend(l, v, LIFT_TRUNC, lifted_value(32, x), 32, t->bits);
 }
 
+/* A thread's own variable that the function is given the address of may hold anything afterwards. False: it is not such. */
+static bool lose_contents(lifter *l, const lift_value *v, const char *name, lifted p) {
+    enum { MOST_PARTS = 64 };
+    if (lift_stopped(l) || p.kind != LIFTED_POINTER || p.object->space != SPACE_PRIVATE || p.object->constant || !p.object->type)
+        return false;
+    const lift_type *t = p.object->facts->element ? p.object->facts->element : p.object->type;
+    while (t->kind == LIFT_ARRAY || t->kind == LIFT_VECTOR)
+        t = t->element;
+    element_type e = element_of(t);
+    int64_t parts = t->size ? p.object->bytes / t->size : 0;
+    if (e == ELEMENT_COUNT || parts < 1 || parts > MOST_PARTS || p.object->bytes % t->size)
+        return false;
+    index_expr *at[MOST_RANK];
+    kernel_array *array = fresh_cells(l, lift_name(l, name, "function"), e, parts, at);
+    for (int64_t i = 0; i < parts && !lift_stopped(l); i++) {
+        at[array->rank - 1] = ix_const(l->arena, i);
+        lifted to = {.kind = LIFTED_POINTER, .bits = 64, .object = p.object, .offset = i * t->size};
+        lift_store(l, t, to, given(l, v, name, t, array, at));
+    }
+    return true;
+}
+
+/* Whether nothing is done with a pointer but to access what it leads to. */
+static bool only_an_address(const lift_function *f, const lift_value *pointer, int nesting) {
+    for (int i = 0; i < f->blocks.count; i++)
+        for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
+            const lift_value *v = f->blocks.at[i]->items.at[j];
+            for (int n = 0; n < v->operand_count; n++) {
+                if (v->operands[n] != pointer || v->op == LIFT_LOAD || (v->op == LIFT_STORE && n == 1))
+                    continue;
+                bool step = v->op == LIFT_GEP || v->op == LIFT_BITCAST || v->op == LIFT_ADDRSPACECAST;
+                if (!step || nesting > 8 || !only_an_address(f, v, nesting + 1))
+                    return false;
+            }
+        }
+    return true;
+}
+
 bool lift_opaque_call(lifter *l, const lift_value *v, const char *name) {
     const lift_type *t = v->type;
     if (!is_said(l, name))
         return false;
-    for (int i = 0; i < v->operand_count; i++)
-        if (v->operands[i]->type->kind == LIFT_POINTER) {
+    for (int i = 0; i < v->operand_count && !lift_stopped(l); i++)
+        if (v->operands[i]->type->kind == LIFT_POINTER && !lose_contents(l, v, name, lift_operand(l, v->operands[i])))
             lift_fail(l, "E1128", v, "`%s` is said to be opaque, but takes a pointer: what it does to memory is not known", name);
-            return true;
-        }
+    if (lift_stopped(l))
+        return true;
     if (!l->out->opaque || strcmp(l->out->opaque, name))
         VEC_PUSH(l->arena, l->out->assumed, arena_printf(l->arena, "`%s` touches no memory of others and orders nothing", name));
     l->out->opaque = arena_strdup(l->arena, name);
     if (t->kind == LIFT_VOID)
         return true;
+    if (t->kind == LIFT_POINTER && only_an_address(l->function, v, 0)) { /* any, so also one that leads nowhere */
+        l->env[v->id] = lift_null(l, v);
+        return true;
+    }
     bool vector = t->kind == LIFT_VECTOR;
     const lift_type *part = vector ? t->element : t;
     element_type e = element_of(part);

@@ -52,7 +52,30 @@ static kernel_value *single(lifter *l, const lift_value *v, const lift_type *t, 
     return widened(l, k);
 }
 
+kernel_value *lift_double_bits(lifter *l, const kernel_value *v) {
+    int64_t bits;
+    if (v->op != KERNEL_CONST)
+        return NULL;
+    memcpy(&bits, &v->number, sizeof bits);
+    return kernel_index(l->k, ix_const(l->arena, bits));
+}
+
+/* Whether a double from memory is this constant, and no zero, which has two forms; kind NONE: that is not what is asked. */
+static lifted double_is(lifter *l, lift_predicate p, lifted x, lifted y) {
+    lifted held = x.kind == LIFTED_BITS ? x : y, other = x.kind == LIFTED_BITS ? y : x;
+    kernel_value *bits = NULL;
+    if (held.kind == LIFTED_BITS && held.bits == 64 && other.kind == LIFTED_VALUE && other.v->op == KERNEL_CONST &&
+        other.v->number != 0 && other.v->number == other.v->number)
+        bits = lift_double_bits(l, other.v);
+    if (!bits || (p != LIFT_OEQ && p != LIFT_UNE))
+        return (lifted){0};
+    return lifted_value(1, kernel_op2(l->k, p == LIFT_OEQ ? KERNEL_EQ : KERNEL_NE, ELEMENT_BOOL, held.v, bits));
+}
+
 static lifted float_compare(lifter *l, const lift_value *v, lifted x, lifted y) {
+    lifted plain = double_is(l, v->predicate, x, y);
+    if (plain.kind)
+        return plain;
     const lift_type *t = v->operands[0]->type;
     if (t->kind == LIFT_VECTOR)
         t = t->element;

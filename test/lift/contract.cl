@@ -14,6 +14,25 @@ __kernel void opaque_anywhere(__global float *y) {
 }
 void fill(__global float *y);
 __kernel void opaque_pointer(__global float *y) { fill(y); }
+float *place(float *p);
+__kernel void opaque_place(__global float *y) {
+    float own = 1;
+    *place(&own) = 2;
+    y[get_global_id(0)] = own;
+}
+void change(int *at);
+__kernel void opaque_change(__global float *y) {
+    int at[2] = {0, 0};
+    change(at);
+    y[at[1]] = 1;
+}
+__kernel void doubles(__global const double *x, __global double *y, __global int *inside) {
+    int i = get_global_id(0);
+    inside[i] = x[i] == 1.5 || x[i] == -INFINITY;
+    y[i] = x[i];
+    if (i == 3)
+        y[i] = -2.5;
+}
 // A scan of each row of 32 in place, as written for lanes that go together.
 __kernel void scan(__global float *x) {
     __local float s[128];

@@ -33,6 +33,10 @@ def main():
     tell("an index that may be anything is no proof", "" if not k["held"] and "proved" not in verdicts(k, "race") else k["properties"])
     k, codes = check("opaque_pointer", "--opaque", "fill", "--arg", "y=[64]")
     tell("a function that takes a pointer", "" if codes == ["E1128"] else codes)
+    k, codes = check("opaque_place", "--opaque", "place", *own)
+    tell("a pointer that may lead nowhere", "" if "refuted" in verdicts(k, "bounds") and not codes.count("E1128") else "%s %s" % (codes, k["properties"]))
+    k, codes = check("opaque_change", "--opaque", "change", "--arg", "y=[1]", "--grid", "1")
+    tell("a variable that may hold anything afterwards", "" if set(verdicts(k, "bounds")) != {"proved"} and codes and "E1128" not in codes else "%s %s" % (codes, k["properties"]))
     out = subprocess.run([tilec, "run", source, "--kernel", "opaque_own", "--opaque", "go_on,pair", "--block", "64", "--grid", "1", "--device", "sim", *own],
                          capture_output=True, text=True)
     tell("it is not run", "" if out.returncode and "E1132" in out.stderr else out.stderr[:200])
@@ -60,6 +64,13 @@ def main():
             f.write("__constant__ int limits[64];\n__global__ void set() { limits[threadIdx.x] = 1; }\n")
         out = subprocess.run([tilec, "check", folder + "/written.cu", "--block", "64"], capture_output=True, text=True)
         tell("constant memory that is written", "" if "written.cu:2:" in out.stderr and "E1133" in out.stderr else out.stderr[:200])
+        d = np.array([0, 1.5, -np.inf, 7, np.nan, -1.5, 1.5, np.inf] * 8)
+        np.save(folder + "/d.npy", d.view(np.int64)) # doubles in memory go by their bits
+        out = subprocess.run([tilec, "run", source, "--kernel", "doubles", "--block", "64", "--grid", "1", "--device", "cpu", "--arg", "x=[64]", "--arg", "y=[64]", "--arg",
+                              "inside=[64]", "--arg", "x=%s/d.npy" % folder, "--out", "y=%s/e.npy" % folder, "--out", "inside=%s/i.npy" % folder], capture_output=True, text=True)
+        want = np.where(np.arange(64) == 3, -2.5, d).view(np.int64)
+        right = not out.returncode and np.array_equal(np.load(folder + "/e.npy"), want) and np.array_equal(np.load(folder + "/i.npy"), ((d == 1.5) | (d == -np.inf)).astype(int))
+        tell("doubles that are copied and compared with constants", "" if right else out.stderr[:300])
         np.save(folder + "/x.npy", x.reshape(-1))
         for device in ("sim",): # on a CPU threads run one after another, and these barriers stand where only some come by
             out = subprocess.run([tilec, "run", source, "--kernel", "scan", "--lockstep", "32", "--block", "128", "--grid", "2", "--device", device, "--arg", "x=[256]",
