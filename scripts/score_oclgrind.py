@@ -12,19 +12,26 @@ import sys
 
 SIZES = {"char": 1, "uchar": 1, "bool": 1, "short": 2, "ushort": 2, "half": 2, "int": 4, "uint": 4, "unsigned": 4, "float": 4, "long": 8, "ulong": 8, "double": 8, "size_t": 8}
 
+WIDTHS = {"u8": 1, "i8": 1, "u16": 2, "f16": 2, "i32": 4, "u32": 4, "f32": 4, "i64": 8}
+
 
 def read_launch(path):
     lines = [l.split("#")[0].strip() for l in open(path)]
     lines = [l for l in lines if l]
     sizes = [[int(n) for n in l.split()] for l in lines[2:4]]
-    # an argument: <size=16 float fill=0>, or numbers on lines of their own
-    return lines[0], lines[1], sizes[0], sizes[1], lines[4:]
+    given = [] # arguments: <size=16 float>, and what it holds on the lines behind it where nothing fills it
+    for line in lines[4:]:
+        if line[0] == "<":
+            given.append([line, []])
+        elif given:
+            given[-1][1] += line.split()
+    return lines[0], lines[1], sizes[0], sizes[1], given
 
 
 def arguments(kernel, given):
     """Flags for what the launch says of the kernel's arguments, in order."""
     flags = []
-    for parameter, text in zip(kernel["parameters"], given):
+    for parameter, (text, data) in zip(kernel["parameters"], given):
         type_, name = parameter["type"], parameter["name"]
         size = re.search(r"size=(\d+)", text)
         word = re.sub(r"\b(global|local|constant|const|volatile|restrict|__\w+)\b|\*", " ", type_).split()
@@ -32,8 +39,8 @@ def arguments(kernel, given):
         if size and "*" in type_ and scalar in SIZES:
             count = int(size.group(1)) // SIZES[scalar]
             flags += ["--arg", "%s=%d" % (name, count) if "buffer" not in parameter["kind"] else "%s=[%d]" % (name, count)]
-        elif re.fullmatch(r"-?\d+", text) and scalar in SIZES and scalar not in ("float", "double", "half"):
-            flags += ["--arg", "%s=%s" % (name, text)]
+        elif "*" not in type_ and len(data) == 1 and re.fullmatch(r"-?\d+", data[0]) and scalar in SIZES and scalar not in ("float", "double", "half"):
+            flags += ["--arg", "%s=%s" % (name, data[0])]
     return flags
 
 
@@ -50,8 +57,14 @@ def judge(options, path):
         kernel = [k for k in json.loads(listed.stdout)["files"][0]["kernels"] if k["name"] == name][0]
     except (ValueError, LookupError, KeyError):
         return dict(row, found="not read", why=listed.stderr.decode(errors="replace").split("\n")[0])
-    command = [options.tilec, "check", source, "--kernel", name, "--json", "--witness", "--block", ",".join(map(str, block)),
-               "--grid", ",".join(str(w // b) for w, b in zip(whole, block)), *arguments(kernel, given)]
+    sizes = ["--block", ",".join(map(str, block)), "--grid", ",".join(str(w // b) for w, b in zip(whole, block)), *arguments(kernel, given)]
+    command = [options.tilec, "check", source, "--kernel", name, *sizes]
+    said = subprocess.run(command + ["--explain"], capture_output=True).stdout.decode(errors="replace")
+    for array, element in re.findall(r"`(\w+)` has \w+_length elements of type (\w+)", said): # structs and the like
+        size = [re.search(r"size=(\d+)", g[0]) for p, g in zip(kernel["parameters"], given) if p["name"] == array]
+        if size and size[0] and element in WIDTHS:
+            command += ["--arg", "%s=[%d]" % (array, int(size[0].group(1)) // WIDTHS[element])]
+    command += ["--json", "--witness"]
     try:
         answer = json.loads(subprocess.run(command, capture_output=True, timeout=options.limit).stdout)
     except (subprocess.TimeoutExpired, ValueError):
