@@ -204,7 +204,12 @@ static void fill_table(lifter *l, lift_object *o, const lift_type *t, lift_value
     lifted x = lift_operand(l, value);
     if (lift_stopped(l) || x.kind == LIFTED_ANY)
         return;
-    kernel_value *v = to_memory(l, access.array->element, t, lift_as_value(l, x));
+    kernel_value *v = lift_as_value(l, x);
+    if (t->kind == LIFT_DOUBLE && !(v = lift_double_bits(l, v)))
+        lift_fail(l, "E1124", NULL, "a double that is no number, in `%s`", o->name);
+    if (lift_stopped(l))
+        return;
+    v = to_memory(l, access.array->element, t, v);
     kernel_block fresh = {0}, *body = &l->k->body; /* in front of what is there already */
     kernel_store(l->k, &fresh, access, v, lift_span(l, NULL));
     VEC_PUSH(l->arena, body->items, fresh.items.at[0]);

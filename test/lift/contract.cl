@@ -26,11 +26,14 @@ __kernel void opaque_change(__global float *y) {
     change(at);
     y[at[1]] = 1;
 }
+__constant double steps[4] = {-2.5, 0.1, 3, 1e300};
 __kernel void doubles(__global const double *x, __global double *y, __global int *inside) {
     int i = get_global_id(0);
     inside[i] = x[i] == 1.5 || x[i] == -INFINITY;
     y[i] = x[i];
-    if (i == 3)
+    if (i < 4)
+        y[i] = steps[i];
+    if (i == 4)
         y[i] = -2.5;
 }
 // A scan of each row of 32 in place, as written for lanes that go together.

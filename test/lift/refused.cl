@@ -9,7 +9,7 @@ __kernel void stored(__global float *a, __global float *b, int c) {
     p[c][0] = 1;
 }
 
-__kernel void wide(__global double *a) { a[0] = 1; }
+__kernel void wide(__global double *a) { a[0] = a[1] * 3; }
 __kernel void add(__global const float *a, __global const float *b, __global float *c, int n) {
     int i = get_global_id(0);
     if (i < n)
