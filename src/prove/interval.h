@@ -35,6 +35,8 @@ bool index_same_part(const index_expr *x, const index_expr *y);
 bool index_sum_add(const model *m, index_sum *s, const index_expr *x, int64_t factor, int nesting);
 /* A number that the sum never exceeds where the scope is reached. */
 wide reach_most_sum(model *m, const scope *at, const index_sum *s);
+/* Whether low <= x <= high where the scope is reached. */
+bool reach_within(model *m, const scope *at, const index_expr *x, wide low, wide high);
 /* VALUE: what its value, an element that is checked at launch, stays below, 0 or more; NULL: it is no such element as it stands in memory. */
 const index_expr *reach_element_bound(const scope *s);
 /* Whether the place's accesses surely lie within dimension d of its array. */

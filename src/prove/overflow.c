@@ -80,7 +80,7 @@ static void judge_expression(overflow *o, scope *s, const index_expr *x, source_
         judge_expression(o, s, x->a, span, nesting + 1);
         judge_expression(o, s, x->b, span, nesting + 1);
     }
-    if (!o->refuted && !fits(o, interval_of(o->m, x)))
+    if (!o->refuted && !fits(o, interval_of(o->m, x)) && !reach_within(o->m, s, x, o->low, o->high))
         judge_exactly(o, s, x, span);
 }
 

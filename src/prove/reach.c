@@ -266,11 +266,23 @@ static bool cancels(const index_sum *s, const index_sum *with) {
     return false;
 }
 
-/* s + right - left + slack, which s does not exceed. False: the fact takes no term away. */
+/* How often the fact takes its left side out of s, where that is one term. */
+static int64_t times(reach *r, const index_sum *s, const fact *f) {
+    index_sum left = {.count = 0};
+    if (!index_sum_add(r->m, &left, f->left, 1, 0) || left.count != 1 || left.terms[0].factor != 1)
+        return 1;
+    for (int i = 0; i < s->count; i++)
+        if (s->terms[i].factor > 0 && s->terms[i].factor < INT32_MAX && index_same_part(s->terms[i].of, left.terms[0].of))
+            return s->terms[i].factor;
+    return 1;
+}
+
+/* s + (right - left + slack) times a number, which s does not exceed. False: the fact takes no term away. */
 static bool by_fact(reach *r, const index_sum *s, const fact *f, index_sum *with) {
+    int64_t by = f->used ? 0 : times(r, s, f);
     *with = *s;
-    with->constant += f->slack;
-    return !f->used && index_sum_add(r->m, with, f->right, 1, 0) && index_sum_add(r->m, with, f->left, -1, 0) && cancels(s, with);
+    with->constant += (wide)f->slack * by;
+    return by && index_sum_add(r->m, with, f->right, by, 0) && index_sum_add(r->m, with, f->left, -by, 0) && cancels(s, with);
 }
 
 /* The most of s, which is at most `best`, given facts: each alone, then with others. */
@@ -291,24 +303,8 @@ static wide most_by_facts(reach *r, const index_sum *s, wide best) {
     return best;
 }
 
-static wide most_of_parts(reach *r, index_sum s) {
-    if (++r->steps > MOST_STEPS)
-        return FAR;
-    if (!s.count)
-        return s.constant;
-    int chosen = 0, depth = -2 * (MOST_NESTING + 1);
-    for (int i = 0; i < s.count; i++) { /* parts before what they are made of */
-        int d = innermost(r->m, s.terms[i].of, 0) * (MOST_NESTING + 1) + height(r->m, s.terms[i].of, 0);
-        if (d > depth) {
-            chosen = i;
-            depth = d;
-        }
-    }
-    if (depth < 0 && r->facts_used < MOST_FACTS && r->fact_count) { /* launch values alone: facts first */
-        wide best = most_by_facts(r, &s, FAR);
-        if (best <= r->enough)
-            return best;
-    }
+/* The term gives way to a bound of its own. */
+static wide most_of_part(reach *r, index_sum s, int chosen) {
     index_term t = s.terms[chosen];
     s.terms[chosen] = s.terms[--s.count];
     bool least = (t.of->op == IX_MIN) == (t.factor > 0); /* one of the two bounds is enough */
@@ -324,6 +320,28 @@ static wide most_of_parts(reach *r, index_sum s) {
     case IX_MUL: return most_by_product(r, &s, &t);
     default: return most_by_number(r, &s, &t);
     }
+}
+
+static wide most_of_parts(reach *r, index_sum s) {
+    if (++r->steps > MOST_STEPS)
+        return FAR;
+    if (!s.count)
+        return s.constant;
+    int chosen = 0, depth = -2 * (MOST_NESTING + 1);
+    wide known = FAR;
+    for (int i = 0; i < s.count; i++) { /* parts before what they are made of */
+        int d = innermost(r->m, s.terms[i].of, 0) * (MOST_NESTING + 1) + height(r->m, s.terms[i].of, 0);
+        if (d > depth) {
+            chosen = i;
+            depth = d;
+        }
+    }
+    if (depth < 0 && r->facts_used < MOST_FACTS && r->fact_count) { /* launch values alone: facts first */
+        known = most_by_facts(r, &s, FAR);
+        if (known <= r->enough)
+            return known;
+    }
+    return least_of(known, most_of_part(r, s, chosen));
 }
 
 /* A number that the sum never exceeds; FAR: none is known. */
@@ -372,8 +390,9 @@ static void facts_around(reach *r, const scope *at) {
             r->fact_count = facts_of(r->m, g->guard, g->negated, r->facts, r->fact_count, 0);
 }
 
-/* The most of s where both scopes (the second may be NULL) are reached; once it is at most `enough`, how little does not matter. */
-static wide most_at(model *m, const scope *at, const scope *also, const index_sum *s, wide enough) {
+/* The most of s where both scopes (the second may be NULL) are reached; once it is at most `enough`, how little does not matter. `thorough`: facts
+ * are tried on what stands for the parts of s, too. */
+static wide most_at(model *m, const scope *at, const scope *also, const index_sum *s, wide enough, bool thorough) {
     reach r = {.m = m, .enough = enough};
     wide best = most(&r, *s);
     if (best <= enough)
@@ -385,17 +404,31 @@ static wide most_at(model *m, const scope *at, const scope *also, const index_su
         r.fact_count = c ? facts_of(m, c, false, r.facts, r.fact_count, 0) : r.fact_count;
     }
     r.steps = 0;
-    return r.fact_count ? least_of(best, most_by_facts(&r, s, best)) : best;
+    best = r.fact_count ? least_of(best, most_by_facts(&r, s, best)) : best;
+    if (best <= enough || !thorough || !r.fact_count)
+        return best;
+    r.steps = r.trials = 0;
+    return least_of(best, most(&r, *s));
+}
+
+bool reach_within(model *m, const scope *at, const index_expr *x, wide low, wide high) {
+    for (int side = 0; side < 2; side++) {
+        index_sum s = {.count = 0};
+        wide enough = side ? high : -low;
+        if (!index_sum_add(m, &s, x, side ? 1 : -1, 0) || most_at(m, at, NULL, &s, enough, true) > enough)
+            return false;
+    }
+    return true;
 }
 
 wide reach_most_sum(model *m, const scope *at, const index_sum *s) {
-    return most_at(m, at, NULL, s, -1);
+    return most_at(m, at, NULL, s, -1, false);
 }
 
 /* Whether x is at most y. */
 static bool at_most(model *m, const scope *at, const index_expr *x, const index_expr *y) {
     index_sum s = {.count = 0};
-    return index_sum_add(m, &s, x, 1, 0) && index_sum_add(m, &s, y, -1, 0) && most_at(m, at, NULL, &s, 0) <= 0;
+    return index_sum_add(m, &s, x, 1, 0) && index_sum_add(m, &s, y, -1, 0) && most_at(m, at, NULL, &s, 0, false) <= 0;
 }
 
 /* Whether x's indices in dimension d are all below y's. */
@@ -406,7 +439,7 @@ static bool stands_below(model *m, const place *x, const place *y, int d) {
         further = interval_of(m, x->extents[d]).hi - 1;
     s.constant = further;
     return further < FAR / 4 && index_sum_add(m, &s, x->indices[d], 1, 0) && index_sum_add(m, &s, y->indices[d], -1, 0) &&
-           most_at(m, x->scope, y->scope, &s, -1) < 0;
+           most_at(m, x->scope, y->scope, &s, -1, false) < 0;
 }
 
 bool reach_apart(model *m, const place *x, const place *y) {
@@ -476,7 +509,10 @@ static cond *simpler_condition(model *m, const scope *at, cond *c, int nesting) 
     if (nesting > MOST_NESTING || c->op == COND_TRUE)
         return c;
     if (c->op == COND_AND || c->op == COND_OR || c->op == COND_NOT) {
-        cond *a = simpler_condition(m, at, c->a, nesting + 1), *b = c->b ? simpler_condition(m, at, c->b, nesting + 1) : NULL;
+        /* the second part matters where the first holds, or (of "or") does not */
+        const scope there = {
+            .parent = (scope *)at, .kind = SCOPE_GUARD, .depth = at->depth, .guard = c->a, .negated = c->op == COND_OR};
+        cond *a = simpler_condition(m, at, c->a, nesting + 1), *b = c->b ? simpler_condition(m, &there, c->b, nesting + 1) : NULL;
         if (a == c->a && b == c->b)
             return c;
         return c->op == COND_NOT ? cond_not(m->arena, a) : c->op == COND_AND ? cond_and(m->arena, a, b) : cond_or(m->arena, a, b);
