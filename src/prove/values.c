@@ -287,10 +287,14 @@ static int_set *points(collector *c, scope *s, const kernel_value *v, int nestin
 
 int_set *value_points(model *m, scope *s, const kernel_value *v, precision *p) {
     collector c = {m, p, false};
-    m->arithmetic = 0;
+    int arithmetic = m->arithmetic, met = m->met_visiting;
+    /* Asked while an array is being collected, by the domain of one of its stores: what that array holds is not known yet, and the answer is kept. */
+    m->arithmetic = m->visiting_depth > 0;
     m->met_visiting = INT_MAX;
-    m->visiting_depth = 0;
-    return points(&c, s, v, 0);
+    int_set *x = points(&c, s, v, 0);
+    m->arithmetic = arithmetic;
+    m->met_visiting = met;
+    return x;
 }
 
 /* ---- conditions that depend on no data ---- */

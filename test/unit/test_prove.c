@@ -469,6 +469,18 @@ static void test_overflow(void **state) {
     expect(triple, 32, "index overflow", "i * 3", VERDICT_REFUTED, "N = 715827884, i = 715827883", NULL);
 }
 
+/* A register's values are asked for by a let behind a loop; those that the loop stores by a let of its own, whose set must not be taken while the register's is
+ * still being collected: it was empty, and the loop's accesses with it. */
+static void test_carried_through_lets(void **state) {
+    (void)state;
+    expect("kernel carried {\n task (g < 2)\n global update data: i32[2] rewritable\n register x: i32[]\n store data[g] <- "
+           "1:i32\n if g == 0 {\n"
+           " store x[] <- 0:i32\n for i in 0 .. 2 { let v: i32 = x[] let d: i32 = data[i] store x[] <- add(convert(i32, "
+           "index(v)), d) }\n"
+           " let w: i32 = x[]\n store data[0] <- convert(i32, index(w)) }\n}\n",
+           64, "race", "data", VERDICT_REFUTED, "g = 0, g' = 1", "one task writes it, another reads it");
+}
+
 /* What cannot be judged is never proved, and says why. */
 static void test_not_proved(void **state) {
     (void)state;
@@ -659,6 +671,7 @@ int main(void) {
         cmocka_unit_test(test_elements_say_there_is_room),
         cmocka_unit_test(test_good_layouts),
         cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_carried_through_lets),
         cmocka_unit_test(test_not_proved),
         cmocka_unit_test(test_diagnostic_text),
         cmocka_unit_test(test_variants),
