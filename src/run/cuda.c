@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_CAPABILITY = 80, WARPGROUP_CAPABILITY = 90 };
+enum { LEAST_CAPABILITY = 80, WARPGROUP_CAPABILITY = 90, WARPGROUP_COMPILER = 12 };
 static const int64_t blocks_per_launch = INT32_MAX;
 
 bool cuda_fail(const device *d, const char *what, cu_status status, diag_list *diags) {
@@ -424,7 +424,8 @@ static bool resources(const device *d, const device_kernel *k, kernel_resources 
 }
 
 bool cuda_has_warpgroups(const device *d) {
-    return d->found->major * 10 + d->found->minor == WARPGROUP_CAPABILITY;
+    return d->found->major * 10 + d->found->minor == WARPGROUP_CAPABILITY && !d->as_ptx &&
+           nvrtc_open_system()->major >= WARPGROUP_COMPILER;
 }
 
 const runtime_streams cuda_streams = {

@@ -36,7 +36,8 @@ void cuda_leave(const device *d);
 /* The diagnostic of a status: out of memory, the device lost, or the call's failure. Returns false. */
 bool cuda_fail(const device *d, const char *what, cu_status status, diag_list *diags);
 
-bool cuda_has_warpgroups(const device *d); /* their matrix instructions: devices of one capability have them */
+bool cuda_has_warpgroups(
+    const device *d); /* their matrix instructions: devices of one capability have them, compilers from CUDA 12 on know them */
 
 /* ---- cuda_program.c ---- */
 /* Loads a plan that need not be proved: for tests of the text alone. Everything else goes through the runtime's `load`. */

@@ -172,9 +172,11 @@ static bool device_fits(const device *d, const device_kernel *k, diag_list *diag
             diag_error(diags, "E0858", span, "%s needs %" PRId64 " bytes of shared memory, and the device has %d for a block",
                        k->plan->name, e->shared_bytes, d->shared_limit);
         else if (e->warpgroups && !cuda_has_warpgroups(d))
-            diag_error(diags, "E0858", span,
-                       "%s uses matrix instructions of warpgroups, which compute capability 9.0 alone has; the device's is %d.%d",
-                       k->plan->name, d->found->major, d->found->minor);
+            diag_error(
+                diags, "E0858", span,
+                "%s uses matrix instructions of warpgroups, which compute capability 9.0 alone has and NVRTC knows from 12.0 on; "
+                "the device's is %d.%d, and NVRTC is %d.%d",
+                k->plan->name, d->found->major, d->found->minor, nvrtc_open_system()->major, nvrtc_open_system()->minor);
         else if (e->parameters.count > CUDA_MOST_PARAMETERS)
             diag_error(diags, "E0858", span, "%s has %d parameters, and a launch takes %d", k->plan->name, e->parameters.count,
                        CUDA_MOST_PARAMETERS);
