@@ -1,5 +1,6 @@
 /* tilec check: parse, type-check, three random tilings, schedule, lower, prove. */
 #include "command/foreign.h"
+#include "command/read_back.h"
 #include "command/witness.h"
 #include "tile/oracle.h"
 #include <string.h>
@@ -47,9 +48,13 @@ static bool check_kernel(report *r, const command_line *line, const tile_module 
         }
         if (witness && c.lowered.plan && c.proof.refuted)
             witness_run(r, c.lowered.plan, &c.proof);
+        if (held && option_given(line, "--read-back"))
+            held = read_back(r, line, &c, o.target, NULL);
         report_flush(r);
         return held;
     }
+    json_t *texts = held && option_given(line, "--read-back") ? json_array() : NULL;
+    held = held && (!texts || read_back(r, line, &c, o.target, texts));
     json_t *witnesses = witness && c.lowered.plan ? witness_run(r, c.lowered.plan, &c.proof) : NULL;
     json_t *statics = json_object(), *items = json_array();
     for (int i = 0; i < c.statics.count; i++)
@@ -66,6 +71,8 @@ static bool check_kernel(report *r, const command_line *line, const tile_module 
                               checks_json(c.lowered.plan), "diagnostics", report_diagnostics(r, first));
     if (witnesses)
         json_object_set_new(entry, "witnesses", witnesses);
+    if (texts)
+        json_object_set_new(entry, "read_back", texts);
     json_array_append_new(list, entry);
     return held;
 }

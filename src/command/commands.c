@@ -25,6 +25,7 @@
 static const option_row check_options[] = {
     KERNEL_ROW, {"--target", "NAME", "the target to prove it for (default: c)"}, SHAPE_ROW, SET_ROW, DUMP_ROW,
     WITNESS_ROW,
+    {"--read-back", "FORMS", "quickest or all: read the text printed for the target again and hold its results against those of the Kernel IR that was proved, at --shape"},
     {"--arg", "NAME=WHAT", "of a kernel in another language: a value 5, a range 0..100, or a shape f32[M, K]"}, LAUNCH_ROWS,
     {"--explain", NULL, "the schedule chosen, routes taken and refused, the launch plan, every property proved"}, {0}};
 static const option_row build_options[] = {

@@ -36,7 +36,7 @@ static bool contract_of(report *r, const command_line *line, const char *path, c
 }
 
 /* What the source's own reading knows of its parameters. */
-static void annotate(lift_function *f, const source_kernel *k) {
+void foreign_annotate(lift_function *f, const source_kernel *k) {
     f->host_name = k->host_name;
     for (int d = 0; d < 3; d++)
         if (k->block[d] && !f->block_size[d])
@@ -87,7 +87,7 @@ bool foreign_read(report *r, const command_line *line, const char *path, foreign
             held = false;
             continue;
         }
-        annotate(f, k);
+        foreign_annotate(f, k);
         lift_contract contract = {.subgroup = (int)k->subgroup};
         lifted_kernel x = {0};
         if (contract_of(r, line, path, k->host_name, &contract) && lift_kernel(r->arena, f, path, &contract, &x, &r->diags))

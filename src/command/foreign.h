@@ -3,6 +3,7 @@
 #define TILEC_COMMAND_FOREIGN_H
 #include "command/command.h"
 #include "lift/lift.h"
+#include "lift/source.h"
 
 /* Whether a file is such, by its ending: .metal, .cu, .cl, .ll. */
 bool foreign_named(const char *path);
@@ -12,6 +13,8 @@ typedef VEC(lifted_kernel) foreign_list;
 bool foreign_read(report *r, const command_line *line, const char *path, foreign_list *out);
 /* Whether it can be run: false with E1132 where it calls a function whose body is not known. */
 bool foreign_has_bodies(report *r, const lifted_kernel *x);
+/* What the source's own reading knows of a kernel's parameters. */
+void foreign_annotate(lift_function *f, const source_kernel *k);
 bool foreign_check(report *r, const command_line *line, const char *path, json_t *list);
 bool foreign_run(report *r, const command_line *line, const char *path);
 /* target NULL: every one, each into a folder of its own. */

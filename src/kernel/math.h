@@ -23,4 +23,6 @@ typedef struct math_function {
 
 /* False when `op` is not one of the seven functions. */
 bool math_describe(arena *a, kernel_op op, int lanes, math_function *out);
+/* Writes the seven out wherever the kernel has them, statements in front of the one that does (math_inline.c). */
+void kernel_inline_math(kernel_ir *k);
 #endif

@@ -181,7 +181,7 @@ index_expr *lift_divided(arena *a, index_expr *x, int64_t stride, int64_t size, 
         while (at < m->count && !(m->factors[at]->op == IX_VAR &&
                                   (m->factors[at]->var->kind == INDEX_SCALAR || m->factors[at]->var->kind == INDEX_SYMBOL)))
             at++;
-        if (at == m->count)
+        if (at == m->count || !multiple)
             return NULL;
         multiple(context, m->factors[at]->var, rest);
         m->factors[at] = ix_floordiv(a, m->factors[at], ix_const(a, rest));

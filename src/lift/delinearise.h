@@ -8,7 +8,7 @@ void lift_delinearise(arena *a, index_expr *x, index_expr *const *dims, int rank
 /* The same expression as a sum of products, like terms together; x itself where it is too large for that. */
 index_expr *lift_expanded(arena *a, index_expr *x);
 /* x * stride / size, where that is a whole number for every value of what x is made of, or is made one by a launch value that is a multiple of `size`: such
- * values are handed to `multiple`, which then holds of them. NULL where it is neither. */
+ * values are handed to `multiple`, which then holds of them (a NULL `multiple`: none is taken to be). NULL where it is neither. */
 index_expr *lift_divided(arena *a, index_expr *x, int64_t stride, int64_t size, void *context,
                          void (*multiple)(void *context, index_var *v, int64_t of));
 /* Bytes that divide x * stride whatever its variables are: those that come with the launch may be demanded to bring `wanted`. 0: it is always 0. */

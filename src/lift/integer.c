@@ -214,6 +214,18 @@ index_expr *lift_as_index(lifter *l, lifted x) {
     return variable_for(l, v);
 }
 
+/* Whether a value from memory is among what x is made of. */
+static bool holds_data(const index_expr *x, int nesting) {
+    if (x->op == IX_CONST || nesting > 100)
+        return false;
+    if (x->op != IX_VAR)
+        return holds_data(x->a, nesting + 1) || holds_data(x->b, nesting + 1);
+    const kernel_stmt *let = x->var->kind == INDEX_VALUE ? x->var->owner : NULL;
+    if (let && let->kind == KSTMT_LET && let->value->op == KERNEL_INDEX)
+        return holds_data(let->value->index, nesting + 1);
+    return x->var->kind == INDEX_VALUE;
+}
+
 index_expr *lift_exact(lifter *l, lifted x, bool is_signed) {
     index_expr *e = lift_as_index(l, x);
     arena *a = l->arena;
@@ -230,6 +242,10 @@ index_expr *lift_exact(lifter *l, lifted x, bool is_signed) {
     }
     if (inside(is, want) || (x.bits >= 64 && is_signed))
         return e;
+    if (x.bits < 32 && holds_data(e, 0)) { /* bits of data, as a number */
+        index_expr *middle = ix_const(a, is_signed ? (int64_t)1 << (x.bits - 1) : 0);
+        return ix_sub(a, ix_mod(a, ix_add(a, e, middle), ix_const(a, (int64_t)1 << x.bits)), middle);
+    }
     if (x.kind == LIFTED_VALUE && x.bits >= 32 && !is_signed) { /* the same bits, unsigned */
         kernel_value *v = x.v;
         if (v->type == ELEMENT_I32) {
@@ -500,6 +516,8 @@ lifted lift_extend(lifter *l, const lift_value *v, lift_opcode op, lifted x, int
                 index_expr *bit = ix_mod(l->arena, x.x, ix_const(l->arena, 2));
                 return lifted_condition(cond_compare(l->arena, COND_NE, bit, ix_const(l->arena, 0)));
             }
+            if (to < 32 && holds_data(x.x, 0)) /* bits are meant, as of packed numbers: those that go are no overflow */
+                return lifted_index(to, ix_mod(l->arena, x.x, ix_const(l->arena, (int64_t)1 << to)));
             return lifted_index(to, x.x);
         }
         kernel_value *w = lift_as_value(l, x);

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MOST_WALKS = 64 };
+enum { MOST_WALKS = 200 }; /* each learns something of an object or a phi */
 
 source_span lift_span(const lifter *l, const lift_value *v) {
     source_span s = {.file = l->path, .line = l->function->line, .length = 1};
@@ -73,6 +73,11 @@ lifted lifted_number(lifter *l, int bits, int64_t n) {
         n = low >> (bits - 1) ? (int64_t)(low | ~(((uint64_t)1 << bits) - 1)) : (int64_t)low;
     }
     return lifted_index(bits, ix_const(l->arena, n));
+}
+
+kernel_value *lift_zero(lifter *l, element_type e) {
+    kernel_value *zero = kernel_const(l->k, e == ELEMENT_BF16 ? ELEMENT_F32 : e, 1, 0);
+    return e == ELEMENT_BF16 ? kernel_op1(l->k, KERNEL_CONVERT, e, zero) : zero;
 }
 
 static lifted constant(lifter *l, const lift_value *v) {
@@ -265,7 +270,9 @@ static void prepare(lifter *l) {
         for (int j = 0; j < b->items.count; j++)
             l->facts->matrices = l->facts->matrices || lift_is_matrix_call(b->items.at[j]);
         for (int j = 0; j < b->items.count; j++)
-            if (b->items.at[j]->op == LIFT_CALL && b->items.at[j]->callee && lift_wants_lanes(b->items.at[j]->callee))
+            if (b->items.at[j]->op == LIFT_CALL && (b->items.at[j]->callee     ? lift_wants_lanes(b->items.at[j]->callee)
+                                                    : b->items.at[j]->assembly ? lift_wants_warps(b->items.at[j]->assembly)
+                                                                               : false))
                 l->facts->lanes = true;
     }
     l->facts->lanes = l->facts->lanes || l->contract->lockstep;

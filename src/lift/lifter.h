@@ -184,6 +184,7 @@ lifted lifted_index(int bits, index_expr *x);
 lifted lifted_value(int bits, kernel_value *v);
 lifted lifted_condition(cond *c);
 lifted lifted_number(lifter *l, int bits, int64_t n);
+kernel_value *lift_zero(lifter *l, element_type e);
 
 /* ---- integer.c ---- */
 __extension__ typedef __int128 wide_integer;
@@ -226,6 +227,8 @@ int64_t
 lift_widest(const lift_object *o); /* bytes of the widest element that it is accessed with, as far as is known; 1 where none is */
 /* Bytes that divide a pointer's distance, and `unit` where that is not 0; launch values may be demanded to bring `wanted`, or the widest element. 0: it points to the beginning. */
 int64_t lift_unit_with(lifter *l, int64_t unit, int64_t wanted, lifted pointer);
+/* `index` elements of `unit` bytes further. */
+lifted lift_pointer_on(lifter *l, lifted pointer, index_expr *index, int64_t unit);
 lifted lift_pointer_at(lifter *l, lift_object *o, index_expr *bytes, int64_t unit);
 kernel_value *lift_from_memory(lifter *l, kernel_value *v, const lift_type *t);
 
@@ -277,6 +280,20 @@ void lift_lockstep(kernel_ir *k); /* barriers of the subgroup between accesses *
 
 /* ---- opaque.c: false: the contract says nothing of such a function; nothing was done ---- */
 bool lift_opaque_call(lifter *l, const lift_value *v, const char *name);
+/* ---- parts.c ---- */
+const lift_type *lift_integer_type(int64_t bytes); /* 1, 2 or 4; NULL for others */
+/* The largest power of two up to `unit` of which every step and the offset of an address are multiples, as far as its text says. */
+int64_t lift_unit_of(const lifted *pointer, int64_t unit);
+
+/* ---- opencl.c ---- */
+bool lift_opencl_call(lifter *l, const lift_value *v, const char *name); /* false: the name is none of these; nothing was done */
+
+/* ---- assembly.c ---- */
+void lift_assembly(lifter *l, const lift_value *v);
+bool lift_wants_warps(const char *assembly); /* a matrix instruction */
+/* ---- warp_matrix.c: false: of another form; nothing was done ---- */
+bool lift_ldmatrix(lifter *l, const lift_value *v, const char *mnemonic, const char *rest);
+bool lift_mma(lifter *l, const lift_value *v, const char *mnemonic, const char *rest);
 
 /* ---- assume.c ---- */
 void lift_assume(lifter *l, const lift_value *v);

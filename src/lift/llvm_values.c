@@ -263,9 +263,12 @@ void llvm_operation(llvm_reading *r, lift_value *x, LLVMValueRef v, int nesting)
     if (x->op == LIFT_CALL) {
         LLVMValueRef f = LLVMGetCalledValue(v);
         x->callee = LLVMIsAFunction(f) ? llvm_name(r, f) : NULL;
-        if (LLVMIsAInlineAsm(f))
+        if (LLVMIsAInlineAsm(f)) {
+            size_t length;
+            const char *words = LLVMGetInlineAsmAsmString(f, &length);
             x->text = "inline assembly";
-        else if (!x->callee)
+            x->assembly = arena_strndup(r->arena, words, length);
+        } else if (!x->callee)
             x->text = "a call through a pointer";
         else if (!LLVMIsDeclaration(f))
             x->text = "a call that no inlining ends: the function calls itself";

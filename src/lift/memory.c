@@ -121,6 +121,24 @@ index_expr *lift_pointer_bytes(lifter *l, lifted p) {
     return sum;
 }
 
+lifted lift_pointer_on(lifter *l, lifted p, index_expr *index, int64_t unit) {
+    int64_t n;
+    if (p.kind != LIFTED_POINTER) {
+        lift_fail(l, "E1125", NULL, "an address computed from what is no pointer into an array");
+        return p;
+    }
+    if (ix_is_const(index, &n)) {
+        p.offset += n * unit;
+        return p;
+    }
+    pointer_term *terms = NEW_ARRAY(l->arena, pointer_term, p.term_count + 1);
+    if (p.term_count)
+        memcpy(terms, p.terms, sizeof *terms * (size_t)p.term_count);
+    terms[p.term_count++] = (pointer_term){index, unit, 0};
+    p.terms = terms;
+    return p;
+}
+
 lifted lift_pointer_at(lifter *l, lift_object *o, index_expr *index, int64_t unit) {
     lifted p = {.kind = LIFTED_POINTER, .bits = 64, .object = o};
     int64_t n;

@@ -187,6 +187,7 @@ struct lift_value {
     int *positions; /* SHUFFLEVECTOR: the mask (-1: any); EXTRACTVALUE, INSERTVALUE: the path */
     int position_count;
     const char *callee; /* CALL; NULL: not a named function */
+    const char *assembly; /* CALL of inline assembly: its text, with operands as $0, $1, .. results first; NULL */
     const char *scope;  /* ATOMIC, FENCE: "workgroup", "agent", "" */
     int line, column;
     const char *file;
@@ -248,7 +249,7 @@ typedef struct lift_reading {
 
 /* What the plugin exports. `text`: LLVM IR as text or bitcode. NULL on failure, *error then says why (text of the arena). */
 #define LIFT_READ_SYMBOL "tilec_lift_read"
-enum { LIFT_READ_INTERFACE = 1 };
+enum { LIFT_READ_INTERFACE = 2 };
 typedef lift_module *lift_read_function(int interface, arena *a, const char *text, size_t length, const lift_reading *how,
                                         const char **error);
 #endif

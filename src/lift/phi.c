@@ -103,9 +103,27 @@ static lifted pointer_of(lifter *l, phi_cell *c) {
     return r;
 }
 
-static void store_part(lifter *l, const lift_value *phi, int part, const lift_type *t, lifted x) {
-    if (x.kind == LIFTED_ANY || x.kind == LIFTED_NONE || lift_stopped(l))
+/* What is undefined is zero, which is one of the values that it may have: loops carry variables that are set in a trip before they are used there. */
+static void store_any(lifter *l, const lift_value *phi, int part, const lift_type *t) {
+    if (t->kind == LIFT_VECTOR || t->kind == LIFT_ARRAY || t->kind == LIFT_STRUCT) {
+        for (int i = 0; i < t->count; i++)
+            store_any(l, phi, part * 67 + i + 1, t->kind == LIFT_STRUCT ? t->fields[i] : t->element);
         return;
+    }
+    element_type e = lift_value_type(t);
+    if (e == ELEMENT_COUNT)
+        return;
+    kernel_store(l->k, l->at, whole(l, cell_of(l, phi, part, e)), lift_zero(l, e), lift_span(l, l->now));
+    l->statements++;
+}
+
+static void store_part(lifter *l, const lift_value *phi, int part, const lift_type *t, lifted x) {
+    if (x.kind == LIFTED_NONE || lift_stopped(l))
+        return;
+    if (x.kind == LIFTED_ANY) {
+        store_any(l, phi, part, t);
+        return;
+    }
     if (t->kind == LIFT_VECTOR || t->kind == LIFT_ARRAY || t->kind == LIFT_STRUCT) {
         for (int i = 0; x.kind == LIFTED_ELEMENTS && i < x.count; i++)
             store_part(l, phi, part * 67 + i + 1, t->kind == LIFT_STRUCT ? t->fields[i] : t->element, x.elements[i]);

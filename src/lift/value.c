@@ -220,6 +220,8 @@ static lifted scalar_operation(lifter *l, const lift_value *v, const lift_type *
     case LIFT_TRUNC:
     case LIFT_ZEXT:
     case LIFT_SEXT:
+        if (x.kind == LIFTED_POINTER && v->op == LIFT_TRUNC && t->bits == 32)
+            return x;
         if (x.kind == LIFTED_INDEX && lift_fits_as_address(l, v))
             return lifted_index(t->bits, x.x);
         return lift_extend(l, v, v->op, x, from->bits, t->bits);
@@ -409,8 +411,11 @@ static lifted any_operation(lifter *l, const lift_value *v) {
     case LIFT_INSERTVALUE:
         return inserted(l, v, v->type, lift_operand(l, v->operands[0]), lift_operand(l, v->operands[1]), v->positions,
                         v->position_count);
-    case LIFT_PTRTOINT:
+    case LIFT_PTRTOINT: /* an address that goes on to be one: assembly takes them so. Arithmetic on it is refused */
     case LIFT_INTTOPTR:
+        x = lift_operand(l, v->operands[0]);
+        if (x.kind == LIFTED_POINTER && x.object->space == SPACE_SHARED)
+            return x;
         lift_fail(l, "E1125", v, "a pointer made of an integer, or an integer of a pointer");
         return (lifted){.kind = LIFTED_ANY};
     case LIFT_SELECT: {

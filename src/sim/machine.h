@@ -34,6 +34,7 @@ struct sim_value {
     const kernel_value *source;
     kernel_op op;
     element_type type;
+    bool exchanges; /* SUBGROUP_* and the like: an instruction before has made it */
     int lanes, operand_count;
     sim_value **operands;
     sim_integer *index;

@@ -178,6 +178,7 @@ static sim_value *value_of(compiler *c, const kernel_value *v) {
     n->source = v;
     n->op = v->op;
     n->type = v->type;
+    n->exchanges = !strcmp(kernel_op_table[v->op].kind, "subgroup");
     n->lanes = v->lanes;
     n->operand_count = v->operand_count;
     n->variable = n->place = -1;

@@ -344,8 +344,8 @@ static sim_lane vector_element(sim_machine *m, sim_thread *t, const sim_observer
 }
 
 sim_lane *sim_evaluate(sim_machine *m, sim_thread *t, const sim_observer *by, const sim_value *v) {
-    if (!strcmp(kernel_op_table[v->op].kind, "subgroup"))
-        return t->kept + v->place; /* an instruction before has made it */
+    if (v->exchanges)
+        return t->kept + v->place;
     if (!v->operand_count)
         return evaluate_leaf(m, t, by, v);
     if (v->op == KERNEL_FRAGMENT_ROW || v->op == KERNEL_FRAGMENT_COLUMN) {

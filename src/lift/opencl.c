@@ -1,0 +1,105 @@
+/* Functions of OpenCL C that are neither numbers of the launch, nor order, nor mathematics: halves in memory, truth of vectors. */
+#include "lift/lifter.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const lift_type half_type = {.kind = LIFT_HALF, .size = 2, .text = "half"};
+
+/* vload_half, vload_halfN, vstore_half_rte, vstore_halfN: floats from and to halves; without a rounding mode to nearest even, as with _rte. */
+static bool half_call(lifter *l, const lift_value *v, const char *name) {
+    int lanes = 1, used = 0;
+    bool load = !strncmp(name, "vload_half", 10), store = !strncmp(name, "vstore_half", 11);
+    if (!load && !store)
+        return false;
+    const char *rest = name + (load ? 10 : 11);
+    if (sscanf(rest, "%d%n", &lanes, &used) == 1)
+        rest += used;
+    const lift_type *t = load ? v->type : v->operands[0]->type;
+    if (v->operand_count != 2 + store || (*rest && strcmp(rest, "_rte")) ||
+        (t->kind == LIFT_VECTOR ? t->count != lanes : lanes != 1) ||
+        (t->kind == LIFT_VECTOR ? t->element : t)->kind != LIFT_FLOAT) {
+        lift_fail(l, "E1128", v, "`%s`, in a form that is not known", name);
+        return true;
+    }
+    lifted p = lift_operand(l, v->operands[load ? 1 : 2]), at = lift_operand(l, v->operands[load ? 0 : 1]);
+    lifted x = store ? lift_operand(l, v->operands[0]) : (lifted){.kind = LIFTED_ANY};
+    if (lift_stopped(l))
+        return true;
+    at.bits = 64;
+    lifted r = {.kind = LIFTED_ELEMENTS, .count = lanes, .elements = NEW_ARRAY(l->arena, lifted, lanes)};
+    for (int i = 0; i < lanes && !lift_stopped(l); i++) {
+        lifted one = lift_pointer_on(
+            l, p, ix_add(l->arena, ix_mul(l->arena, lift_exact(l, at, true), ix_const(l->arena, lanes)), ix_const(l->arena, i)),
+            2);
+        if (load) {
+            lifted h = lift_load(l, v, &half_type, one);
+            if (!lift_stopped(l))
+                r.elements[i] = lifted_value(32, kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_F32, lift_as_value(l, h)));
+        } else {
+            kernel_value *f = lift_as_value(l, t->kind == LIFT_VECTOR && x.kind == LIFTED_ELEMENTS ? x.elements[i] : x);
+            lift_store(l, &half_type, one, lifted_value(16, kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_F16, f)));
+        }
+    }
+    if (load && !lift_stopped(l))
+        lift_set(l, v, t->kind == LIFT_VECTOR ? r : r.elements[0]);
+    return true;
+}
+
+/* all, any: of the signs of an integer, or of each element of a vector. */
+static bool truth_call(lifter *l, const lift_value *v, const char *name) {
+    bool all = !strcmp(name, "all");
+    if ((!all && strcmp(name, "any")) || v->operand_count != 1)
+        return false;
+    const lift_type *t = v->operands[0]->type, *element = t->kind == LIFT_VECTOR ? t->element : t;
+    lifted x = lift_operand(l, v->operands[0]), r = {0};
+    if (lift_stopped(l))
+        return true;
+    if (element->kind != LIFT_INTEGER || (t->kind == LIFT_VECTOR && x.kind != LIFTED_ELEMENTS))
+        return false;
+    for (int i = 0; i < (t->kind == LIFT_VECTOR ? (int)t->count : 1); i++) {
+        lifted own = t->kind == LIFT_VECTOR ? x.elements[i] : x;
+        lifted c = lift_compare(l, v, LIFT_SLT, own, lifted_number(l, element->bits, 0), element->bits);
+        r = i ? lift_integer(l, v, all ? LIFT_AND : LIFT_OR, r, c) : c;
+    }
+    lift_set(l, v, lift_extend(l, v, LIFT_ZEXT, r, 1, v->type->bits));
+    return true;
+}
+
+/* The last letter of a mangled name is its last operand's type. */
+static bool is_unsigned(const char *callee) {
+    return strchr("htjm", callee[strlen(callee) - 1]) != NULL;
+}
+
+/* convert_T, convert_Tn, .._sat, with rounding modes: numbers as the conversions of the language have them; floats to integers saturate, or round first where a
+ * mode other than toward zero is named. */
+static bool convert_call(lifter *l, const lift_value *v, const char *name) {
+    if (strncmp(name, "convert_", 8) || v->operand_count != 1)
+        return false;
+    const lift_type *from = v->operands[0]->type, *to = v->type;
+    from = from->kind == LIFT_VECTOR ? from->element : from;
+    to = to->kind == LIFT_VECTOR ? to->element : to;
+    const char *type = name + 8, *mode = strchr(type, '_');
+    bool saturates = mode && !strncmp(mode, "_sat", 4), of_unsigned = is_unsigned(v->callee), to_unsigned = *type == 'u';
+    mode = mode && saturates ? strchr(mode + 1, '_') : mode;
+    bool from_float = from->kind != LIFT_INTEGER, to_float = to->kind != LIFT_INTEGER, nearest = mode && !strcmp(mode, "_rte");
+    bool plain = !mode || nearest || (!strcmp(mode, "_rtz") && from_float && !to_float);
+    lift_value as = *v;
+    as.op = from_float && to_float  ? (to->size > from->size ? LIFT_FPEXT : LIFT_FPTRUNC)
+            : to_float              ? (of_unsigned ? LIFT_UITOFP : LIFT_SITOFP)
+            : from_float            ? (to_unsigned ? LIFT_FPTOUI : LIFT_FPTOSI)
+            : to->bits > from->bits ? (of_unsigned ? LIFT_ZEXT : LIFT_SEXT)
+                                    : LIFT_TRUNC;
+    bool same = from_float == to_float && from->size == to->size;
+    if (!plain || (saturates && !from_float && !(to->bits > from->bits && (of_unsigned || !to_unsigned))) ||
+        (nearest && from_float && !to_float)) {
+        lift_fail(l, "E1128", v, "`%s`, in a form that is not known", name);
+        return true;
+    }
+    lift_set(l, v, same ? lift_operand(l, v->operands[0]) : lift_operation(l, &as));
+    return true;
+}
+
+bool lift_opencl_call(lifter *l, const lift_value *v, const char *name) {
+    return half_call(l, v, name) || truth_call(l, v, name) || convert_call(l, v, name);
+}
