@@ -265,6 +265,11 @@ bool lift_fits_as_address(lifter *l, const lift_value *v) {
 
 static void prepare(lifter *l) {
     find_addresses(l);
+    for (int i = 0; i < l->function->arguments.count; i++) {
+        const char *builtin = l->function->notes[i].builtin;
+        if (builtin && strstr(builtin, "simdgroup") && l->function->arguments.at[i]->uses)
+            l->facts->lanes = true;
+    }
     for (int i = 0; i < l->function->blocks.count; i++) {
         const lift_block *b = l->function->blocks.at[i];
         for (int j = 0; j < b->items.count; j++)

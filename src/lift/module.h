@@ -186,9 +186,9 @@ struct lift_value {
     int step_count;
     int *positions; /* SHUFFLEVECTOR: the mask (-1: any); EXTRACTVALUE, INSERTVALUE: the path */
     int position_count;
-    const char *callee; /* CALL; NULL: not a named function */
+    const char *callee;   /* CALL; NULL: not a named function */
     const char *assembly; /* CALL of inline assembly: its text, with operands as $0, $1, .. results first; NULL */
-    const char *scope;  /* ATOMIC, FENCE: "workgroup", "agent", "" */
+    const char *scope;    /* ATOMIC, FENCE: "workgroup", "agent", "" */
     int line, column;
     const char *file;
     int uses;
