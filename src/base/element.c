@@ -75,6 +75,22 @@ static double value_of_code(uint32_t code, int mantissa_bits, int bias) {
     return ldexp(mantissa + (double)(1u << mantissa_bits), exponent - bias - mantissa_bits);
 }
 
+/* A NaN as a double that keeps its sign and the code's mantissa, also where it signals: what lies in memory may be no float at all, but seen as one. */
+static double nan_of(uint64_t sign, uint64_t mantissa, int mantissa_bits) {
+    uint64_t bits = sign << 63 | UINT64_C(0x7FF) << 52 | mantissa << (52 - mantissa_bits);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The mantissa of a NaN's code; a NaN that would lose all of it is the quiet one. */
+static uint32_t mantissa_of_nan(double value, int mantissa_bits) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint32_t m = (uint32_t)(bits << 12 >> (64 - mantissa_bits));
+    return m ? m : 1u << (mantissa_bits - 1);
+}
+
 float f16_to_f32(uint16_t bits) {
     uint32_t sign = (uint32_t)(bits & 0x8000) << 16, exponent = bits >> 10 & 31, mantissa = bits & 0x3FF;
     if (exponent == 31)
@@ -171,9 +187,16 @@ double element_load(element_type type, const void *base, int64_t index) {
     int64_t i64;
     uint32_t u32;
     switch (type) {
-    case ELEMENT_F32: memcpy(&f32, at, 4); return (double)f32;
-    case ELEMENT_F16: memcpy(&half, at, 2); return (double)f16_to_f32(half);
-    case ELEMENT_BF16: memcpy(&half, at, 2); return (double)bf16_to_f32(half);
+    case ELEMENT_F32:
+        memcpy(&f32, at, 4);
+        memcpy(&u32, at, 4);
+        return isnan(f32) ? nan_of(u32 >> 31, u32 & 0x7FFFFF, 23) : (double)f32;
+    case ELEMENT_F16:
+        memcpy(&half, at, 2);
+        return (half & 0x7FFF) > 0x7C00 ? nan_of(half >> 15, half & 0x3FF, 10) : (double)f16_to_f32(half);
+    case ELEMENT_BF16:
+        memcpy(&half, at, 2);
+        return (half & 0x7FFF) > 0x7F80 ? nan_of(half >> 15, half & 0x7F, 7) : (double)bf16_to_f32(half);
     case ELEMENT_I8: return at[0] < 128 ? at[0] : at[0] - 256;
     case ELEMENT_U8: return at[0];
     case ELEMENT_I32:
@@ -209,13 +232,17 @@ void element_store(element_type type, void *base, int64_t index, double value) {
     unsigned char *at = (unsigned char *)base + element_bytes(type, index);
     switch (type) {
     case ELEMENT_F32: {
-        float f32 = (float)value;
+        float f32 = isnan(value) ? float_of_bits((uint32_t) !!signbit(value) << 31 | 0x7F800000u | mantissa_of_nan(value, 23))
+                                 : (float)value;
         memcpy(at, &f32, 4);
         return;
     }
     case ELEMENT_F16:
     case ELEMENT_BF16: {
         uint16_t half = type == ELEMENT_F16 ? double_to_f16(value) : double_to_bf16(value);
+        if (isnan(value))
+            half = (uint16_t)(!!signbit(value) << 15 |
+                              (type == ELEMENT_F16 ? 0x7C00u | mantissa_of_nan(value, 10) : 0x7F80u | mantissa_of_nan(value, 7)));
         memcpy(at, &half, 2);
         return;
     }

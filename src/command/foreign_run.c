@@ -166,6 +166,10 @@ static bool bind(launch *l, const char *text) {
             return false;
         take_bytes(&l->files[at], l->arrays[at]->element);
         bool words = l->files[at].wide && l->files[at].wide_kind == 'i' && l->arrays[at]->element == ELEMENT_I64;
+        if (words) {
+            l->files[at].type = ELEMENT_I64;
+            l->files[at].wide = 0;
+        }
         if (!words && (l->files[at].wide || !same_bits(l->files[at].type, l->arrays[at]->element))) {
             diag_error(&r->diags, "E0647", l->arrays[at]->span, "`%s` holds %s, the file %s", name,
                        element_table[l->arrays[at]->element].name,

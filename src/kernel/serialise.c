@@ -439,16 +439,41 @@ static void store_spilled(serial *s, kernel_stmt *x, kernel_block *b, int at) {
     b->items.at[at + 1] = store;
 }
 
+/* An array that is seen as elements of several widths, each view of rank 1 from its beginning: its rows, one for each thread, get so many bytes that each
+ * view's row begins where its own does. False: it has no views. */
+static bool even_rows(serial *s, kernel_array *a, int arrays) {
+    kernel_array *root = a->view_of ? a->view_of : a;
+    int64_t bytes = 0, widest = 1, cells;
+    bool views = false;
+    for (int i = 0; i < arrays; i++) {
+        const kernel_array *x = s->k->arrays.at[i];
+        if (x != root && x->view_of != root)
+            continue;
+        if (x->rank != 1 || x->view_offset || !ix_is_const(x->dims[0], &cells))
+            return false;
+        views = views || x != root;
+        int64_t size = element_table[x->element].block_bytes;
+        widest = size > widest ? size : widest;
+        bytes = cells * size > bytes ? cells * size : bytes;
+    }
+    if (!views)
+        return false;
+    int64_t row = (bytes + widest - 1) / widest * widest;
+    a->dims[0] = ix_const(s->arena, row / element_table[a->element].block_bytes);
+    return true;
+}
+
 static void settle_arrays(serial *s, int arrays) {
     for (int i = 0; i < arrays; i++) {
         kernel_array *a = s->k->arrays.at[i];
         bool own = a->space == SPACE_REGISTER || a->space == SPACE_PRIVATE;
         if (a->space == SPACE_SHARED)
             a->space = SPACE_PRIVATE;
-        if (!own || (s->only_region[i] >= 0 && begins_with_store(s->regions.at[s->only_region[i]], a)))
+        bool viewed = own && even_rows(s, a, arrays); /* what is stored through one view is read through another */
+        if (!own || (!viewed && s->only_region[i] >= 0 && begins_with_store(s->regions.at[s->only_region[i]], a)))
             continue;
-        if (a->lanes > 1 || a->view_of || a->layout.kind != LAYOUT_ROW) {
-            refuse(s, a->span, "an array of vectors, a view or a layout of a thread's own");
+        if (a->lanes > 1 || (a->view_of && (a->view_offset || !viewed)) || a->layout.kind != LAYOUT_ROW) {
+            refuse(s, a->span, "an array of vectors, a view further in or a layout of a thread's own");
             return;
         }
         s->by_thread[i] = true;

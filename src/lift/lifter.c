@@ -304,7 +304,7 @@ static void settle_use(lifter *l, lift_object *o) {
         views = views || x != o->array;
         fits = fits || f->said->type == x->element || (f->said->type == ELEMENT_I32 && x->element == ELEMENT_U32) ||
                (f->said->type == ELEMENT_U32 && x->element == ELEMENT_I32) ||
-               (f->said->type == ELEMENT_U8 && o->array != x); /* so many bytes */
+               f->said->type == ELEMENT_U8; /* so many bytes */
     }
     if (promised && views) {
         diag_error(l->diags, "E1130", f->said->span,

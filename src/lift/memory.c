@@ -254,7 +254,7 @@ static element_type element_of(lifter *l, const lift_object *o, const lift_type 
     return e == ELEMENT_I32 && o->facts->is_unsigned ? ELEMENT_U32 : e;
 }
 
-/* What the contract says of an object that has views, in its narrowest elements, all along one dimension. */
+/* What the contract says of an object that has views, or in bytes, in its narrowest elements, all along one dimension. */
 static void in_a_row(lifter *l, const lift_object *o, int64_t size, index_expr **dims, int *rank) {
     arena *a = l->arena;
     const contract_argument *said = o->facts->said;
@@ -295,7 +295,8 @@ static bool make_array(lifter *l, lift_object *o) {
     } else if (o->bytes) {
         dims[0] = ix_const(a, (o->bytes + t->size - 1) / t->size);
     } else if (read_extents(l, o, dims, &rank)) {
-        if (has_views(o->facts))
+        bool bytes = o->facts->said->has_type && o->facts->said->type == ELEMENT_U8 && t->size > 1;
+        if (has_views(o->facts) || bytes)
             in_a_row(l, o, t->size, dims, &rank);
     } else {
         if (lift_stopped(l))

@@ -92,10 +92,6 @@ static void array_parameters(task *t) {
     cfamily *p = t->p;
     arena *a = p->arena;
     const kernel_ir *k = t->kernel;
-    bool views = false;
-    for (int i = 0; i < k->arrays.count; i++)
-        views = views || k->arrays.at[i]->view_of;
-    const char *limit = views ? "" : "restrict ";
     for (int i = 0; i < k->arrays.count; i++) {
         const kernel_array *array = k->arrays.at[i], *root = array;
         int64_t offset = 0;
@@ -104,7 +100,10 @@ static void array_parameters(task *t) {
         for (; root->view_of; root = root->view_of)
             offset += root->view_offset;
         bool global = root->space == SPACE_GLOBAL, constant = global && root->use == USE_IN;
-        const char *type = arena_printf(a, "%s%s *", constant ? "const " : "", c_storage_type(array->element));
+        bool apart = constant || !cfamily_has_views(k, array);
+        const char *storage = c_storage_type(array->element), *limit = apart ? "restrict " : "";
+        const char *type = arena_printf(a, "%s%s *", constant ? "const " : "",
+                                        array->view_of && !apart ? cfamily_view_type(p, storage) : storage);
         const char *base = global ? arena_printf(a, "arrays[%d]", global_position(k, root)) : "scratch";
         offset += global ? 0 : p->arrays[root->id].scratch;
         const char *argument = offset ? arena_printf(a, "(%s)((char *)%s + %lld)", type, base, (long long)offset) : base;

@@ -433,3 +433,32 @@ void cfamily_block(cfamily *p, const kernel_block *b) {
         }
     }
 }
+
+const char *cfamily_view_type(cfamily *p, const char *type) {
+    char *name = arena_printf(p->arena, "%s_view", type);
+    for (char *c = name; *c; c++)
+        *c = *c == ' ' ? '_' : *c;
+    if (!names_have(&p->helpers, name)) {
+        names_add(p, &p->helpers, name);
+        text_add(&p->prelude, "typedef %s %s __attribute__((may_alias));\n", type, name);
+    }
+    return name;
+}
+
+bool cfamily_has_views(const kernel_ir *k, const kernel_array *a) {
+    for (int i = 0; i < k->arrays.count && !a->view_of; i++)
+        if (k->arrays.at[i]->view_of == a)
+            return true;
+    return a->view_of;
+}
+
+const char *cfamily_view_alignment(cfamily *p, const kernel_ir *k, const kernel_array *a) {
+    int own = element_table[a->element].block_bytes, widest = own;
+    for (int i = 0; i < k->arrays.count; i++) {
+        const kernel_array *view = k->arrays.at[i];
+        int bytes = element_table[view->element].block_bytes * (view->lanes > 1 ? view->lanes : 1);
+        if (view->view_of == a && bytes > widest)
+            widest = bytes;
+    }
+    return widest > own ? arena_printf(p->arena, " __attribute__((aligned(%d)))", widest) : "";
+}

@@ -177,6 +177,12 @@ bool cfamily_is_live(const cfamily *p, const void *key);
 bool cfamily_prints(const cfamily *p, const kernel_stmt *s);
 
 /* ---- cfamily_names.c ---- */
+/* A scalar type whose accesses may meet those of other types, as those through a view do; compilers would put them out of order otherwise. */
+const char *cfamily_view_type(cfamily *p, const char *type);
+/* Whether its bytes are seen through a view, or it is one. */
+bool cfamily_has_views(const kernel_ir *k, const kernel_array *a);
+/* What an array's declaration says beyond its type: that it begins where the widest element of its views may. "" where that goes without saying. */
+const char *cfamily_view_alignment(cfamily *p, const kernel_ir *k, const kernel_array *a);
 bool names_have(const cfamily_names *n, const char *name);
 void names_add(cfamily *p, cfamily_names *n, const char *name);
 const char *cfamily_unique(cfamily *p, const char *wanted); /* a legal name not yet taken in this function, and takes it */

@@ -276,8 +276,9 @@ static void declarations(printed *t, text_buffer *out) {
                 root->space == SPACE_GLOBAL ? (root->use == USE_IN ? t->dialect->read_only : t->dialect->written)
                 : root->space == SPACE_SHARED || (root->space == SPACE_PRIVATE && private_is_shared) ? t->dialect->shared
                                                                                                      : "";
-            text_add(out, "    %s%s *const %s = (%s%s *)((%schar *)%s + %lld);\n", qualifier, storage, known->name, qualifier,
-                     storage, qualifier, p->arrays[root->id].name, (long long)offset);
+            const char *type = root->space == SPACE_GLOBAL && root->use == USE_IN ? storage : cfamily_view_type(p, storage);
+            text_add(out, "    %s%s *const %s = (%s%s *)((%schar *)%s + %lld);\n", qualifier, type, known->name, qualifier, type,
+                     qualifier, p->arrays[root->id].name, (long long)offset);
             continue;
         }
         int64_t cells = kernel_array_cells(array);
@@ -288,12 +289,12 @@ static void declarations(printed *t, text_buffer *out) {
             text_add(out, "    %s *const %s = (%s *)(shared_memory + %lld);\n", storage, known->name, storage, (long long)given);
             given += (element_bytes(array->element, cells) + SHARED_STEP - 1) / SHARED_STEP * SHARED_STEP;
         } else if (array->space == SPACE_SHARED || (array->space == SPACE_PRIVATE && private_is_shared)) {
-            text_add(out, "    %s%s %s[%lld];\n", t->dialect->shared_array ? t->dialect->shared_array : t->dialect->shared,
-                     storage, known->name, (long long)(elements > 0 ? elements : 1));
+            text_add(out, "    %s%s %s[%lld]%s;\n", t->dialect->shared_array ? t->dialect->shared_array : t->dialect->shared,
+                     storage, known->name, (long long)(elements > 0 ? elements : 1), cfamily_view_alignment(p, k, array));
         } else if (array->space == SPACE_PRIVATE || (array->space == SPACE_REGISTER && !known->in_registers)) {
-            text_add(out, "    %s %s[%lld];\n",
+            text_add(out, "    %s %s[%lld]%s;\n",
                      array->lanes > 1 ? p->dialect->register_type(p, array->element, array->lanes) : storage, known->name,
-                     (long long)(elements > 0 ? elements : 1));
+                     (long long)(elements > 0 ? elements : 1), cfamily_view_alignment(p, k, array));
         } else if (array->space == SPACE_REGISTER) {
             int printed_cells = 0;
             for (int64_t c = 0; c < known->cell_count; c++)
