@@ -217,6 +217,7 @@ static const refusal refusals[] = {
     {"E0932", "task (t < 1) global in x: f32[4] cells (i) where i < 2", ""},
     {"E0933", "task (t < 1) private p: f32[4] layout panel(1, 4)", ""},
     {"E0933", "task (t < 1) private p: f32[4] layout swizzle(3, 0, 0)", ""},
+    {"E0933", "task (t < 1) private p: f32[4] layout box(4) swizzle(3, 0, 0)", ""},
     {"E0933", "task (t < 1) register p: f32[4] layout pad(1)", ""},
     {"E0934", "task (t < 1) private p: f32[4] private w: f32[2] view p at 12", ""},
     {"E0934", "task (t < 1) private p: f32[4] private w: f32[2] view p at 2", ""},
@@ -462,6 +463,7 @@ static void storage_of_layouts(void **state) {
                  {"f32[7, 5] layout panel(0, 6)", 60},
                  {"f32[3, 5] layout swizzle(2, 1, 2)", 16},
                  {"f32[6, 7] layout box(4, 4)", 64},
+                 {"f32[3, 5] layout box(3, 5) swizzle(2, 1, 2)", 16},
                  {"f32[6, 7] layout strides(10, 1)", 57},
                  {"f32[]", 1}};
     arena *a = arena_new();

@@ -418,7 +418,7 @@ static void test_good_layouts(void **state) {
     (void)state;
     const char *const layouts[] = {"layout swizzle(3, 2, 3)", "layout swizzle(3, 0, 1)", "layout strides(32, 1)",
                                    "layout strides(1, 64)",   "layout pad(4)",           "layout box(8, 8)",
-                                   "layout panel(0, 6)",      "layout strides(40, 1)"};
+                                   "layout panel(0, 6)",      "layout strides(40, 1)",   "layout box(8, 16) swizzle(2, 2, 2)"};
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         char *text = changed(product, "layout panel(1, 16)", layouts[i]);
         result r = prove_text(text, 64);

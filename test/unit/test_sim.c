@@ -292,6 +292,7 @@ static void layouts_keep_cells_apart(void **state) {
         {"panels of columns", "", CLEAN, NULL, THROUGH("panel(1, 4)")},
         {"swizzled", "", CLEAN, NULL, THROUGH("swizzle(3, 0, 3)")},
         {"boxes", "", CLEAN, NULL, THROUGH("box(4, 4)")},
+        {"swizzled boxes", "", CLEAN, NULL, THROUGH("box(4, 4) swizzle(2, 1, 2)")},
         {"strides", "R = 6", CLEAN, NULL,
          "kernel k { symbol R task (i < R, j < 3) global update y: f32[R, 3] layout strides(4, 1) store y[i, j] <- 1:f32 }"},
         {"strides that overlap", "R = 6", SIM_LAYOUT, "y[",
