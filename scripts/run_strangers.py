@@ -90,9 +90,9 @@ def run(tilec, case, device, folder, limit):
     for name, value in case["want"].items():
         got = np.load(os.path.join(folder, "out_%s.npy" % name)).reshape(-1)
         value = np.asarray(value).reshape(-1)
+        if got.dtype.kind != value.dtype.kind or got.dtype.itemsize < value.dtype.itemsize == 4: # accessed as bits, or by parts
+            got = np.frombuffer(got.tobytes(), np.float32 if value.dtype.kind == "f" else value.dtype)
         got = got[:value.size]
-        if value.dtype.kind == "f" and got.dtype == np.int32: # structs of floats are moved as bits
-            got = got.view(np.float32)
         if value.dtype.kind in "iub":
             good = got == value
         else:

@@ -206,7 +206,7 @@ def mul_mm(s):
                   "ne0": m, "ne1": n, "r2": 1, "r3": 1}
         bc_in, bc_out = k % 32 != 0, m % 64 != 0 or n % 32 != 0
         s.add("mul_mm f16 %dx%dx%d" % (m, n, k), "kernel_mul_mm_f16_f32", "mul_mm", fields, (128,), ((n + 31) // 32, (m + 63) // 64, 1),
-              {"src0": w, "src1": x, "dst": np.zeros((n, m), f32)}, {"dst": want.astype(f32)},
+              {"src0": w, "src1": x, "dst": np.zeros((n, m), f32).view(np.uint8)}, {"dst": want.astype(f32)},
               [("FC_mul_mm_bc_inp", str(bc_in).lower()), ("FC_mul_mm_bc_out", str(bc_out).lower()), ("FC_mul_mm_ne12", 1), ("FC_mul_mm_ne13", 1), ("FC_mul_mm_r2", 1),
                ("FC_mul_mm_r3", 1)], shared={"shmem": 8192 if bc_out else 6144}, rtol=1e-4, atol=1e-2)
 

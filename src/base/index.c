@@ -171,6 +171,8 @@ index_expr *ix_mod(arena *a, index_expr *x, index_expr *y) {
         return ix_const(a, 0);
     if (y->op == IX_CONST && y->value > 0 && x->op == IX_MUL && x->b->op == IX_CONST && x->b->value % y->value == 0)
         return ix_const(a, 0);
+    if (y->op == IX_CONST && x->op == IX_MOD && x->b->op == IX_CONST && x->b->value > 0 && y->value >= x->b->value)
+        return x;
     return node(a, IX_MOD, x, y);
 }
 

@@ -2,6 +2,7 @@
 #include "command/foreign_plan.h"
 #include "base/file.h"
 #include "bench/manifest.h"
+#include "command/witness.h"
 #include "kernel/serialise.h"
 #include "target/target.h"
 #include <string.h>
@@ -56,9 +57,29 @@ launch_plan *foreign_plan(arena *a, kernel_ir *k) {
     return p;
 }
 
+/* The order in which a task runs its threads is one that a device might take: what they do when they race is as good as any, but it is said. What else the
+ * kernel lacks is asked of its threads in a row. */
+static void warn_of_races(report *r, const kernel_ir *k) {
+    proof as_written = {0};
+    diag_list quiet;
+    diag_init(&quiet, r->arena);
+    prove_kernel(r->arena, k, kernel_any_machine(), &as_written, &quiet);
+    const char *last = NULL;
+    for (int i = 0; i < as_written.items.count; i++) {
+        const proof_item *x = &as_written.items.at[i];
+        if (strcmp(x->property, "race") || x->verdict == VERDICT_PROVED || (last && x->subject && !strcmp(last, x->subject)))
+            continue;
+        last = x->subject;
+        diag *g = diag_warning(&r->diags, "E0553", x->span, "threads of %s %s on `%s`: here they run one after another", k->name,
+                               x->verdict == VERDICT_REFUTED ? "race" : "may race", x->subject ? x->subject : "memory");
+        diag_note(&r->diags, g, "tilec check says which threads, and when");
+    }
+}
+
 const proved_plan *foreign_prove(report *r, launch_plan *p, const target *t, proof *verdicts) {
     kernel_ir *k = p->variants.at[0].kernel;
     if (!t->limits()->has_lanes && k->levels.count > 1) { /* barriers cut it into regions, each a loop over the threads */
+        warn_of_races(r, k);
         static const legal_table alone = {.target = "c", .subgroups = false, .f16_arithmetic = true, .vector_lanes = 4096};
         legal_routes none = {0};
         if (!kernel_legalize(k, &alone, &none, &r->diags) || !kernel_serialise(k, &r->diags) || !kernel_check(k, &r->diags))

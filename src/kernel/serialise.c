@@ -21,7 +21,7 @@ typedef struct serial {
     kernel_ir *k;
     arena *arena;
     diag_list *diags;
-    bool failed;
+    bool failed, interchanges;
     int count; /* ids of threads */
     index_var *ids[MOST_IDS];
     index_expr *extents[MOST_IDS];
@@ -127,7 +127,7 @@ static void cut(serial *s, kernel_block *b, int nesting) {
             if (x->participants)
                 refuse(s, x->span, "a barrier of some threads only");
             r = NULL;
-        } else if (!meets(x, 0)) {
+        } else if (!meets(x, 0) && !(s->interchanges && kernel_interchange(s->k, x, s->count, s->ids, s->extents))) {
             r = r ? r : new_region(s, &out, x->span);
             VEC_PUSH(s->arena, r->body->items, x);
         } else if (nesting > MOST_NESTING) {
@@ -524,6 +524,7 @@ bool kernel_serialise(kernel_ir *k, diag_list *diags) {
             s.ids[s.count] = k->levels.at[i].ids[d];
             s.extents[s.count++] = k->levels.at[i].extents[d];
         }
+    s.interchanges = kernel_may_interchange(k);
     if (!s.failed)
         cut(&s, &k->body, 0);
     int arrays = k->arrays.count;

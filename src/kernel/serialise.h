@@ -7,4 +7,11 @@
  * the threads; loops and ifs around barriers must be the same for all threads. Shared arrays become the task's own, registers that live across a barrier an
  * array by thread. Subgroup operations must be gone (legalize.h). False with E0552 where that can't be done. */
 bool kernel_serialise(kernel_ir *k, diag_list *diags);
+
+/* ---- interchange.c: for kernel_serialise ---- */
+/* Whether threads' own loops may go around the loops over threads: nothing lives on that could not be kept by thread. */
+bool kernel_may_interchange(const kernel_ir *k);
+/* Whether this loop of a region should: neighbouring threads access neighbouring cells in a trip, and its trips are the same for all threads but for where
+ * they begin. It is made so that its bounds are the same for all; threads that have no such trip are guarded against. Ids outermost first. */
+bool kernel_interchange(kernel_ir *k, kernel_stmt *loop, int count, index_var *const *ids, index_expr *const *extents);
 #endif

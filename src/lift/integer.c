@@ -667,7 +667,8 @@ lifted lift_select(lifter *l, lifted c, lifted x, lifted y, const lift_type *t) 
     }
     if (x.kind == LIFTED_INDEX && y.kind == LIFTED_INDEX && c.kind == LIFTED_CONDITION &&
         (c.c->op == COND_LT || c.c->op == COND_LE)) {
-        if (ix_equal(c.c->x, x.x) && ix_equal(c.c->y, y.x))
+        bool below = c.c->op == COND_LT && ix_equal(c.c->y, ix_add(a, y.x, ix_const(a, 1))); /* x < n ? x : n - 1 */
+        if (ix_equal(c.c->x, x.x) && (below || ix_equal(c.c->y, y.x)))
             return lifted_index(x.bits, ix_min(a, x.x, y.x));
         if (ix_equal(c.c->x, y.x) && ix_equal(c.c->y, x.x))
             return lifted_index(x.bits, ix_max(a, x.x, y.x));

@@ -330,6 +330,11 @@ lift_block *lift_loop(lifter *l, flow_loop *region, flow_loop *inner);
 void lift_items(lifter *l, lift_block *b);
 /* Adds a choice; *yes and *no are its branches. */
 void lift_branch(lifter *l, lifted c, kernel_block **yes, kernel_block **no);
+/* ---- steady.c ---- */
+/* Whether a phi of the loop's header, which begins as `first`, stays that; its value is set then. */
+bool lift_steady(lifter *l, const flow_loop *inner, const lift_value *phi, lifted first);
+/* A value of the loop, behind choices whose conditions are known by now. */
+const lift_value *lift_taken(lifter *l, const flow_loop *inner, const lift_value *v);
 /* ---- counted.c ---- */
 typedef struct counted_loop {
     const lift_value *phi;

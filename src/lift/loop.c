@@ -58,7 +58,7 @@ static int ways_out(const lifter *l, const flow_loop *inner, const lift_block *t
 
 /* A phi that moves along with the counter. */
 static bool follow(lifter *l, flow_loop *inner, const lift_value *phi, const counted_loop *c, lifted first, lifted *out) {
-    const lift_value *next = lift_incoming(phi, inner->latch);
+    const lift_value *next = lift_taken(l, inner, lift_incoming(phi, inner->latch));
     arena *a = l->arena;
     if (!c->trip || !next || next->kind != LIFT_INSTRUCTION || next->operand_count < 1)
         return false;
@@ -201,8 +201,19 @@ lift_block *lift_loop(lifter *l, flow_loop *region, flow_loop *inner) {
     }
     for (int i = 0; i < n; i++)
         first[i] = lift_operand(l, lift_incoming(inner->header->items.at[i], inner->before));
+    for (int i = 0; i < n && !lift_stopped(l); i++) /* nothing of an earlier walk */
+        l->env[inner->header->items.at[i]->id] = (lifted){0};
     for (int i = 0; i < n && !lift_stopped(l); i++) {
         const lift_value *phi = inner->header->items.at[i];
+        if (!(c && phi == c->phi) && lift_steady(l, inner, phi, first[i])) {
+            followed[i] = first[i];
+            o.settled[i] = true;
+        }
+    }
+    for (int i = 0; i < n && !lift_stopped(l); i++) {
+        const lift_value *phi = inner->header->items.at[i];
+        if (o.settled[i])
+            continue;
         if (c && phi == c->phi) {
             followed[i] = lifted_index(phi->type->bits, c->value);
             o.settled[i] = true;

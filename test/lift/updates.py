@@ -73,4 +73,15 @@ with tempfile.TemporaryDirectory() as folder:
     source = [os.path.join(here, "updates.cu"), "--kernel", "updates", "--block", "64", "--grid", "3", "--arg", "n=150"]
     for device in ([] if "--device" in sys.argv else ["sim"]) + devices():
         run("updates", device, source, arrays, wanted, folder)
+    # all threads write one value to one cell: one after another on the CPU, with a warning; refused where there are threads
+    with open(os.path.join(folder, "same.cl"), "w") as f:
+        f.write("__kernel void same(__global int *y, int n) { y[get_group_id(0)] = n; }")
+    for device, status in (("cpu", 0), ("opencl:0", 1)):
+        if device not in devices():
+            continue
+        words = [tilec, "run", os.path.join(folder, "same.cl"), "--block", "8", "--grid", "2", "--arg", "n=7", "--arg", "y=zeros", "--shape", "y_length=2", "--device", device]
+        done = subprocess.run(words, capture_output=True, text=True)
+        good = done.returncode == status and ("E0402" if status else "E0553") in done.stderr + done.stdout
+        failed = failed or not good
+        print("%s one value for one cell on %s" % ("ok" if good else "FAIL", device), "" if good else done.stdout + done.stderr)
 sys.exit(failed)
