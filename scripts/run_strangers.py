@@ -47,9 +47,6 @@ def write(tilec, suite, case, folder):
         f.write(m.group())
     np.savez(os.path.join(place, "data.npz"), **{"in." + k: v for k, v in case["arrays"].items()}, **{"want." + k: v for k, v in case["want"].items()})
     numbers = dict(case.get("values", {}))
-    for array in re.findall(r"symbol (\w+)_length", m.group()):
-        if array in case["arrays"]:
-            numbers[array + "_length"] = int(case["arrays"][array].size)
     named = re.findall(r"^    (?:scalar|symbol) (\w+)", m.group(), flags=re.M)
     with open(os.path.join(place, "case.json"), "w") as f:
         json.dump({"suite": suite, "name": case["name"], "kernel": case["kernel"], "values": {k: v for k, v in numbers.items() if k in named},

@@ -620,6 +620,23 @@ static void test_integers(void **state) {
         }
 }
 
+/* Tasks that meet in a cell. */
+static void test_atomics(void **state) {
+    (void)state;
+    compiled_text k = {0};
+    assert_true(compile_text("kernel k { task (t < 5) global update y: i32[2] rewritable global update z: f32[1] rewritable\n"
+                             " atomic add y[0] <- convert(i32, index(t)) scope task\n atomic old = max y[1] <- 7:i32 scope task\n"
+                             " if old < 7 { atomic min z[0] <- -2:f32 scope task } }",
+                             &k));
+    int32_t y[2] = {100, 3};
+    float z[1] = {9};
+    void *arrays[] = {y, z};
+    k.run(arrays, NULL, NULL, 0, 5, NULL);
+    assert_int_equal(y[0], 110);
+    assert_int_equal(y[1], 7);
+    assert_true(z[0] == -2);
+}
+
 /* What C has no form for is a located error that names it. */
 static void test_refusals(void **state) {
     (void)state;
@@ -627,7 +644,7 @@ static void test_refusals(void **state) {
         "kernel k { task (t < 1) subgroup (s < 2) lane (l < 32) shared a: f32[64] global out y: f32[1] barrier block orders "
         "shared store y[0] <- 0:f32 }",
         "kernel k { task (t < 1) lane (l < 32) global out y: f32[1] store y[0] <- subgroup_sum(1:f32) }",
-        "kernel k { task (t < 4) global update y: i32[1] atomic add y[0] <- 1:i32 scope task }",
+        "kernel k { task (t < 4) global out y: f32[1] grid_reduce add y[0] <- 1:f32 }",
         "kernel k { symbol N task (t < N) grid 4 global out y: f32[N] tasks n { store y[t] <- 1:f32 } }",
         "kernel k { task (t < 1) global out y: f32[4] for i in 0 .. 4 { store y[i] <- 1:f32 } intrinsic \"prefetch\" (value "
         "index(3)) }",
@@ -715,6 +732,7 @@ int main(void) {
         cmocka_unit_test(test_statements),
         cmocka_unit_test(test_break_and_gather),
         cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_atomics),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_golden),
         cmocka_unit_test(test_warnings),
