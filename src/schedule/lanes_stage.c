@@ -445,8 +445,8 @@ static void deal_axis(point *p, staged_tile *t, tile_axis *x, thread_digit *digi
     arena *a = l->arena;
     int64_t units = (x->cells + x->width - 1) / x->width, covered = 1;
     index_expr *unit = ix_const(a, 0);
-    /* neighbours take a whole row of 128 bytes: eight pieces, which the swizzle keeps in different banks */
-    const bool whole_rows = t->matrix && t->matrix->holder == LEVEL_WARPGROUP;
+    /* Neighbours take whole rows of memory: a copy of a warp then touches the fewest lines of the far cache, and pieces of one row lie in different banks. */
+    const bool whole_rows = t->matrix != NULL;
     while (covered < units) {
         int64_t wanted = power_from((units + covered - 1) / covered);
         thread_digit *g = NULL, *larger = NULL;

@@ -12,7 +12,7 @@ typedef struct tiling {
 static const tiling tilings[] = {
     {128, 256, 64, 8, 1, true}, {256, 128, 64, 8, 1, true}, {128, 128, 64, 8, 1, true}, {128, 64, 64, 8, 1, true},
     {64, 256, 64, 4, 1, true},  {64, 128, 64, 4, 1, true},  {64, 64, 64, 4, 1, true},   {128, 128, 32, 2, 2, false},
-    {128, 64, 32, 2, 2, false}, {64, 128, 32, 2, 2, false}, {64, 64, 32, 2, 2, false},  {64, 64, 64, 2, 2, false},
+    {128, 64, 64, 2, 2, false}, {64, 128, 64, 2, 2, false}, {64, 64, 32, 2, 2, false},  {64, 64, 64, 2, 2, false},
     {32, 64, 64, 2, 2, false},  {32, 32, 64, 2, 2, false},  {16, 32, 64, 1, 4, false},
 };
 enum { TILINGS = sizeof tilings / sizeof *tilings };
@@ -24,6 +24,7 @@ enum {
     BY_SUBGROUP = 1000,
     SHARED_BYTES = 128,
     FAR_BYTES = 40,
+    FAR_BY_SUBGROUP = 24, /* copies wait behind the loads of fragments */
     LANDING = 900,
     AROUND = 2500,
     STORED_BYTES = 24,
@@ -125,7 +126,8 @@ static int64_t clocks(const tiling *t, const products *p, const machine_model *r
     const int64_t wide = t->columns / t->subgroup_columns;
     const int64_t read = t->warpgroups ? (int64_t)t->rows / 64 * t->subgroup_columns * (64 + wide)
                                        : (int64_t)t->subgroup_columns * t->rows + (int64_t)t->subgroup_rows * t->columns;
-    const int64_t shared = p->count * (read + t->rows + t->columns) * t->step * p->bytes / SHARED_BYTES, far = slot / FAR_BYTES;
+    const int64_t shared = p->count * (read + t->rows + t->columns) * t->step * p->bytes / SHARED_BYTES,
+                  far = slot / (t->warpgroups ? FAR_BYTES : FAR_BY_SUBGROUP);
     const int64_t each = greatest(multiplied, greatest(shared, far)), steps = up(k, t->step);
     /* what it takes at least, however few others there are: its subgroups wait for their own fragments */
     const int64_t alone = t->warpgroups ? multiplied : multiplied * BUSY_SUBGROUPS / (t->subgroup_rows * t->subgroup_columns);
