@@ -4,6 +4,7 @@
 #include "kernel/math.h"
 #include "run/recipe.h"
 #include "sim/sim.h"
+#include "target/air.h"
 #include "target/metal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ typedef struct back {
     int64_t *bytes;
     void **given, **wanted, **got;
     gpu_program program;
+    const char *whole; /* the text, where it is not the program's; NULL */
     source_language language;
     const char *path;
 } back;
@@ -44,11 +46,20 @@ static bool program_of(back *b, const target *t, const proved_plan *p) {
     } doors[] = {{"metal", "metal", SOURCE_METAL, metal_program},
                  {"cuda", "cu", SOURCE_CUDA, cuda_program},
                  {"opencl", "cl", SOURCE_OPENCL, opencl_program},
-                 {"opencl_cpu", "cl", SOURCE_OPENCL, opencl_program}};
+                 {"opencl_cpu", "cl", SOURCE_OPENCL, opencl_program},
+                 {"air", "ll", SOURCE_LLVM, metal_program}}; /* whose entries take what Metal's do */
     for (size_t i = 0; i < sizeof doors / sizeof *doors; i++)
         if (!strcmp(doors[i].name, t->name)) {
             b->language = doors[i].language;
             b->path = arena_printf(b->a, "%s.%s", b->plan->name, doors[i].ending);
+            text_buffer whole = {0};
+            if (b->language == SOURCE_LLVM) {
+                bool fine = air_text(p, AIR_OPAQUE, &whole, &b->r->diags);
+                b->whole = arena_strdup(b->a, text_get(&whole));
+                text_free(&whole);
+                if (!fine)
+                    return false;
+            }
             return doors[i].program(b->a, p, &b->program, &b->r->diags);
         }
     diag_error(&b->r->diags, "E0875", b->plan->variants.at[0].kernel->span, "texts of target %s are not read back", t->name);
@@ -130,9 +141,14 @@ static lift_function *function_named(const lift_module *m, const char *name) {
     return NULL;
 }
 
+/* A number in constant memory is called NAME_0, after its place there. */
 static const gpu_parameter *parameter_named(const gpu_entry *e, const char *name) {
+    size_t n = strlen(name), stem = n > 2 && !strcmp(name + n - 2, "_0") ? n - 2 : 0;
     for (int i = 0; i < e->parameters.count; i++)
         if (!strcmp(e->parameters.at[i].name, name))
+            return &e->parameters.at[i];
+    for (int i = 0; stem && i < e->parameters.count; i++)
+        if (strlen(e->parameters.at[i].name) == stem && !strncmp(e->parameters.at[i].name, name, stem))
             return &e->parameters.at[i];
     return NULL;
 }
@@ -162,7 +178,7 @@ static bool read_entries(back *b, const gpu_entry *const *entries, int count, li
         text_add(&text, "%s\n", entries[i]->text);
     }
     source_options o = {.kernels = names, .kernel_count = count};
-    const char *source_text = arena_strdup(b->a, text_get(&text));
+    const char *source_text = b->whole ? b->whole : arena_strdup(b->a, text_get(&text));
     text_free(&text);
     const source_module *source = lift_source(b->a, b->path, source_text, b->language, &o, &b->r->diags);
     if (!source)
@@ -211,19 +227,22 @@ static bool value_of(const back *b, const kernel_ir *own, const gpu_entry *e, co
         *out = tasks;
         return true;
     }
-    if (!p || (p->kind != GPU_INTEGER && p->kind != GPU_FIRST_TASK && p->kind != GPU_BOOL))
+    size_t n = strlen(name);
+    if (!p && b->whole && n > 2 && !strcmp(name + n - 2, "_0")) /* AIR takes those that nothing uses, too */
+        known = arena_strndup(b->a, name, n - 2);
+    else if (!p || (p->kind != GPU_INTEGER && p->kind != GPU_FIRST_TASK && p->kind != GPU_BOOL))
         return false;
-    if (p->kind == GPU_FIRST_TASK) {
+    if (p && p->kind == GPU_FIRST_TASK) {
         *out = 0;
         return true;
     }
-    if (p->kind == GPU_BOOL) {
+    if (p && p->kind == GPU_BOOL) {
         *out = 1;
         return true;
     }
-    if (p->position < own->symbols.count)
+    if (p && p->position < own->symbols.count)
         known = own->symbols.at[p->position]->name;
-    for (int i = 0; i < own->scalars.count && !known; i++)
+    for (int i = 0; p && i < own->scalars.count && !known; i++)
         if (own->scalars.at[i].var && next++ == p->position)
             known = own->scalars.at[i].name;
     for (int i = 0, at = 0; known && i < k->symbols.count + k->scalars.count; i++) {
@@ -377,7 +396,7 @@ static bool run_forms(back *b, bool all, json_t *out) {
     int count = 0;
     for (int f = 0; f < GPU_FORMS && (all || !count); f++) {
         const gpu_entry *e = &b->program.forms[f].at[number];
-        if (e->name && takes_launch(b, e, v->kernel))
+        if (e->name && takes_launch(b, e, v->kernel) && (!b->whole || strstr(b->whole, arena_printf(b->a, "@%s(", e->name))))
             entries[count++] = e;
     }
     int64_t tasks = tasks_of(b, v->kernel);

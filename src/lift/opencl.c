@@ -1,4 +1,4 @@
-/* Functions of OpenCL C that are neither numbers of the launch, nor order, nor mathematics: halves in memory, truth of vectors. */
+/* Functions of OpenCL C and AIR that are neither numbers of the launch, nor order, nor mathematics: halves in memory, truth of vectors. */
 #include "lift/lifter.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +100,32 @@ static bool convert_call(lifter *l, const lift_value *v, const char *name) {
     return true;
 }
 
+/* air.convert.TO.TYPE.FROM.TYPE: TO and FROM are f, s or u. */
+static bool air_convert_call(lifter *l, const lift_value *v) {
+    char to, from;
+    int used = 0;
+    if (!v->callee || v->operand_count != 1 || sscanf(v->callee, "air.convert.%c.%*[a-z0-9].%c.%n", &to, &from, &used) != 2 ||
+        !used)
+        return false;
+    const lift_type *of = v->operands[0]->type, *t = v->type;
+    of = of->kind == LIFT_VECTOR ? of->element : of;
+    t = t->kind == LIFT_VECTOR ? t->element : t;
+    lift_value as = *v;
+    as.op = to == 'f' && from == 'f' ? (t->size > of->size ? LIFT_FPEXT : LIFT_FPTRUNC)
+            : to == 'f'              ? (from == 'u' ? LIFT_UITOFP : LIFT_SITOFP)
+            : from == 'f'            ? (to == 'u' ? LIFT_FPTOUI : LIFT_FPTOSI)
+            : t->bits > of->bits     ? (from == 'u' ? LIFT_ZEXT : LIFT_SEXT)
+                                     : LIFT_TRUNC;
+    bool same = of->kind == t->kind && of->size == t->size;
+    if ((to == 'f') != (t->kind != LIFT_INTEGER) || (from == 'f') != (of->kind != LIFT_INTEGER) ||
+        (!same && to == 'f' && from == 'f' && t->size == of->size)) {
+        lift_fail(l, "E1128", v, "`%s`, in a form that is not known", v->callee);
+        return true;
+    }
+    lift_set(l, v, same ? lift_operand(l, v->operands[0]) : lift_operation(l, &as));
+    return true;
+}
+
 bool lift_opencl_call(lifter *l, const lift_value *v, const char *name) {
-    return half_call(l, v, name) || truth_call(l, v, name) || convert_call(l, v, name);
+    return half_call(l, v, name) || truth_call(l, v, name) || convert_call(l, v, name) || air_convert_call(l, v);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Matrices of simdgroups: what test/lift/matrices.metal computes in the simulator, on the CPU and on an OpenCL device is what NumPy computes; what is wrong
+"""Matrices of simdgroups: what test/lift/matrices.metal and matrices.ll (AIR, in both its forms) compute in the simulator, on the CPU and on an OpenCL device is what NumPy computes; what is wrong
 with its last four kernels is found."""
 import json, os, shutil, subprocess, sys, tempfile
 try:
@@ -48,14 +48,19 @@ def rows():
     for n in (5, 0):
         yield "carried", ["n=%d" % n], {"a": a, "c": zeros(8, 8)}, {"c": carried(a, n)}, "32", "1", 1e-5
 
-SHAPES = {"product": ["a=[M, K]", "b=[K, N]", "c=[M, N]"], "staged": ["a=[M, K]", "b=[K, 16]", "c=[M, 16]"]}
+    a, b = normal(8, 24), normal(8, 24)
+    yield "air_product", ["K_0=24"], {"a": a, "b": b, "c": zeros(8, 8)}, {"c": a @ b.T}, "32", "1", 1e-5
+    a = normal(16, 16)
+    yield "air_older", [], {"a": a, "c": zeros(8, 8)}, {"c": a[:8, 8:].T}, "32", "1", 0
+
+SHAPES = {"air_product": ["a=[8, K_0]", "b=[8, K_0]"], "product": ["a=[M, K]", "b=[K, N]", "c=[M, N]"], "staged": ["a=[M, K]", "b=[K, 16]", "c=[M, 16]"]}
 ON_OPENCL = {"product", "own"}
 WRONG = {"past_the_end": (["--grid", "floor((M + 7) / 8)", "--arg", "a=[M, 8]", "--arg", "c=[M, 8]"], "bounds"),
          "no_barrier": (["--grid", "1", "--arg", "a=[64]", "--arg", "c=[64]"], "race"),
          "never_set": (["--grid", "1", "--arg", "c=[64]"], "initialised"), "some_lanes": (["--grid", "1", "--arg", "c=[64]"], "order")}
 
 def run(folder, device, name, values, arrays, wanted, block, grid, tolerance):
-    words = [tilec, "run", source, "--kernel", name, "--device", device, "--block", block, "--grid", grid]
+    words = [tilec, "run", source if name[:4] != "air_" else source[:-5] + "ll", "--kernel", name, "--device", device, "--block", block, "--grid", grid]
     for text in values + SHAPES.get(name, []):
         words += ["--arg", text]
     for key, array in arrays.items():
