@@ -1,42 +1,9 @@
 /* Lowering to the threads of a block: reductions. Every thread reduces its share; lanes then exchange by shuffles, subgroups through shared memory, so
  * that at the end each thread that stands for a result holds it. */
-#include "schedule/lower.h"
+#include "schedule/lanes_reduction.h"
 
 /* Registers of a thread that the parts of a reduction may take, so that its results' loads and shuffles overlap. */
 enum { MOST_HELD = 64 };
-
-typedef struct part {
-    kernel_array *array;
-    kernel_value *start;
-} part;
-
-struct reduction {
-    lower *l;
-    tile_range **axes;
-    int axis_count;
-    tile_value *value, *heavy;
-    const sink *s;
-    source_span span;
-    tile_range **reduced;
-    int reduced_count;
-    bool
-        held; /* the parts of all results are kept at once: until subgroups have met, for a later trip of a loop, or because they are few */
-    bool single;   /* of one element, which exists */
-    bool gathered; /* each result's vector of parts becomes one number at once, and those numbers of all results meet together */
-    bool staged;   /* operands are read from shared memory */
-    bool matrix;   /* and multiplied by matrix instructions: the parts are accumulators, not registers of single threads */
-    fragment_tile sum;
-    kernel_array *met;   /* where threads find the sums then */
-    bool extreme;        /* argmax, argmin: parts are the best value and where it stands */
-    bool scattered;      /* lanes are reduced, and the results are dealt out to them */
-    bool unguarded;      /* lanes that have no result compute along */
-    int lanes;           /* of the accumulators */
-    bool reduced_vector; /* lanes of an accumulator are partial results */
-    part parts[2];
-    int part_count;
-    kernel_array *shared[2];
-    ghost_record ghost;
-};
 
 /* The register cells of a block of results: one for each slot of each result range; or, one result after the other, the same one for all. */
 static kernel_array *result_array(reduction *c, const char *name, element_type type, bool all) {
@@ -52,7 +19,7 @@ static kernel_array *result_array(reduction *c, const char *name, element_type t
     return array;
 }
 
-static kernel_access result_cell(point *p, reduction *c, kernel_array *array) {
+kernel_access reduction_cell(point *p, reduction *c, kernel_array *array) {
     lower *l = c->l;
     index_expr *at[32];
     int rank = 0;
@@ -66,13 +33,13 @@ static kernel_access result_cell(point *p, reduction *c, kernel_array *array) {
     return kernel_at(c->l->ir, array, at);
 }
 
-static void set(point *p, reduction *c, kernel_access to, kernel_value *v) {
+void reduction_set(point *p, reduction *c, kernel_access to, kernel_value *v) {
     kernel_stmt *s = kernel_append(c->l->ir, p->block, KSTMT_STORE, c->span);
     s->access = to;
     s->value = kernel_broadcast(c->l->ir, v, to.lanes);
 }
 
-static kernel_value *get(reduction *c, kernel_access from) {
+kernel_value *reduction_get(reduction *c, kernel_access from) {
     return kernel_load(c->l->ir, from);
 }
 
@@ -120,22 +87,22 @@ static void over_level(point *p, void *context) {
     lanes_share(p, r, guarding, over_level, &o, o.c->span);
 }
 
-static void over_ranges(point *p, reduction *c, tile_range **ranges, int count, bool guarded,
-                        void (*body)(point *, reduction *)) {
+void reduction_over(point *p, reduction *c, tile_range **ranges, int count, bool guarded, void (*body)(point *, reduction *)) {
     over o = {c, ranges, count, 0, guarded, body, false};
     over_level(p, &o);
 }
 
 static void start_parts(point *p, reduction *c) {
     for (int i = 0; i < c->part_count; i++)
-        set(p, c, result_cell(p, c, c->parts[i].array), c->parts[i].start);
+        reduction_set(p, c, reduction_cell(p, c, c->parts[i].array), c->parts[i].start);
 }
 
 /* (best, where) against (value, at): the better value, of equals the lower index, -1 standing for none. */
-static void keep_better(point *p, reduction *c, kernel_value *value, kernel_value *at) {
+void reduction_keep_better(point *p, reduction *c, kernel_value *value, kernel_value *at) {
     kernel_ir *ir = c->l->ir;
-    kernel_access to_best = result_cell(p, c, c->parts[0].array), to_where = result_cell(p, c, c->parts[1].array);
-    kernel_value *best = emit_named(p, "best", get(c, to_best)), *where = emit_named(p, "where", get(c, to_where));
+    kernel_access to_best = reduction_cell(p, c, c->parts[0].array), to_where = reduction_cell(p, c, c->parts[1].array);
+    kernel_value *best = emit_named(p, "best", reduction_get(c, to_best)),
+                 *where = emit_named(p, "where", reduction_get(c, to_where));
     bool largest = c->heavy->op == TILE_ARGMAX;
     element_type index = ELEMENT_INDEX;
     kernel_value *zero = kernel_index(ir, ix_const(c->l->arena, 0));
@@ -147,8 +114,8 @@ static void keep_better(point *p, reduction *c, kernel_value *value, kernel_valu
         kernel_op2(ir, KERNEL_AND, ELEMENT_BOOL, some, kernel_op2(ir, KERNEL_OR, ELEMENT_BOOL, none, lower_index));
     kernel_value *ties = kernel_op2(ir, KERNEL_AND, ELEMENT_BOOL, kernel_op2(ir, KERNEL_EQ, ELEMENT_BOOL, value, best), first);
     kernel_value *take = emit_named(p, "take", kernel_op2(ir, KERNEL_OR, ELEMENT_BOOL, beats, ties));
-    set(p, c, to_best, kernel_op3(ir, KERNEL_SELECT, value->type, take, value, best));
-    set(p, c, to_where, kernel_op3(ir, KERNEL_SELECT, index, take, at, where));
+    reduction_set(p, c, to_best, kernel_op3(ir, KERNEL_SELECT, value->type, take, value, best));
+    reduction_set(p, c, to_where, kernel_op3(ir, KERNEL_SELECT, index, take, at, where));
 }
 
 static kernel_value *operand(point *p, reduction *c, int i) {
@@ -161,10 +128,10 @@ static void accumulate(point *p, reduction *c) {
     kernel_ir *ir = c->l->ir;
     if (c->extreme) {
         kernel_value *x = emit_named(p, "x", operand(p, c, 0));
-        keep_better(p, c, x, kernel_index(ir, emit_index(p, ix_var(c->l->arena, c->heavy->range->var))));
+        reduction_keep_better(p, c, x, kernel_index(ir, emit_index(p, ix_var(c->l->arena, c->heavy->range->var))));
     } else {
-        kernel_access to = result_cell(p, c, c->parts[0].array);
-        kernel_value *x = operand(p, c, 0), *old = get(c, to), *v;
+        kernel_access to = reduction_cell(p, c, c->parts[0].array);
+        kernel_value *x = operand(p, c, 0), *old = reduction_get(c, to), *v;
         element_type type = to.array->element;
         if (c->single && c->heavy->op == TILE_REDUCE_SUM)
             v = x;
@@ -178,7 +145,7 @@ static void accumulate(point *p, reduction *c) {
             v = kernel_op1(ir, KERNEL_CONVERT, type, kernel_op1(ir, KERNEL_CONVERT, ELEMENT_F16, v));
         if (p->active && c->reduced_vector)
             v = kernel_prefix_select(ir, p->active, v, old);
-        set(p, c, to, v);
+        reduction_set(p, c, to, v);
     }
 }
 
@@ -201,7 +168,7 @@ static void step(point *p, reduction *c) {
 
 /* The ranges of the results are open already, guarded or not. */
 static void reduced_share(point *p, reduction *c) {
-    over_ranges(p, c, c->reduced, c->reduced_count, true, step);
+    reduction_over(p, c, c->reduced, c->reduced_count, true, step);
 }
 
 /* ---- operands in shared memory: every thread reads whole tiles, in which zeros stand for what does not exist ---- */
@@ -233,194 +200,6 @@ static void staged_share(reduction *c) {
     lanes_barrier(c->l, 1u << SPACE_SHARED, c->span); /* the next trip writes the tiles again */
 }
 
-/* ---- exchange ---- */
-
-static const spread *spread_of(const reduction *c, int i) {
-    return &c->l->spreads[c->reduced[i]->id];
-}
-
-static kernel_value *shuffled(reduction *c, kernel_value *x, int64_t mask) {
-    kernel_ir *ir = c->l->ir;
-    element_type type = x->type == ELEMENT_INDEX ? ELEMENT_I32 : x->type; /* indices fit: extents do */
-    if (type != x->type)
-        x = kernel_op1(ir, KERNEL_CONVERT, type, x);
-    kernel_value *other = kernel_op2(ir, KERNEL_SHUFFLE_XOR, type, x, kernel_const(ir, ELEMENT_I32, 1, (double)mask));
-    return type == ELEMENT_I32 && c->extreme && x->op == KERNEL_CONVERT ? kernel_op1(ir, KERNEL_CONVERT, ELEMENT_INDEX, other)
-                                                                        : other;
-}
-
-/* The lanes of an accumulator become one number. */
-static void fold_vector(point *p, reduction *c) {
-    kernel_ir *ir = c->l->ir;
-    if (c->reduced_vector) {
-        kernel_access from = result_cell(p, c, c->parts[0].array);
-        kernel_op op = combining_op(c->heavy);
-        kernel_op across = op == KERNEL_MAX ? KERNEL_LANES_MAX : op == KERNEL_MIN ? KERNEL_LANES_MIN : KERNEL_LANES_SUM;
-        kernel_value *x = get(c, from);
-        set(p, c, result_cell(p, c, c->parts[1].array), kernel_op1(ir, across, x->type, x));
-    }
-}
-
-static void meet_lanes(point *p, reduction *c) {
-    lower *l = c->l;
-    kernel_ir *ir = l->ir;
-    kernel_access to = result_cell(p, c, c->parts[c->reduced_vector ? 1 : 0].array);
-    for (int i = 0; i < c->reduced_count; i++) {
-        const spread *x = spread_of(c, i);
-        if (x->lanes == 1)
-            continue;
-        int64_t stride = lane_stride(l, x->lane);
-        kernel_op op = combining_op(c->heavy);
-        if (!c->extreme && x->lanes == l->machine->subgroup_lanes) {
-            kernel_op all = op == KERNEL_MAX ? KERNEL_SUBGROUP_MAX : op == KERNEL_MIN ? KERNEL_SUBGROUP_MIN : KERNEL_SUBGROUP_SUM;
-            set(p, c, to, kernel_op1(ir, all, to.array->element, get(c, to)));
-            continue;
-        }
-        for (int64_t half = x->lanes / 2; half >= 1; half /= 2) {
-            if (c->extreme) {
-                kernel_value *v = emit_named(p, "other", shuffled(c, get(c, to), half * stride));
-                kernel_value *at =
-                    emit_named(p, "other_at", shuffled(c, get(c, result_cell(p, c, c->parts[1].array)), half * stride));
-                keep_better(p, c, v, at);
-            } else {
-                kernel_value *v = get(c, to);
-                set(p, c, to, kernel_op2(ir, op, v->type, v, shuffled(c, v, half * stride)));
-            }
-        }
-    }
-}
-
-static void exchange_lanes(point *p, reduction *c) {
-    fold_vector(p, c);
-    meet_lanes(p, c);
-}
-
-/* ---- subgroups: through shared memory, [subgroup][cell of the tile] ---- */
-
-static kernel_access shared_cell(point *p, reduction *c, int i, index_expr *subgroup) {
-    index_expr *at[33];
-    int rank = 0, vector = -1;
-    at[rank++] = subgroup;
-    for (int d = 0; d < c->axis_count; d++) {
-        if (range_capacity(c->axes[d]) == 1)
-            continue;
-        if (c->axes[d] == p->vector)
-            vector = rank;
-        at[rank++] = p->position[c->axes[d]->id];
-    }
-    kernel_access access = kernel_at(c->l->ir, c->shared[i], at);
-    if (vector >= 0) {
-        access.lanes = p->lanes;
-        access.vector_dim = vector;
-        access.active = p->active;
-    }
-    return access;
-}
-
-static const spread *crossing(const reduction *c) {
-    for (int i = 0; i < c->reduced_count; i++)
-        if (spread_of(c, i)->subgroups > 1)
-            return spread_of(c, i);
-    return NULL;
-}
-
-static int first_result_part(const reduction *c) {
-    return c->reduced_vector ? 1 : 0;
-}
-
-static bool uses_id(const spread *x, const index_var *id) {
-    return x->lane && ix_mentions(x->lane, id);
-}
-
-static void leave_part(point *p, reduction *c) {
-    lower *l = c->l;
-    arena *a = l->arena;
-    const spread *x = crossing(c);
-    cond *first = NULL;
-    for (int i = 0; i < c->reduced_count; i++)
-        if (spread_of(c, i)->lane)
-            first = cond_and(a, first, cond_compare(a, COND_EQ, spread_of(c, i)->lane, ix_const(a, 0)));
-    /* of lanes that hold copies because no range of the result or the reduction uses them, the first writes */
-    const kernel_level *lanes = &l->ir->levels.at[2];
-    for (int d = 0; d < lanes->rank; d++) {
-        bool used = false;
-        for (int i = 0; i < c->axis_count; i++)
-            used = used || uses_id(&l->spreads[c->axes[i]->id], lanes->ids[d]);
-        for (int i = 0; i < c->reduced_count; i++)
-            used = used || uses_id(spread_of(c, i), lanes->ids[d]);
-        if (!used)
-            first = cond_and(a, first, cond_compare(a, COND_EQ, ix_var(a, lanes->ids[d]), ix_const(a, 0)));
-    }
-    point q = *p;
-    if (first) {
-        kernel_stmt *s = kernel_append(l->ir, p->block, KSTMT_IF, c->span);
-        s->condition = first;
-        q.block = &s->body;
-    }
-    for (int i = first_result_part(c); i < c->part_count; i++)
-        set(&q, c, shared_cell(p, c, i, ix_var(a, x->subgroup)), get(c, result_cell(p, c, c->parts[i].array)));
-}
-
-static void gather_parts(point *p, reduction *c) {
-    lower *l = c->l;
-    arena *a = l->arena;
-    const spread *x = crossing(c);
-    int i = first_result_part(c);
-    for (int k = i; k < c->part_count; k++)
-        set(p, c, result_cell(p, c, c->parts[k].array), get(c, shared_cell(p, c, k, ix_const(a, 0))));
-    for (int g = 1; g < x->subgroups; g++) {
-        if (c->extreme) {
-            kernel_value *v = emit_named(p, "other", get(c, shared_cell(p, c, 0, ix_const(a, g))));
-            kernel_value *at = emit_named(p, "other_at", get(c, shared_cell(p, c, 1, ix_const(a, g))));
-            keep_better(p, c, v, at);
-        } else {
-            kernel_access to = result_cell(p, c, c->parts[i].array);
-            kernel_value *v = get(c, to);
-            set(p, c, to, kernel_op2(l->ir, combining_op(c->heavy), v->type, v, get(c, shared_cell(p, c, i, ix_const(a, g)))));
-        }
-    }
-}
-
-static bool exchange_subgroups(reduction *c) {
-    lower *l = c->l;
-    arena *a = l->arena;
-    const spread *x = crossing(c);
-    if (!x)
-        return true;
-    index_expr *dims[33];
-    int rank = 0;
-    dims[rank++] = ix_const(a, x->subgroups);
-    for (int d = 0; d < c->axis_count; d++) {
-        int64_t capacity = range_capacity(c->axes[d]);
-        if (capacity < 0) {
-            lower_error(l, "E0593", c->span,
-                        "a reduction across subgroups would have to be held over all of `%s`, whose extent is not a compile-time "
-                        "constant",
-                        c->axes[d]->name);
-            return false;
-        }
-        if (capacity != 1)
-            dims[rank++] = ix_const(a, capacity);
-    }
-    for (int i = first_result_part(c); i < c->part_count; i++) {
-        kernel_array **made = &l->across[2 * c->heavy->id + i];
-        if (!*made) { /* the same reduction for the tiles at the edge uses it again */
-            *made =
-                kernel_add_array(l->ir, lower_name(l, "across"), SPACE_SHARED, USE_LOCAL, c->parts[i].array->element, rank, dims);
-            (*made)->span = c->span;
-        }
-        c->shared[i] = *made;
-    }
-    point p = point_new(l);
-    over_ranges(&p, c, c->axes, c->axis_count, true, leave_part);
-    lanes_barrier(l, 1u << SPACE_SHARED, c->span);
-    p = point_new(l);
-    over_ranges(&p, c, c->axes, c->axis_count, true, gather_parts);
-    if (l->loops.count) /* the next trip writes the same cells */
-        lanes_barrier(l, 1u << SPACE_SHARED, c->span);
-    return true;
-}
-
 /* ---- the end ---- */
 
 /* What the accumulators left in shared memory. */
@@ -439,12 +218,12 @@ static void finish(point *p, reduction *c) {
     lower *l = c->l;
     kernel_value *v;
     if (c->matrix)
-        v = get(c, met_cell(p, c));
+        v = reduction_get(c, met_cell(p, c));
     else if (c->extreme)
-        v = kernel_op2(l->ir, KERNEL_MAX, ELEMENT_INDEX, get(c, result_cell(p, c, c->parts[1].array)),
+        v = kernel_op2(l->ir, KERNEL_MAX, ELEMENT_INDEX, reduction_get(c, reduction_cell(p, c, c->parts[1].array)),
                        kernel_index(l->ir, ix_const(l->arena, 0)));
     else
-        v = get(c, result_cell(p, c, c->parts[first_result_part(c)].array));
+        v = reduction_get(c, reduction_cell(p, c, c->parts[reduction_first_result(c)].array));
     if (v->type != c->heavy->type)
         v = kernel_op1(l->ir, KERNEL_CONVERT, c->heavy->type, v);
     p->known[c->heavy->id] = emit_named(p, "total", v);
@@ -478,7 +257,7 @@ reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile
             c->lanes = l->spreads[axes[i]->id].vector;
     }
     for (int i = 0; i < c->reduced_count; i++) {
-        const spread *x = spread_of(c, i);
+        const spread *x = reduction_spread(c, i);
         int64_t capacity = range_capacity(c->reduced[i]);
         chunk = capacity < 0 || chunk > INT32_MAX ? INT64_MAX / 4 : chunk * capacity;
         threads *= (int64_t)x->subgroups * x->lanes * x->vector;
@@ -513,7 +292,7 @@ reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile
         c->single = c->single && ix_is_const(l->place[c->reduced[i]->id].count, &here) && here == 1;
     reduction_tree tree = {.value_id = heavy->id, .chunk = chunk, .parallel = threads, .deferred = deferred};
     VEC_PUSH(l->arena, l->out->trees, tree);
-    c->held = deferred || c->staged || crossing(c) || result_registers(c, c->lanes) <= MOST_HELD;
+    c->held = deferred || c->staged || reduction_crossing(c) || result_registers(c, c->lanes) <= MOST_HELD;
     c->gathered = !c->held && c->reduced_vector && result_registers(c, 1) <= MOST_HELD;
     element_type type = accumulator_type(c->extreme ? heavy->operands[0] : heavy);
     c->parts[0].array = result_array(c, c->extreme ? "best" : "sum", type, c->held);
@@ -534,13 +313,13 @@ reduction *lanes_reduction_new(lower *l, tile_range **axes, int axis_count, tile
                           c->scattered  ? "shuffles within the subgroup, after which each lane has some of the results"
                           : threads > 1 ? "shuffles within the subgroup"
                                         : "nothing to exchange",
-                          crossing(c) ? " and shared memory across subgroups" : ""));
+                          reduction_crossing(c) ? " and shared memory across subgroups" : ""));
     return c;
 }
 
 /* Cells that are there for the sake of whole shares. */
 static void start_padding(reduction *c) {
-    const kernel_array *parts = c->parts[first_result_part(c)].array;
+    const kernel_array *parts = c->parts[reduction_first_result(c)].array;
     bool padded = false;
     for (int i = 0; i < c->axis_count; i++)
         padded = padded || (c->scattered && lanes_part_cells(c->l, c->axes[i]) != range_capacity(c->axes[i]));
@@ -552,12 +331,12 @@ static void start_padding(reduction *c) {
 static void finish_all(reduction *c) {
     lower *l = c->l;
     if (c->scattered) {
-        lanes_scatter(l, c->parts[first_result_part(c)].array, c->axes, c->axis_count, combining_op(c->heavy), c->span);
+        lanes_scatter(l, c->parts[reduction_first_result(c)].array, c->axes, c->axis_count, combining_op(c->heavy), c->span);
         l->spreads = l->apart;
     }
     bool along = c->scattered ? !c->s->array && lanes_from_registers(l, c->value, c->heavy) : c->unguarded;
     point p = point_new(l);
-    over_ranges(&p, c, c->axes, c->axis_count, !along, finish);
+    reduction_over(&p, c, c->axes, c->axis_count, !along, finish);
     if (c->scattered)
         l->spreads = l->along;
 }
@@ -569,7 +348,7 @@ void lanes_reduction_start(reduction *c) {
         lanes_fragment_fill(c->l, &c->sum, reduction_identity(c->l, c->heavy, c->sum.with->accumulator), c->span);
         return;
     }
-    over_ranges(&p, c, c->axes, c->axis_count, false, start_parts);
+    reduction_over(&p, c, c->axes, c->axis_count, false, start_parts);
 }
 
 /* Where the predicates of the loops are known. */
@@ -588,20 +367,20 @@ void lanes_reduction_share(reduction *c) {
         return;
     }
     point p = point_new(c->l);
-    over_ranges(&p, c, c->axes, c->axis_count, !c->unguarded, reduced_share);
+    reduction_over(&p, c, c->axes, c->axis_count, !c->unguarded, reduced_share);
 }
 
 void lanes_reduction_end(reduction *c) {
     point p = point_new(c->l);
     if (c->matrix) {
         c->met = lanes_fragment_meet(c->l, c->heavy, &c->sum, c->span);
-        over_ranges(&p, c, c->axes, c->axis_count, true, finish);
+        reduction_over(&p, c, c->axes, c->axis_count, true, finish);
         if (c->l->loops.count) /* the next trip writes the same cells */
             lanes_barrier(c->l, 1u << SPACE_SHARED, c->span);
         return;
     }
-    over_ranges(&p, c, c->axes, c->axis_count, false, c->scattered ? fold_vector : exchange_lanes);
-    if (exchange_subgroups(c))
+    reduction_over(&p, c, c->axes, c->axis_count, false, c->scattered ? reduction_fold_vector : reduction_exchange_lanes);
+    if (reduction_exchange_subgroups(c))
         finish_all(c);
 }
 
@@ -620,7 +399,7 @@ static void whole_result(point *p, reduction *c) {
     start_parts(p, c);
     point share = inside_of(p, c);
     reduced_share(&share, c);
-    exchange_lanes(p, c);
+    reduction_exchange_lanes(p, c);
     point end = inside_of(p, c);
     finish(&end, c);
 }
@@ -630,7 +409,7 @@ static void gather_result(point *p, reduction *c) {
     start_parts(p, c);
     point share = c->unguarded ? *p : inside_of(p, c);
     reduced_share(&share, c);
-    fold_vector(p, c);
+    reduction_fold_vector(p, c);
 }
 
 void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
@@ -648,11 +427,11 @@ void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *va
     if (c->gathered)
         start_padding(c);
     point p = point_new(l);
-    over_ranges(&p, c, axes, axis_count, false, c->gathered ? gather_result : whole_result);
+    reduction_over(&p, c, axes, axis_count, false, c->gathered ? gather_result : whole_result);
     if (!c->gathered)
         return;
     p = point_new(l);
     if (!c->scattered)
-        over_ranges(&p, c, axes, axis_count, false, meet_lanes);
+        reduction_over(&p, c, axes, axis_count, false, reduction_meet_lanes);
     finish_all(c);
 }
