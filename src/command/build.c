@@ -124,6 +124,25 @@ static bool build_companion(build *b, int number, const compile_options *o, cons
            manifest_write(proved_plan_get(c.plan), companion->name, folder, &r->diags);
 }
 
+/* A line, and an object, for each function of the kernel's text. */
+static json_t *statistics(build *b, const target *t, const compiled_kernel *c) {
+    target_count_list counts = {0};
+    json_t *list = json_array();
+    if (!target_statistics(b->report->arena, t, c->plan, &counts, &b->report->diags) && !b->report->json)
+        printf("  target %s counts nothing\n", t->name);
+    for (int i = 0; i < counts.count; i++) {
+        const target_counts *n = &counts.at[i];
+        if (!b->report->json)
+            printf("  %-32s matrix loads %d, stores %d, products %d; shufflevectors %d, barriers %d, loads %d\n", n->function,
+                   n->matrix_loads, n->matrix_stores, n->matrix_products, n->shuffles, n->barriers, n->loads);
+        json_array_append_new(list,
+                              json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "function", n->function, "matrix_loads",
+                                        n->matrix_loads, "matrix_stores", n->matrix_stores, "matrix_products", n->matrix_products,
+                                        "shufflevectors", n->shuffles, "barriers", n->barriers, "loads", n->loads));
+    }
+    return list;
+}
+
 static bool build_kernel(build *b, int number, const compile_options *o, const char *folder, bool names_target) {
     report *r = b->report;
     const tile_kernel *k = b->module->kernels.at[number];
@@ -148,9 +167,10 @@ static bool build_kernel(build *b, int number, const compile_options *o, const c
         fputs(text_get(&text), stdout);
         text_free(&text);
     }
-    json_array_append_new(b->list,
-                          json_pack("{s:s, s:s, s:b, s:s, s:f, s:f}", "kernel", k->name, "target", o->target->name, "held", good,
-                                    "folder", folder, "proof_ms", c.proof.milliseconds, "milliseconds", whole_ms));
+    json_t *counts = good && option_given(b->line, "--stat") ? statistics(b, o->target, &c) : NULL;
+    json_array_append_new(b->list, json_pack("{s:s, s:s, s:b, s:s, s:f, s:f, s:o*}", "kernel", k->name, "target", o->target->name,
+                                             "held", good, "folder", folder, "proof_ms", c.proof.milliseconds, "milliseconds",
+                                             whole_ms, "functions", counts));
     report_flush(r);
     return good;
 }

@@ -33,7 +33,8 @@ static const option_row build_options[] = {
     {"-o", "DIR", "the folder to write to (default: the current one)"},
     SHAPE_ROW, SET_ROW, DUMP_ROW,
     {"--arg", "NAME=WHAT", "of a kernel in another language: a value 5, a range 0..100, or a shape f32[M, K]"}, LAUNCH_ROWS,
-    {"--explain", NULL, "the schedule chosen, the launch plan, every property proved"}, {0}};
+    {"--explain", NULL, "the schedule chosen, the launch plan, every property proved"},
+    {"--stat", NULL, "how many matrix instructions, shuffles, barriers and loads each function of the text has (target air)"}, {0}};
 static const option_row run_options[] = {
     KERNEL_ROW,
     {"--arg", "NAME=WHAT", "an argument: FILE.npy, FILE.safetensors:TENSOR, a number, or a recipe: zeros, iota,\n"

@@ -250,6 +250,8 @@ typedef struct kernel_ir {
     kernel_block body;
     bool
         holds_loads; /* read from another language: loads stay whether or not anything uses what they read, for they are judged */
+    bool
+        lane_access; /* of fragments: each lane loads and stores its own elements, also where the target has functions for whole matrices */
     const char *schedule; /* one line for people: tile sizes, vector axis, routes */
     int var_count;        /* ids given */
 } kernel_ir;

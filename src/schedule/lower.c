@@ -390,6 +390,7 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     make_updates(&l, &k->body);
     int values = l.value_count;
     l.ir = kernel_new(a, k->name, k->span);
+    l.ir->lane_access = machine->options.lane_access;
     l.ir->schedule = schedule_line(a, k, &machine->options);
     l.block = &l.ir->body;
     l.place = NEW_ARRAY(a, range_place, ranges);

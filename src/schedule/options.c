@@ -27,7 +27,8 @@ static bool has_rows(const tile_kernel *k) {
 
 bool schedule_has_option(const tile_kernel *k, const char *key) {
     return !strcmp(key, "vector") || !strcmp(key, "subgroups") || !strcmp(key, "indices") ||
-           ((!strcmp(key, "operands") || !strcmp(key, "stages")) && has_products(k)) || (!strcmp(key, "tasks") && has_rows(k));
+           ((!strcmp(key, "operands") || !strcmp(key, "stages") || !strcmp(key, "matrix_access")) && has_products(k)) ||
+           (!strcmp(key, "tasks") && has_rows(k));
 }
 
 /* ---- vector ---- */
@@ -287,23 +288,42 @@ static bool set_indices(const option_place *p, const schedule_setting *s, schedu
     return false;
 }
 
+/* ---- access to matrices ---- */
+
+static bool set_access(const option_place *p, const schedule_setting *s, schedule_options *out) {
+    out->lane_access = !strcmp(s->value, "lanes");
+    if (!out->lane_access && strcmp(s->value, "native") != 0) {
+        diag *g = diag_error(p->diags, "E0504", p->span, "matrix_access = %s is neither native nor lanes", s->value);
+        diag_caret(p->diags, g, "native: by the target's functions; lanes: each lane its own elements");
+        return false;
+    }
+    if (has_products(p->k))
+        return true;
+    diag *g =
+        diag_error(p->diags, "E0504", p->span,
+                   "matrix_access = %s: kernel `%s` has no product, `@`, whose matrices it could mean", s->value, p->k->name);
+    diag_caret(p->diags, g, "leave it out");
+    return false;
+}
+
 /* ---- all ---- */
 
 bool option_target_has(const machine_model *machine, const char *key) {
     return !strcmp(key, "vector") || !strcmp(key, "split") ||
            ((!strcmp(key, "subgroups") || !strcmp(key, "indices")) && machine->subgroup_lanes) ||
            (!strcmp(key, "tasks") && machine->subgroup_lanes) || (!strcmp(key, "operands") && machine->stages_operands) ||
-           (!strcmp(key, "stages") && machine->stages);
+           (!strcmp(key, "stages") && machine->stages) || (!strcmp(key, "matrix_access") && machine->direct_fragments);
 }
 
 bool option_set(const option_place *p, const schedule_setting *s, schedule_options *out) {
-    return !strcmp(s->key, "vector")      ? set_vector(p, s, out)
-           : !strcmp(s->key, "subgroups") ? set_subgroups(p, s, out)
-           : !strcmp(s->key, "tasks")     ? set_tasks(p, s, out)
-           : !strcmp(s->key, "stages")    ? set_stages(p, s, out)
-           : !strcmp(s->key, "split")     ? option_chunk(p, s, &out->split)
-           : !strcmp(s->key, "indices")   ? set_indices(p, s, out)
-                                          : set_operands(p, s, out);
+    return !strcmp(s->key, "vector")          ? set_vector(p, s, out)
+           : !strcmp(s->key, "subgroups")     ? set_subgroups(p, s, out)
+           : !strcmp(s->key, "tasks")         ? set_tasks(p, s, out)
+           : !strcmp(s->key, "stages")        ? set_stages(p, s, out)
+           : !strcmp(s->key, "split")         ? option_chunk(p, s, &out->split)
+           : !strcmp(s->key, "indices")       ? set_indices(p, s, out)
+           : !strcmp(s->key, "matrix_access") ? set_access(p, s, out)
+                                              : set_operands(p, s, out);
 }
 
 void options_print(text_buffer *out, const schedule_options *o) {
@@ -331,6 +351,8 @@ void options_print(text_buffer *out, const schedule_options *o) {
         text_add(out, "%soperands = staged(%s)", out->length ? ", " : "", element_table[o->operand_type].name);
     else if (o->operands == OPERANDS_STAGED)
         text_add(out, "%soperands = staged", out->length ? ", " : "");
+    if (o->lane_access)
+        text_add(out, "%smatrix_access = lanes", out->length ? ", " : "");
     if (o->wide_indices)
         text_add(out, "%sindices = 64", out->length ? ", " : "");
 }

@@ -38,7 +38,9 @@ typedef struct schedule_options {
     int64_t
         split; /* elements of a chunk of the kernel's loop; -1: it is not split; 0: chosen at the launch. split.c, before lowering */
     task_choice tasks; /* chosen at the launch, where it is many by itself (schedule_few_tasks) */
-    bool wide_indices; /* texts with indices of 64 bits alone, also where 32 would do */
+    bool
+        lane_access; /* matrices of a subgroup are loaded and stored by each lane for itself, also where the target has functions for it */
+    bool wide_indices;                                           /* texts with indices of 64 bits alone, also where 32 would do */
     source_span vector_at, subgroups_at, operands_at, stages_at; /* where each was said; line 0: not in a source text */
 } schedule_options;
 

@@ -6,6 +6,7 @@
 #include "prove/prove.h"
 #include "kernel/legalize.h"
 #include "target/cfamily.h"
+#include "target/target.h"
 
 /* Two spellings: what Apple's compilers have taken since LLVM 15 (opaque pointers, AIR 2.8: matrices by dims, strides and origin), and what they took before (typed
  * pointers, AIR 2.6: matrices by a leading dimension, an origin and a flag). */
@@ -150,6 +151,7 @@ const char *air_buffer(arena *a, int location, bool read_only, int space, int by
 bool air_text(const proved_plan *p, air_form form, text_buffer *out, diag_list *diags);
 bool air_emit(const proved_plan *p, text_buffer *out, diag_list *diags); /* AIR_OPAQUE */
 bool air_build(const proved_plan *p, const char *directory, diag_list *diags);
+bool air_count(arena *a, const proved_plan *p, target_count_list *out, diag_list *diags); /* air_trim.c */
 const machine_model *air_machine(void);
 const target_limits *air_limits(void);
 extern const legal_table air_legal;

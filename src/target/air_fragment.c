@@ -210,6 +210,32 @@ static void by_lanes(air *a, const kernel_stmt *s, air_integer offset, air_integ
         hold(a, &s->fragments[0], matrix);
 }
 
+/* Each lane its two elements at once, which lie side by side: widened to the matrix, or narrowed from it. */
+static void by_pairs(air *a, const kernel_stmt *s, air_integer offset, air_integer row) {
+    const kernel_fragment *f = s->fragments[0].fragment;
+    const kernel_array *array = s->access.array;
+    const char *element = element_type_of(f), *two = arena_printf(a->arena, "<2 x %s>", element),
+               *whole = air_fragment_type(a, f);
+    int space = air_space(array), bytes = element_table[array->element].block_bytes;
+    const char *pointer = air_pointer(a, two, space), *stored = air_pointer(a, air_storage_type(array->element), space);
+    const char *place =
+        air_place(a, array, air_add(a, offset, air_add(a, air_multiply(a, position(a, true, 0), row), position(a, false, 0))));
+    if (a->form == AIR_TYPED)
+        place = air_pure(a, "bitcast %s %s to %s", stored, place, pointer);
+    if (s->kind == KSTMT_FRAGMENT_STORE) {
+        const char *narrow =
+            air_pure(a, "shufflevector %s %s, %s undef, <2 x i32> <i32 0, i32 1>", whole, held(a, &s->fragments[0]), whole);
+        air_line(a, "store %s %s, %s %s, align %d", two, narrow, pointer, place, bytes);
+        return;
+    }
+    text_buffer mask = {0};
+    for (int i = 0; i < SIDE * SIDE; i++)
+        text_add(&mask, "%si32 %s", i ? ", " : "", i < SHARE ? arena_printf(a->arena, "%d", i) : "undef");
+    const char *pair = air_result(a, "load %s, %s %s, align %d", two, pointer, place, bytes);
+    hold(a, &s->fragments[0], air_pure(a, "shufflevector %s %s, %s undef, <64 x i32> <%s>", two, pair, two, text_get(&mask)));
+    text_free(&mask);
+}
+
 static bool load_or_store(air *a, const kernel_stmt *s) {
     const kernel_fragment *f = s->fragments[0].fragment;
     if (s->by_reference || s->access.array->element != f->element || air_space(s->access.array) == AIR_SPACE_THREAD)
@@ -223,7 +249,9 @@ static bool load_or_store(air *a, const kernel_stmt *s) {
     if (s->column_step)
         column = air_multiply(a, column, air_index(a, s->column_step));
     bool whole = !s->extents || (reaches(a, s->extents[0], f->rows) && reaches(a, s->extents[1], f->columns));
-    if (is_matrix(f) && whole && (is_one(row) || is_one(column)))
+    if (is_matrix(f) && whole && is_one(column) && a->kernel->lane_access)
+        by_pairs(a, s, offset, row);
+    else if (is_matrix(f) && whole && (is_one(row) || is_one(column)) && !a->kernel->lane_access)
         native(a, s, air_place(a, s->access.array, offset), row, column);
     else
         by_lanes(a, s, offset, row, column);

@@ -1,4 +1,5 @@
-/* AIR: instructions whose results nobody uses leave a function's text. Names end in a number of their own, by which uses are counted. */
+/* AIR: instructions whose results nobody uses leave a function's text (names end in a number of their own, by which uses are counted); what is left is counted
+ * by kind. */
 #include "target/air.h"
 #include <stdlib.h>
 #include <string.h>
@@ -75,4 +76,47 @@ const char *air_trim(arena *a, const char *text, int names) {
     const char *kept = arena_strdup(a, text_get(&out));
     text_free(&out);
     return kept;
+}
+
+/* ---- counts ---- */
+
+static bool has(const char *line, size_t length, const char *text) {
+    const char *at = strstr(line, text);
+    return at && at < line + length;
+}
+
+static void count_line(target_counts *c, const char *line, size_t length) {
+    static const char splat[] = "zeroinitializer";
+    const char *end = line + length;
+#define HAS(text) has(line, length, text)
+    c->matrix_loads += HAS("@air.simdgroup_matrix_8x8_load");
+    c->matrix_stores += HAS("@air.simdgroup_matrix_8x8_store");
+    c->matrix_products += HAS("@air.simdgroup_matrix_8x8_multiply_accumulate");
+    c->shuffles += HAS(" = shufflevector ") && memcmp(end - (sizeof splat - 1), splat, sizeof splat - 1) != 0;
+    c->barriers += HAS("barrier(");
+    c->loads += HAS(" = load ");
+#undef HAS
+}
+
+bool air_count(arena *a, const proved_plan *p, target_count_list *out, diag_list *diags) {
+    text_buffer text = {0};
+    if (!air_emit(p, &text, diags))
+        return false;
+    target_counts *now = NULL;
+    for (const char *at = text_get(&text); *at;) {
+        const char *end = strchr(at, '\n');
+        size_t length = end ? (size_t)(end - at) : strlen(at);
+        if (!strncmp(at, "define void @", 13)) {
+            target_counts c = {.function = arena_strndup(a, at + 13, strcspn(at + 13, "("))};
+            VEC_PUSH(a, *out, c);
+            now = &out->at[out->count - 1];
+        } else if (*at == '}') {
+            now = NULL;
+        } else if (now) {
+            count_line(now, at, length);
+        }
+        at += length + (end != NULL);
+    }
+    text_free(&text);
+    return true;
 }

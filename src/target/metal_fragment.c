@@ -194,7 +194,7 @@ static bool load_or_store(cfamily *p, const kernel_stmt *s) {
         return cfamily_refuse(p, s->span, "fragments in a layout whose rows lie at no equal distances");
     bool rows_along = !s->row_step && cfamily_contiguous(p, &by_row),
          columns_along = !s->column_step && cfamily_contiguous(p, &by_column);
-    if (is_matrix(f) && whole && (rows_along || columns_along)) {
+    if (is_matrix(f) && whole && (rows_along || columns_along) && !p->kernel->lane_access) {
         cfamily_line(p, "simdgroup_%s(%s, %s, %s%s);", store ? "store" : "load", fragment, place, columns_along ? row : column,
                      columns_along ? "" : ", ulong2(0, 0), true");
         return true;

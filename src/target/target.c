@@ -23,6 +23,10 @@ const target *target_companion(const target *t) {
     return t->build == metal_build ? target_find("c") : NULL;
 }
 
+bool target_statistics(arena *a, const target *t, const proved_plan *p, target_count_list *out, diag_list *diags) {
+    return t->build == air_build && air_count(a, p, out, diags);
+}
+
 char *target_entry_name(const char *plan_name, int variant) {
     arena *a = arena_new();
     text_buffer b = {0};

@@ -22,6 +22,15 @@ const target *target_find(const char *name);
 /* The target whose files `tilec build` writes beside this one's, for its host program to compare with; NULL for most. */
 const target *target_companion(const target *t);
 
+/* What a kernel's text holds of the instructions that tell how it was made. */
+typedef struct target_counts {
+    const char *function;
+    int matrix_loads, matrix_stores, matrix_products, shuffles, barriers, loads; /* shuffles: shufflevector that is no splat */
+} target_counts;
+typedef VEC(target_counts) target_count_list;
+/* By function of the target's text; false: the target has no such counts (or, with diagnostics, no text). Of the arena. */
+bool target_statistics(arena *a, const target *t, const proved_plan *p, target_count_list *out, diag_list *diags);
+
 /* The name of the entry for variant v, NAME_variant_v, NAME being the plan's name made legal in C. Heap text. */
 char *target_entry_name(const char *plan_name, int variant);
 
