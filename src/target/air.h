@@ -110,6 +110,7 @@ bool air_stride(air *a, const kernel_array *array, int d, air_integer *out); /* 
 /* ---- air_memory.c ---- */
 const char *air_place(air *a, const kernel_array *array, air_integer offset); /* a pointer to the element */
 int air_space(const kernel_array *array);
+const char *air_nothing(const char *type); /* zero */
 const char *air_load(air *a, const kernel_access *access, source_span span);
 const char *air_load_block(air *a, const kernel_access *access, source_span span); /* of a block format, as f32 */
 void air_store(air *a, const kernel_access *access, const char *value, source_span span);

@@ -155,7 +155,7 @@ static const char *masked(air *a, const kernel_access *access, int lane, int lan
     return air_result(a, "phi %s [ %s, %%%s ], [ %s, %%%s ]", type, x, inside, zero, from);
 }
 
-static const char *zero_of(const char *type) {
+const char *air_nothing(const char *type) {
     return *type == '<' ? "zeroinitializer" : *type == 'i' ? (type[1] == '1' && !type[2] ? "false" : "0") : "0.0";
 }
 
@@ -178,10 +178,10 @@ const char *air_load(air *a, const kernel_access *access, source_span span) {
         return "undef";
     }
     if (lanes == 1 || (side_by_side(a, access) && (!access->active || access->aligned))) /* every lane or none */
-        return masked(a, access, 0, lanes, takes_part(a, active, 0), zero_of(type), type);
-    const char *vector = access->active ? zero_of(type) : "undef";
+        return masked(a, access, 0, lanes, takes_part(a, active, 0), air_nothing(type), type);
+    const char *vector = access->active ? air_nothing(type) : "undef";
     for (int l = 0; l < lanes && !a->failed; l++) {
-        const char *x = masked(a, access, l, 1, takes_part(a, active, l), zero_of(one), one);
+        const char *x = masked(a, access, l, 1, takes_part(a, active, l), air_nothing(one), one);
         vector = air_pure(a, "insertelement %s %s, %s %s, i32 %d", type, vector, one, x, l);
     }
     return vector;
@@ -265,7 +265,7 @@ static const char *block_element(air *a, const kernel_access *access, int lane) 
 const char *air_load_block(air *a, const kernel_access *access, source_span span) {
     (void)span;
     int lanes = access->lanes;
-    const char *type = air_vector_of(a, "float", lanes), *vector = access->active ? zero_of(type) : "undef";
+    const char *type = air_vector_of(a, "float", lanes), *vector = access->active ? air_nothing(type) : "undef";
     air_integer active = access->active ? air_index(a, access->active) : air_known_integer(lanes);
     for (int l = 0; l < lanes && !a->failed; l++) {
         const char *condition = takes_part(a, active, l), *x = "0.0";

@@ -16,8 +16,10 @@ static void join(air *a, const char **x, const char *from_x, const char **y, con
         a->slots[i] = x[i];
         if (x[i] == y[i] || (x[i] && y[i] && !strcmp(x[i], y[i])))
             continue;
-        a->slots[i] = air_result(a, "phi %s [ %s, %%%s ], [ %s, %%%s ]", a->slot_types[i], x[i] ? x[i] : "undef", from_x,
-                                 y[i] ? y[i] : "undef", from_y);
+        /* what one way has not set nobody reads there: zero is as good as anything */
+        const char *nothing = air_nothing(a->slot_types[i]);
+        a->slots[i] = air_result(a, "phi %s [ %s, %%%s ], [ %s, %%%s ]", a->slot_types[i], x[i] ? x[i] : nothing, from_x,
+                                 y[i] ? y[i] : nothing, from_y);
     }
 }
 

@@ -20,7 +20,7 @@ const target *target_find(const char *name) {
 }
 
 const target *target_companion(const target *t) {
-    return t->build == metal_build ? target_find("c") : NULL;
+    return t->build == metal_build || t->build == air_build ? target_find("c") : NULL;
 }
 
 bool target_statistics(arena *a, const target *t, const proved_plan *p, target_count_list *out, diag_list *diags) {
