@@ -216,8 +216,6 @@ element_type lift_value_type(const lift_type *t);                 /* in register
 lifted lift_pointer_to(lifter *l, const lift_value *origin);
 lifted lift_null(lifter *l, const lift_value *origin); /* leads to memory without an element */
 lifted lift_gep(lifter *l, const lift_value *v);
-lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted pointer);
-void lift_store(lifter *l, const lift_type *t, lifted pointer, lifted x);
 /* The cell that a scalar access of this type touches; array NULL after a failure. */
 kernel_access lift_cell(lifter *l, const lift_type *t, lifted pointer, bool writes, bool reads);
 /* A pointer's distance from the beginning of its object, in bytes. */
@@ -230,7 +228,12 @@ int64_t lift_unit_with(lifter *l, int64_t unit, int64_t wanted, lifted pointer);
 /* `index` elements of `unit` bytes further. */
 lifted lift_pointer_on(lifter *l, lifted pointer, index_expr *index, int64_t unit);
 lifted lift_pointer_at(lifter *l, lift_object *o, index_expr *bytes, int64_t unit);
+/* ---- load_store.c ---- */
 kernel_value *lift_from_memory(lifter *l, kernel_value *v, const lift_type *t);
+/* A value of this type as an array of such elements holds it. */
+kernel_value *lift_to_memory(lifter *l, element_type e, const lift_type *t, kernel_value *v);
+lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted pointer);
+void lift_store(lifter *l, const lift_type *t, lifted pointer, lifted x);
 
 /* ---- math.c ---- */
 /* A function of numbers by its plain name ("exp", "fmaf", "native_sin", "clamp"); vectors element by element. False: it is none; nothing was done. */
