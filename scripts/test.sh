@@ -27,6 +27,7 @@ if [ "${1:-}" = --one ]; then
     *) timeout "$limit" bash "$suite" > "$log.log" 2>&1 ;;
     esac
     status=$?
+    times > "$log.times" # of this shell, then of what it ran
     seconds=$(echo "$start $(date +%s.%N)" | awk '{ printf "%.1f", $2 - $1 }')
     case $suite in
     unit/*)
@@ -53,7 +54,9 @@ if [ "${1:-}" = --one ]; then
         note=" (printed no result)"
     fi
     echo "$passed $failed $skipped" > "$log.count"
-    printf '%-34s %5d passed %3d failed %3d skipped %7s s%s\n' "$suite" "$passed" "$failed" "$skipped" "$seconds" "$note"
+    processor=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); s += t[1] * 60 + t[2] } printf "%.1f", s }' "$log.times")
+    echo "$processor $seconds $suite" > "$log.seconds"
+    printf '%-34s %5d passed %3d failed %3d skipped %7s s (%s s of a processor)%s\n' "$suite" "$passed" "$failed" "$skipped" "$seconds" "$processor" "$note"
     exit 0
 fi
 

@@ -33,6 +33,8 @@ static void add_new_pieces(arena *a, text_buffer *out, text_set *seen, const cha
         at = *end ? end + 1 : end;
         if (braces || conditions || !closes)
             continue;
+        while (*from == '\n') /* the same piece may follow an empty line in one text and none in another */
+            from++;
         size_t length = (size_t)(at - from);
         bool known = false;
         for (int i = 0; i < seen->count && !known; i++)
