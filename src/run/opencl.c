@@ -26,6 +26,12 @@ struct device {
     size_t work_group_limit;
     uint64_t local_bytes, float_config;
     char *identity; /* driver, device, versions, options: all besides the text that can change the binary */
+    bool keeps_compiled;
+    struct { /* opencl_build_joined */
+        cl_handle program;
+        char **texts;
+        int count;
+    } joined;
     double last_milliseconds;
 };
 
@@ -105,6 +111,7 @@ device *opencl_open(int index, diag_list *diags) {
     d->system = s;
     d->device = s->devices[index].device;
     d->is_processor = s->devices[index].is_processor;
+    d->keeps_compiled = s->devices[index].keeps_compiled;
     d->units = s->devices[index].units > 0 ? (int)s->devices[index].units : 1;
     pthread_mutex_init(&d->lock, NULL);
     s->api.GetDeviceInfo(d->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof d->work_group_limit, &d->work_group_limit, NULL);
@@ -135,6 +142,7 @@ int opencl_units(const device *d) {
 void opencl_close(device *d) {
     if (!d)
         return;
+    opencl_build_joined(d, NULL, NULL, 0, NULL);
     if (d->queue)
         d->system->api.ReleaseCommandQueue(d->queue);
     if (d->context)
@@ -249,13 +257,10 @@ typedef struct source {
     const char *name, *text, *kind, *code, *description;
 } source;
 
-static cl_handle build(device *d, const source *s, diag_list *diags) {
-    cl_handle program = from_cache(d, s->text);
-    if (program)
-        return program;
+static cl_handle build_source(device *d, const source *s, diag_list *diags) {
     cl_status status = 0;
     const char *text = s->text;
-    program = d->system->api.CreateProgramWithSource(d->context, 1, &text, NULL, &status);
+    cl_handle program = d->system->api.CreateProgramWithSource(d->context, 1, &text, NULL, &status);
     if (!program || status) {
         fail(diags, s->code, s->name, status);
         return NULL;
@@ -268,8 +273,37 @@ static cl_handle build(device *d, const source *s, diag_list *diags) {
         d->system->api.ReleaseProgram(program);
         return NULL;
     }
-    keep_binary(d, program, s->text, s->description, diags);
     return program;
+}
+
+static cl_handle build(device *d, const source *s, diag_list *diags) {
+    for (int i = 0; i < d->joined.count; i++)
+        if (!strcmp(d->joined.texts[i], s->text) && !d->system->api.RetainProgram(d->joined.program))
+            return d->joined.program;
+    cl_handle program = from_cache(d, s->text);
+    if (program)
+        return program;
+    program = build_source(d, s, diags);
+    if (program && !d->keeps_compiled)
+        keep_binary(d, program, s->text, s->description, diags);
+    return program;
+}
+
+bool opencl_build_joined(device *d, const char *joined, const char *const *texts, int count, diag_list *diags) {
+    for (int i = 0; i < d->joined.count; i++)
+        free(d->joined.texts[i]);
+    free(d->joined.texts);
+    if (d->joined.program)
+        d->system->api.ReleaseProgram(d->joined.program);
+    memset(&d->joined, 0, sizeof d->joined);
+    if (!count)
+        return true;
+    d->joined.program = build_source(d, &(source){"joined texts", joined, "emitted code", "E0851", ""}, diags);
+    d->joined.texts = calloc((size_t)count, sizeof *d->joined.texts);
+    for (int i = 0; d->joined.program && d->joined.texts && i < count; i++)
+        if ((d->joined.texts[d->joined.count] = strdup(texts[i])))
+            d->joined.count++;
+    return d->joined.program != NULL;
 }
 
 static cl_handle build_plan(device *d, const launch_plan *plan, const char *text, diag_list *diags) {

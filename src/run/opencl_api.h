@@ -66,6 +66,7 @@ enum {
     CL_FUNCTION(cl_status, BuildProgram, (cl_handle, uint32_t, const cl_handle *, const char *, void *, void *))                 \
     CL_FUNCTION(cl_status, GetProgramInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                                      \
     CL_FUNCTION(cl_status, GetProgramBuildInfo, (cl_handle, cl_handle, uint32_t, size_t, void *, size_t *))                      \
+    CL_FUNCTION(cl_status, RetainProgram, (cl_handle))                                                                           \
     CL_FUNCTION(cl_status, ReleaseProgram, (cl_handle))                                                                          \
     CL_FUNCTION(cl_handle, CreateKernel, (cl_handle, const char *, cl_status *))                                                 \
     CL_FUNCTION(cl_status, ReleaseKernel, (cl_handle))                                                                           \
@@ -88,7 +89,9 @@ typedef struct opencl_api {
 typedef struct opencl_found {
     cl_handle platform, device;
     uint32_t units;
-    bool is_processor;    /* a CPU, and nothing else, whose local memory is ordinary memory */
+    bool is_processor; /* a CPU, and nothing else, whose local memory is ordinary memory */
+    bool
+        keeps_compiled; /* the driver has a cache of its own, and compiles what nobody will run when asked for a program's binary */
     uint64_t local_bytes; /* of a work-group */
     char text[256];       /* name, platform, compute units: one line */
 } opencl_found;

@@ -62,6 +62,9 @@ static void describe(opencl_found *d) {
     found.api.GetDeviceInfo(d->device, CL_DEVICE_LOCAL_MEM_TYPE, sizeof local_type, &local_type, NULL);
     found.api.GetDeviceInfo(d->device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof d->local_bytes, &d->local_bytes, NULL);
     d->is_processor = (type & CL_DEVICE_TYPE_CPU) && !(type & CL_DEVICE_TYPE_GPU) && local_type == CL_GLOBAL;
+    /* PoCL's binary is every kernel for groups of any size, compiled then and there; a launch compiles its own for the group's size, which PoCL keeps. */
+    const char *cache = getenv("POCL_KERNEL_CACHE");
+    d->keeps_compiled = !strcmp(platform, "Portable Computing Language") && !(cache && !strcmp(cache, "0"));
     snprintf(d->text, sizeof d->text, "%s (%s), %u compute unit%s", name, platform, d->units, d->units == 1 ? "" : "s");
 }
 

@@ -22,7 +22,7 @@ if ! "$TILEC" devices | grep -q '^opencl .*[Oo]clgrind'; then
     exit 0
 fi
 failed=0
-OCLGRIND_LOG=$work/log "$BUILD/values/opencl" --small "$@" | sed 's/^\(ok\|FAIL\|skip\) opencl/\1 oclgrind/' > "$work/out"
+OCLGRIND_LOG=$work/log "$BUILD/values/opencl" --small --exact "$@" | sed 's/^\(ok\|FAIL\|skip\) opencl/\1 oclgrind/' > "$work/out"
 [ "${PIPESTATUS[0]}" -eq 0 ] || failed=1
 cat "$work/out"
 if [ -s "$work/log" ]; then
@@ -34,7 +34,7 @@ else
 fi
 # Its check of uninitialised values loses track of vectors of sixteen, `((float16)(1.0f)).hi` for one.
 for kernel in vec_add vec_exp proj_bias proj_q8 gate_up_silu rms_norm softmax argmax_part rope embedding kv_scatter conv3; do
-    env -u OCLGRIND_UNINITIALIZED OCLGRIND_LOG=$work/vectors "$BUILD/values/opencl" --small --target opencl_cpu --kernel $kernel kernels/*.tile
+    env -u OCLGRIND_UNINITIALIZED OCLGRIND_LOG=$work/vectors "$BUILD/values/opencl" --small --exact --target opencl_cpu --kernel $kernel kernels/*.tile
     cat "$work/vectors" >> "$work/vectors.all"
 done > "$work/out"
 sed -n 's/^\(ok\|FAIL\|skip\) opencl_cpu/\1 oclgrind vectors/p' "$work/out"

@@ -48,14 +48,20 @@ static void add_new_pieces(arena *a, text_buffer *out, text_set *seen, const cha
     text_add(out, "%s\n", from);
 }
 
+void trial_join(const char *const *texts, int count, text_buffer *out) {
+    arena *a = arena_new();
+    text_set seen = {0};
+    for (int i = 0; i < count; i++)
+        add_new_pieces(a, out, &seen, texts[i]);
+    arena_free(a);
+}
+
 void *trial_build(const char *const *texts, const char *const *names, int count, char *why, size_t size) {
     (void)names;
     static int batch; /* optimising takes most of the time of all: one batch in four */
     arena *a = arena_new();
     text_buffer unit = {0};
-    text_set seen = {0};
-    for (int i = 0; i < count; i++)
-        add_new_pieces(a, &unit, &seen, texts[i]);
+    trial_join(texts, count, &unit);
     const char *folder = getenv("TMPDIR");
     char *path = arena_printf(a, "%s/tilec-trial-XXXXXX", folder ? folder : "/tmp");
     void *handle = NULL;
@@ -72,8 +78,7 @@ void *trial_build(const char *const *texts, const char *const *names, int count,
         const char *command = arena_printf(a,
                                            "%s -std=gnu11 %s -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math "
                                            "-shared -fPIC -o %s %s > %s 2>&1",
-                                           compiler ? compiler : "cc", batch++ % 4 ? "-O0" : "-O1", so, c,
-                                           log);
+                                           compiler ? compiler : "cc", batch++ % 4 ? "-O0" : "-O1", so, c, log);
         if (good && system(command) == 0) {
             handle = dlopen(so, RTLD_NOW | RTLD_LOCAL);
             if (!handle)

@@ -302,7 +302,7 @@ void trial_case_free(trial_case *c) {
 
 /* ---- memory with guards ---- */
 
-enum { GUARD = 4096, POISON = 0xA5, GUARD_BYTE = 0x5B };
+enum { GUARD = TRIAL_GUARD, POISON = 0xA5, GUARD_BYTE = 0x5B };
 
 void trial_memory_new(const trial_case *c, trial_memory *m) {
     m->count = c->kernel->arrays.count;

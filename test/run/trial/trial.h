@@ -46,7 +46,8 @@ double trial_work(const trial_case *c); /* about how many times innermost statem
 int64_t trial_evaluate(const trial_case *c, const index_expr *x, bool *ok);
 bool trial_holds(const trial_case *c, const cond *x);
 
-/* Device memory of one launch: a poisoned buffer per output with guard bytes on both sides, inputs as they are. */
+/* Device memory of one launch: a poisoned buffer per output with guard bytes on both sides, TRIAL_GUARD of them each, inputs as they are. */
+enum { TRIAL_GUARD = 4096 };
 typedef struct trial_memory {
     int count;
     unsigned char **block;  /* heap blocks, by array id */
