@@ -45,7 +45,7 @@ plugin := $(if $(LLVM_CONFIG),$(if $(wildcard $(shell $(LLVM_CONFIG) --includedi
 # A sub-make uses every core, unless this make was given a number of its own.
 parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: all portable compile unit values mutation mutate run test exhaustive asan asan-unit fuzz fuzz-programs measure reproduce verify install check-format clean force
+.PHONY: all portable compile print-flags unit values mutation mutate run test exhaustive asan asan-unit fuzz fuzz-programs measure reproduce verify install check-format clean force
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
@@ -75,9 +75,10 @@ portable:
 $(BUILD)/tilec-portable: $(BUILD)/src/main.o $(BUILD)/libtilec.a
 	$(CC) $(link) -static-libgcc $(LDFLAGS) -o $@ $^ -Wl,-Bstatic -lisl -lgmp -lxxhash -ljansson -Wl,-Bdynamic -ldl -lm -lpthread -lrt
 
+# What the compiler said is kept beside the object, for the warnings test.
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(flags) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(flags) $(CFLAGS) -MMD -MP -c -o $@ $< 2> $(@:.o=.said); status=$$?; cat $(@:.o=.said) >&2; exit $$status
 
 # The adapter of Python arms, a line a C string.
 $(BUILD)/generated/adapter.inc: src/bench/adapter.py
@@ -118,7 +119,11 @@ $(BUILD)/sources: force
 	@echo '$(sources)' | cmp -s - $@ || echo '$(sources)' > $@
 
 # Everything compiled, nothing linked: what the warnings test asks for.
-compile: $(objects) $(if $(program),$(BUILD)/src/main.o) $(unit_sources:%.c=$(BUILD)/%.o)
+compile: $(objects) $(if $(program),$(BUILD)/src/main.o) $(unit_sources:%.c=$(BUILD)/%.o) \
+    $(patsubst %.c,$(BUILD)/%.o,$(filter-out test/run/_%,$(wildcard test/run/*.c)) $(wildcard test/run/trial/*.c test/mutate/*.c))
+
+print-flags:
+	@echo '$(CC) $(flags) $(CFLAGS)'
 
 unit: $(unit_programs)
 

@@ -68,15 +68,14 @@ if ! python3 -c 'import numpy' 2> /dev/null && /usr/bin/python3 -c 'import numpy
 fi
 PATH=$(cd "$BUILD/test-bin" && pwd):$PATH
 suites=()
-# Long suites first, so that both cores stay busy to the end.
 for file in test/*/*.py test/*/*.sh test/*.py test/*.sh; do
     case ${file##*/} in _* | '*.py' | '*.sh') ;; *) suites+=("$file") ;; esac
 done
 for source in test/unit/test_*.c; do
     name=${source##*/test_}
     name=${name%.c}
-    suites+=("unit/$name" "asan/$name")
     if command -v valgrind > /dev/null; then suites+=("valgrind/$name"); fi
+    suites+=("unit/$name" "asan/$name")
 done
 if [ $# -gt 0 ]; then
     chosen=()
@@ -85,8 +84,15 @@ if [ $# -gt 0 ]; then
     done
     suites=("${chosen[@]}")
 fi
+# Those that take longest begin, so that both cores stay busy to the end: what they took is in $BUILD/test-logs/*.seconds.
+long=(test/run/random_programs.sh test/run/metal_execute.sh test/run/opencl.sh test/run/reference.py test/bench/device_arms.py test/mutate/mutate.sh test/api/threads.sh
+    unit/prove_faults valgrind/oracle valgrind/smt test/run/oclgrind.sh test/run/cuda.sh test/run/warnings.sh)
 side_by_side=() alone=()
+for suite in "${long[@]}"; do
+    for chosen in "${suites[@]}"; do [ "$chosen" = "$suite" ] && side_by_side+=("$suite"); done
+done
 for suite in "${suites[@]}"; do
+    case " ${long[*]} " in *" $suite "*) continue ;; esac
     case $suite in *_alone.*) alone+=("$suite") ;; *) side_by_side+=("$suite") ;; esac
 done
 [ ${#side_by_side[@]} -gt 0 ] && printf '%s\0' "${side_by_side[@]}" | xargs -0 -P "$jobs" -n 1 "$0" --one

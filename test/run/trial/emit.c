@@ -56,6 +56,14 @@ void trial_join(const char *const *texts, int count, text_buffer *out) {
     arena_free(a);
 }
 
+/* -O1, with registers allocated over a whole function at once where the compiler knows that (gcc): a quarter less time, the same optimisations. */
+static const char *optimised(const char *compiler, arena *a) {
+    static int knows = -1;
+    if (knows < 0)
+        knows = !system(arena_printf(a, "%s -fira-region=one -x c -fsyntax-only /dev/null > /dev/null 2>&1", compiler));
+    return knows ? "-O1 -fira-region=one" : "-O1";
+}
+
 void *trial_build(const char *const *texts, const char *const *names, int count, char *why, size_t size) {
     (void)names;
     static int batch; /* optimising takes most of the time of all: one batch in four */
@@ -74,11 +82,11 @@ void *trial_build(const char *const *texts, const char *const *names, int count,
         bool good = f && fwrite(text_get(&unit), 1, unit.length, f) == unit.length;
         if (f && fclose(f) != 0)
             good = false;
-        const char *compiler = getenv("TILEC_CC");
+        const char *wanted = getenv("TILEC_CC"), *compiler = wanted ? wanted : "cc";
         const char *command = arena_printf(a,
                                            "%s -std=gnu11 %s -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math "
                                            "-shared -fPIC -o %s %s > %s 2>&1",
-                                           compiler ? compiler : "cc", batch++ % 4 ? "-O0" : "-O1", so, c, log);
+                                           compiler, batch++ % 4 ? "-O0" : optimised(compiler, a), so, c, log);
         if (good && system(command) == 0) {
             handle = dlopen(so, RTLD_NOW | RTLD_LOCAL);
             if (!handle)
