@@ -111,7 +111,7 @@ bool kernel_interchange(kernel_ir *k, kernel_stmt *loop, int count, index_var *c
         return false;
     bool same = is_uniform(lo, count, ids, 0);
     int64_t from, to;
-    if (ix_is_const(least, &from) && ix_is_const(hi, &to) && to - from <= UNROLLED * step)
+    if (same && ix_is_const(least, &from) && ix_is_const(hi, &to) && to - from <= UNROLLED * step)
         return false;
     index_var *counter = loop->var;
     survey s = {.arena = a, .lane = ids[count - 1]};

@@ -121,6 +121,17 @@ __kernel void histogram(__global const uchar *x, __global uint *counts, int n) {
     if (t < 16)
         atomic_add(&counts[t], own[t]);
 }
+__kernel void strided(__global const float *x, __global float *y, int n) {
+    __local float part[32];
+    int row = get_group_id(0) * n, t = get_local_id(0);
+    float sum = 0;
+    for (int c = t; c < n; c += 32)
+        sum += x[row + c];
+    part[t] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int c = t; c < n; c += 32)
+        y[row + c] = x[row + c] - part[31 - (c & 31)];
+}
 __kernel void neighbours(__global const float *x, __global float *y) {
     __local float a[2][64];
     int t = get_local_id(0), g = get_global_id(0);
