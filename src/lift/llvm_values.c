@@ -239,23 +239,6 @@ static lift_atomic atomic_of(LLVMAtomicRMWBinOp op) {
     }
 }
 
-/* Metal's conversions are functions, @air.convert.f.f32.s.i32: to a float of 32 bits from a signed integer of 32. */
-static lift_opcode air_conversion(const char *callee) {
-    static const char prefix[] = "air.convert.";
-    const char *to = callee + sizeof prefix - 1;
-    if (strncmp(callee, prefix, sizeof prefix - 1) || (*to != 'f' && *to != 's' && *to != 'u') || to[1] != '.')
-        return LIFT_CALL;
-    const char *from = strchr(to + 2, '.');
-    if (!from || (from[1] != 'f' && from[1] != 's' && from[1] != 'u') || from[2] != '.')
-        return LIFT_CALL;
-    from++;
-    if (*to == 'f' && *from == 'f')
-        return strstr(from, "f16") ? LIFT_FPEXT : strstr(to, "f16") ? LIFT_FPTRUNC : LIFT_CALL;
-    if (*to == 'f')
-        return *from == 's' ? LIFT_SITOFP : LIFT_UITOFP;
-    return *from != 'f' ? LIFT_CALL : *to == 's' ? LIFT_FPTOSI : LIFT_FPTOUI;
-}
-
 /* What the operation is; its operands follow in `read_operands`, when every value of the function is known. */
 void llvm_operation(llvm_reading *r, lift_value *x, LLVMValueRef v, int nesting) {
     bool expression = LLVMIsAConstantExpr(v) != NULL;
@@ -290,8 +273,6 @@ void llvm_operation(llvm_reading *r, lift_value *x, LLVMValueRef v, int nesting)
         else if (!LLVMIsDeclaration(f))
             x->text = "a call that no inlining ends: the function calls itself";
         n = (int)LLVMGetNumArgOperands(v);
-        if (x->callee && n == 1 && (x->op = air_conversion(x->callee)) != LIFT_CALL)
-            x->callee = NULL;
     }
     if (x->op == LIFT_BR) {
         unsigned s = LLVMGetNumSuccessors(v);
