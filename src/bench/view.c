@@ -86,14 +86,33 @@ static void place_untimed(view *v, view_entry *e) {
     e->device = "";
 }
 
-/* A ratio is to the first arm of its own run: where that arm was measured again since, the ratio says nothing of what is there now. */
+/* The code that the first arm of the entry's run was; "" where it has none. */
+static const char *first_code(const view *v, const view_entry *e) {
+    static const char *const same[] = {"run", "kernel", "shape", "arguments", "mode", "environment"};
+    size_t i;
+    json_t *row;
+    json_array_foreach(v->rows, i, row) {
+        bool is_it = !strcmp(row_text(row, "kind"), "arm") && !strcmp(row_text(row, "arm"), e->first) &&
+                     (int)row_number(row, "threads") == e->threads;
+        for (size_t n = 0; is_it && n < sizeof same / sizeof *same; n++)
+            is_it = !strcmp(row_text(row, same[n]), row_text(e->row, same[n]));
+        if (is_it)
+            return row_text(row, "code_hash");
+    }
+    return "";
+}
+
+/* A ratio is to the first arm of its own run: where that arm was measured again since, with other code, the ratio says nothing of what is there now. */
 static bool is_superseded(const view *v, const view_entry *e) {
     for (int i = 0; e->has_ratio && i < v->entries.count; i++) {
         const view_entry *x = &v->entries.at[i];
         if (x != e && !strcmp(x->arm, e->first) && view_same_work(x, e) &&
             strcmp(row_text(x->row, "run"), row_text(e->row, "run")) &&
-            strcmp(row_text(x->row, "utc"), row_text(e->row, "utc")) > 0)
-            return true;
+            strcmp(row_text(x->row, "utc"), row_text(e->row, "utc")) > 0) {
+            const char *code = first_code(v, e);
+            if (!*code || strcmp(code, row_text(x->row, "code_hash")))
+                return true;
+        }
     }
     return false;
 }

@@ -60,7 +60,7 @@ if command -v clang > /dev/null; then
     # The stand-in can refuse: an address space left out, a conversion that MSL has not, an exchange of 64 bits, a keyword as a name.
     first=$corpus/softmax.metal
     for fault in 's/device const float \*x/const float *x/' 's/(device const packed_float4 \*)/(threadgroup const packed_float4 *)/' 's/precise::fmax(total, across\[1\])/fmax(total, across[1])/' \
-        's/const bool4 mask/const int4 mask/' 's/simd_shuffle_xor(r, mask)/simd_shuffle_xor(long(r), mask)/' 's/lane_number/thread/g'; do
+        's/const bool4 mask/const int4 mask/' 's/simd_shuffle_xor(r, mask)/simd_shuffle_xor(long(r), mask)/' 's/\blane\b/thread/g'; do
         sed "$fault" "$first" > "$work/fault.metal"
         cmp -s "$first" "$work/fault.metal" && echo "nothing changed by $fault" > "$work/log"
         ! cmp -s "$first" "$work/fault.metal" && parse "$work/fault.metal" | tee "$work/log" | grep -q FAIL
