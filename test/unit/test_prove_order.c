@@ -99,7 +99,7 @@ static void test_texts_are_proved(void **state) {
         size_t n = strlen(e->d_name);
         if (n < 5 || strcmp(e->d_name + n - 4, ".kir"))
             continue;
-        if (quick() && met++ % 10)
+        if (quick() && met++ % 20)
             continue;
         arena *a = arena_new();
         kernel_ir *k;
@@ -127,7 +127,7 @@ static void test_texts_are_proved(void **state) {
 
 static void test_twins_are_refuted(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof twins / sizeof *twins; i += quick() ? 50 : 1) {
+    for (size_t i = 0; i < sizeof twins / sizeof *twins; i += quick() ? 100 : 1) {
         const twin *t = &twins[i];
         arena *a = arena_new();
         char *text = read_text(t->file), *broken = changed(text, t->from, t->to);
@@ -378,7 +378,7 @@ static void test_failures_prove_nothing(void **state) {
     static const char *const files[] = {"norm_mean.kir", "scan_in_place.kir", "barrier_skipped.kir", "stale_after_copy.kir",
                                         "guard_of_row_length.kir"};
     unsigned long tried = 0, most = 0;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < (quick() ? 2 : 5); i++) {
         char name[100];
         snprintf(name, sizeof name, "defects/%s", files[i]);
         char *text = read_text(name);

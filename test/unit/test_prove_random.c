@@ -536,7 +536,7 @@ static void compare_many(int count, uint64_t seed, bool tiled) {
 
 static int amount(void) {
     const char *text = getenv("TILEC_RANDOM_KERNELS");
-    int n = text ? atoi(text) : getenv("TILEC_QUICK") ? 20 : 300;
+    int n = text ? atoi(text) : getenv("TILEC_QUICK") ? 8 : 300;
     return n > 0 ? n : 1;
 }
 

@@ -237,7 +237,7 @@ static bool misbehaves(arena *a, const kernel_ir *k, const char *witness, diag_l
 
 static void try_random(const char *what, char *(*make_text)(uint64_t seed)) {
     const char *wish = getenv("TILEC_RANDOM_KERNELS");
-    int kernels = wish ? atoi(wish) : getenv("TILEC_QUICK") ? 60 : 300, proved = 0, refuted = 0, open = 0;
+    int kernels = wish ? atoi(wish) : getenv("TILEC_QUICK") ? 25 : 300, proved = 0, refuted = 0, open = 0;
     double slowest = 0;
     for (int i = 0; i < kernels; i++) {
         arena *a = arena_new();

@@ -350,7 +350,7 @@ static void test_random_conditions(void **unused) {
     (void)unused;
     NEED_Z3();
     enum { MOST = 2000 };
-    int none = 0, some = 0, unknown[2] = {0, 0}, count = quick() ? 30 : MOST;
+    int none = 0, some = 0, unknown[2] = {0, 0}, count = quick() ? 12 : MOST;
     for (int n = 0; n < count; n++) {
         arena *a = arena_new();
         text_buffer b = {0};
