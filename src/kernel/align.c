@@ -17,17 +17,6 @@ typedef struct aligner {
     VEC(known_multiple) known;
 } aligner;
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    a = a < 0 ? -a : a;
-    b = b < 0 ? -b : b;
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* A divisor of x; 0 when x is 0. */
 static int64_t multiple_of(const aligner *l, const index_expr *x) {
     int64_t a = x->a ? multiple_of(l, x->a) : 1, b = x->b ? multiple_of(l, x->b) : 1, divisor;
@@ -42,7 +31,7 @@ static int64_t multiple_of(const aligner *l, const index_expr *x) {
     case IX_SUB:
     case IX_MIN:
     case IX_MAX:
-    case IX_MOD: return common_divisor(a, b);
+    case IX_MOD: return ix_gcd(a, b);
     case IX_MUL: return a > MULTIPLE_LIMIT ? a : b > MULTIPLE_LIMIT ? b : a * b;
     case IX_FLOORDIV: return ix_is_const(x->b, &divisor) && divisor > 0 && a % divisor == 0 ? a / divisor : 1;
     }
@@ -138,7 +127,7 @@ static void mark_block(aligner *l, const kernel_block *b) {
             mark_row(l, &s->source, kernel_row_lanes(s), s->source.array->rank - 1, -1);
         }
         if (s->kind == KSTMT_FOR)
-            learn(l, s->var, common_divisor(multiple_of(l, s->lo), multiple_of(l, s->step)));
+            learn(l, s->var, ix_gcd(multiple_of(l, s->lo), multiple_of(l, s->step)));
         mark_block(l, &s->body);
         mark_block(l, &s->otherwise);
         l->known.count = known;

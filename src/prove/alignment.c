@@ -44,15 +44,6 @@ static bool is_divided(const model *m, const index_expr *x, int64_t lanes) {
     return false;
 }
 
-static int64_t common_divisor(int64_t x, int64_t y) {
-    while (y) {
-        int64_t t = x % y;
-        x = y;
-        y = t;
-    }
-    return x < 0 ? -x : x;
-}
-
 /* A divisor of n that divides x whatever the launch and the place. */
 static int64_t divisor_in(model *m, const index_expr *x, int64_t n, int nesting) {
     int64_t a, b, by;
@@ -61,10 +52,10 @@ static int64_t divisor_in(model *m, const index_expr *x, int64_t n, int nesting)
     if (is_divided(m, x, n))
         return n;
     switch (x->op) {
-    case IX_CONST: return common_divisor(n, x->value % n);
+    case IX_CONST: return ix_gcd(n, x->value % n);
     case IX_VAR: {
         if (x->var->has_value)
-            return common_divisor(n, x->var->value % n);
+            return ix_gcd(n, x->var->value % n);
         if (!model_knows(m, x->var))
             return 1;
         if (m->definition[x->var->id])

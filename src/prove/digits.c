@@ -127,15 +127,6 @@ static bool add(view *w, sum *s, const index_expr *x, int64_t factor, int nestin
     }
 }
 
-static int64_t common_divisor(int64_t x, int64_t y) {
-    while (y) {
-        int64_t t = x % y;
-        x = y;
-        y = t;
-    }
-    return x < 0 ? -x : x;
-}
-
 /* Every value of the term's part is a multiple of this, plus *rest. */
 static int64_t grain(model *m, const term *t, int64_t *rest) {
     const index_expr *x = t->of;
@@ -250,7 +241,7 @@ static bool has_digit(model *m, const place *p, int d, const index_var *v, int d
         int64_t step = grain(m, &all.terms[i], &rest);
         if (!__builtin_mul_overflow(factor, step, &whole) && whole % unit == 0 && most &&
             (whole / unit >= most || -(whole / unit) >= most)) {
-            radix = common_divisor(radix, whole / unit);
+            radix = ix_gcd(radix, whole / unit);
             base += (wide)factor * rest;
             continue;
         }
@@ -298,7 +289,7 @@ static bool share_digit(model *m, place *const *places, int count, int d, const 
         }
         if (g[i].unit != g[0].unit || g[i].shift != g[0].shift)
             return false;
-        radix = common_divisor(radix, g[i].radix);
+        radix = ix_gcd(radix, g[i].radix);
     }
     for (int i = 0; i < count; i++) {
         leave_out_multiples(&g[i].same, g[0].unit, radix);

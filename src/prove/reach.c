@@ -91,15 +91,6 @@ static int innermost(const model *m, const index_expr *x, int nesting) {
     return m->position[x->var->id];
 }
 
-static int64_t common_divisor(int64_t x, int64_t y) {
-    while (y) {
-        int64_t t = x % y;
-        x = y;
-        y = t;
-    }
-    return x < 0 ? -x : x;
-}
-
 static bool is_loop(const model *m, const index_expr *x) {
     return x->op == IX_VAR && model_knows(m, x->var) && m->loop[x->var->id];
 }
@@ -130,7 +121,7 @@ static wide rounded(model *m, const index_sum *s, wide best) {
             step = step > 1 ? grain(m, x, step, &rest) : 1;
             if (__builtin_mul_overflow(step, s->terms[i].factor, &whole))
                 return best;
-            divisor = common_divisor(divisor, whole);
+            divisor = ix_gcd(divisor, whole);
             constant += (wide)s->terms[i].factor * rest;
         }
     return divisor > 1 ? constant + divisor * floor_divide(best - constant, divisor) : best;

@@ -185,6 +185,12 @@ bool cfamily_has_views(const kernel_ir *k, const kernel_array *a);
 const char *cfamily_view_alignment(cfamily *p, const kernel_ir *k, const kernel_array *a);
 bool names_have(const cfamily_names *n, const char *name);
 void names_add(cfamily *p, cfamily_names *n, const char *name);
+bool cfamily_first_use(cfamily *p, const char *name); /* of a helper, by its name: whether its text is still to be written */
+/* Variables of fragments (cfamily_fragment.c): names for all of a kernel, their declarations, and the one of an index (a constant; refused otherwise). */
+void cfamily_fragments_name(cfamily *p, const kernel_ir *k);
+void cfamily_fragments_declare(cfamily *p, const kernel_ir *k, const char *(*type_of)(cfamily *, const kernel_fragment *),
+                               text_buffer *out);
+const char *cfamily_fragment_name(cfamily *p, const kernel_fragment *f, index_expr *index);
 const char *cfamily_unique(cfamily *p, const char *wanted); /* a legal name not yet taken in this function, and takes it */
 const char *cfamily_legal(arena *a, const char *wanted);    /* letters, digits and _, no keyword, no name of ours */
 cfamily_binding *cfamily_bind(cfamily *p, const void *key, const char *text);

@@ -120,6 +120,13 @@ void names_add(cfamily *p, cfamily_names *n, const char *name) {
         take_slot(n, i);
 }
 
+bool cfamily_first_use(cfamily *p, const char *name) {
+    if (names_have(&p->helpers, name))
+        return false;
+    names_add(p, &p->helpers, name);
+    return true;
+}
+
 const char *cfamily_unique(cfamily *p, const char *wanted) {
     const char *legal = cfamily_legal(p->arena, arena_printf(p->arena, "%s%s", wanted, p->suffix ? p->suffix : ""));
     const char *name = legal;

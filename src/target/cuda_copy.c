@@ -5,19 +5,12 @@
 
 #define HEAD "static __device__ inline "
 
-static bool is_new(cfamily *p, const char *name) {
-    if (names_have(&p->helpers, name))
-        return false;
-    names_add(p, &p->helpers, name);
-    return true;
-}
-
 /* (to, from, how many elements exist): the others become zero. `whole`: all exist or none, which is one instruction; of other sizes ptxas makes eight. */
 static const char *asynchronous(cfamily *p, element_type t, int lanes, bool whole) {
     int each = element_table[t].block_bytes, bytes = each * lanes;
     const char *element = cuda_storage_type(t),
                *name = arena_printf(p->arena, "copy_async_%dx%d%s", each, lanes, whole ? "_whole" : "");
-    if (!is_new(p, name))
+    if (!cfamily_first_use(p, name))
         return name;
     text_add(&p->prelude, HEAD "void %s(%s *to, const %s *from, long long count)\n{\n", name, element, element);
     if (whole)
@@ -33,7 +26,7 @@ static const char *asynchronous(cfamily *p, element_type t, int lanes, bool whol
 }
 
 static const char *group_function(cfamily *p, const char *name, const char *instruction) {
-    if (is_new(p, name))
+    if (cfamily_first_use(p, name))
         text_add(&p->prelude, HEAD "void %s()\n{\n    asm volatile(\"%s;\" : : : \"memory\");\n}\n", name, instruction);
     return name;
 }

@@ -10,13 +10,6 @@
 #define HEAD "static __device__ inline "
 enum { WARP = 32 };
 
-static bool is_new(cfamily *p, const char *name) {
-    if (names_have(&p->helpers, name))
-        return false;
-    names_add(p, &p->helpers, name);
-    return true;
-}
-
 /* ---- registers ---- */
 
 static bool is_operand(const kernel_fragment *f) {
@@ -48,7 +41,6 @@ static bool has_form(const matrix_table *t, const kernel_fragment *f) {
 }
 
 bool cuda_fragments_begin(cfamily *p, const kernel_ir *k) {
-    p->fragments = NEW_ARRAY(p->arena, const char **, k->fragments.count);
     for (int i = 0; i < k->fragments.count; i++) {
         const kernel_fragment *f = k->fragments.at[i];
         if (!has_form(&cuda_machine()->matrices, f))
@@ -57,37 +49,17 @@ bool cuda_fragments_begin(cfamily *p, const kernel_ir *k) {
                 "fragments of %d x %d %s, role %s (it has %s: a 16 x 16, b 16 x 8; of i8: 16 x 32, 32 x 8; accumulators 16 x 8)",
                 f->rows, f->columns, element_table[f->element].name, role_names[f->role],
                 matrix_operands(p->arena, &cuda_machine()->matrices));
-        p->fragments[i] = NEW_ARRAY(p->arena, const char *, f->count);
-        for (int n = 0; n < f->count; n++)
-            p->fragments[i][n] = cfamily_unique(p, f->count > 1 ? arena_printf(p->arena, "%s_%d", f->name, n) : f->name);
     }
+    cfamily_fragments_name(p, k);
     return true;
 }
 
 void cuda_fragments_declare(cfamily *p, const kernel_ir *k, text_buffer *out) {
-    for (int i = 0; i < k->fragments.count; i++) {
-        const kernel_fragment *f = k->fragments.at[i];
-        for (int n = 0; n < f->count; n++)
-            text_add(out,
-                     n % 8 ? ", %s"
-                     : n   ? ";\n    %s %s"
-                           : "    %s %s",
-                     n % 8 ? p->fragments[i][n] : register_type(p, f), p->fragments[i][n]);
-        text_add(out, ";\n");
-    }
-}
-
-static const char *name_of(cfamily *p, const kernel_fragment *f, index_expr *index) {
-    int64_t n = 0;
-    if (index && (!ix_is_const(cfamily_fold(p, index), &n) || n < 0 || n >= f->count)) {
-        cfamily_refuse(p, f->span, "a fragment's index that is no constant");
-        return "0";
-    }
-    return p->fragments[f->id][n];
+    cfamily_fragments_declare(p, k, register_type, out);
 }
 
 static const char *name_of_ref(cfamily *p, const fragment_ref *r) {
-    return name_of(p, r->fragment, r->index);
+    return cfamily_fragment_name(p, r->fragment, r->index);
 }
 
 /* ---- what prelude functions share ---- */
@@ -96,7 +68,7 @@ static const char *name_of_ref(cfamily *p, const fragment_ref *r) {
 static const char *lane_functions(cfamily *p, const kernel_fragment *f) {
     bool warpgroup = f->holder == LEVEL_WARPGROUP;
     const char *name = warpgroup ? "warpgroup_fragment" : "fragment";
-    if (!is_new(p, warpgroup ? "warpgroup_fragment_row" : "fragment_row"))
+    if (!cfamily_first_use(p, warpgroup ? "warpgroup_fragment_row" : "fragment_row"))
         return name;
     if (warpgroup)
         text_add(&p->prelude,
@@ -143,7 +115,7 @@ static const char *matrix_load(cfamily *p, const kernel_fragment *f, bool across
     const char *element = cuda_storage_type(f->element), *type = register_type(p, f);
     const char *name = arena_printf(p->arena, "load_%s_%dx%d_of_%d_bytes%s", role_names[f->role], f->rows, f->columns, bytes,
                                     across ? "_across" : "");
-    if (!is_new(p, name))
+    if (!cfamily_first_use(p, name))
         return name;
     /* Which of the matrices a lane's row belongs to: l / 8. a: rows 0 to 7 and 8 to 15, then the columns behind them; b: rows 0 to 7, then 8 to 15. */
     const char *row, *column;
@@ -179,7 +151,7 @@ static const char *plain_load(cfamily *p, const kernel_fragment *f) {
     const char *bits = bytes == 2 ? "unsigned short" : "unsigned char";
     const char *name =
         arena_printf(p->arena, "load_%s_%dx%d_%s", role_names[f->role], f->rows, f->columns, element_table[f->element].name);
-    if (!is_new(p, name))
+    if (!cfamily_first_use(p, name))
         return name;
     text_add(&p->prelude,
              HEAD "%s %s(const %s *tile, long long row, long long column, long long rows, long long columns)\n{\n    %s f;\n",
@@ -207,7 +179,7 @@ static const char *accumulator_access(cfamily *p, const kernel_fragment *f, bool
     const char *shape = f->holder == LEVEL_WARPGROUP ? arena_printf(p->arena, "_%dx%d", f->rows, f->columns) : "";
     const char *name = arena_printf(p->arena, "%s_accumulator_%s%s%s%s", store ? "store" : "load", element_table[f->element].name,
                                     shape, masked ? "_within" : "", pairs ? masked && even ? "_even_pairs" : "_pairs" : "");
-    if (!is_new(p, name))
+    if (!cfamily_first_use(p, name))
         return name;
     const char *of = lane_functions(p, f);
     const char *pair = pairs ? cuda_register_type(p, f->element, 2) : NULL;
@@ -300,7 +272,7 @@ static const char *multiply(cfamily *p, const kernel_stmt *s) {
     }
     const char *operand = element_table[with->operand].name;
     const char *name = arena_printf(p->arena, "mma_m%dn%dk%d_%s", with->m, with->n, with->k, operand);
-    if (!is_new(p, name))
+    if (!cfamily_first_use(p, name))
         return name;
     const char *d = register_type(p, s->fragments[0].fragment), *a = register_type(p, s->fragments[1].fragment),
                *b = register_type(p, s->fragments[2].fragment);
@@ -321,7 +293,7 @@ static const char *multiply(cfamily *p, const kernel_stmt *s) {
 
 static const char *fill_function(cfamily *p, const kernel_fragment *f) {
     const char *type = register_type(p, f), *name = arena_printf(p->arena, "fill_%s", type);
-    if (is_new(p, name))
+    if (cfamily_first_use(p, name))
         text_add(&p->prelude,
                  HEAD
                  "void %s(%s &f, %s value)\n{\n#pragma unroll\n    for (int e = 0; e < %d; e++)\n        f.v[e] = value;\n}\n",
@@ -379,7 +351,8 @@ static void map(cfamily *p, const kernel_stmt *s) {
 }
 
 const char *cuda_fragment_element(cfamily *p, const kernel_value *v) {
-    return p->element ? arena_printf(p->arena, "%s.v[%s]", name_of(p, v->fragment, v->fragment_index), p->element) : NULL;
+    return p->element ? arena_printf(p->arena, "%s.v[%s]", cfamily_fragment_name(p, v->fragment, v->fragment_index), p->element)
+                      : NULL;
 }
 
 bool cuda_fragment_statement(cfamily *p, const kernel_stmt *s) {

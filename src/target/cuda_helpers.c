@@ -115,13 +115,6 @@ static void map(writer *w, const char *parameters, const char *text) {
 }
 
 /* True when it has to be written now. */
-static bool is_new(cfamily *p, const char *name) {
-    if (names_have(&p->helpers, name))
-        return false;
-    names_add(p, &p->helpers, name);
-    return true;
-}
-
 static const char *tagged(cfamily *p, element_type t, int lanes, const char *rest) {
     return lanes > 1 ? arena_printf(p->arena, "%sx%d_%s", c_type_tag(t), lanes, rest)
                      : arena_printf(p->arena, "%s_%s", c_type_tag(t), rest);
@@ -135,7 +128,7 @@ const char *cuda_memory_helper(cfamily *p, element_type t, int lanes, bool is_st
                arena_printf(p->arena, "%s%s%s", is_store ? "store" : "load", strided ? "_strided" : "", first ? "_first" : ""));
     writer writer_of = {.p = p, .t = t, .lanes = lanes, .name = name}, *w = &writer_of;
     w->v = type_of(p, t, lanes);
-    if (!is_new(p, name))
+    if (!cfamily_first_use(p, name))
         return name;
     begin(w, is_store ? "void" : w->v,
           arena_printf(w->p->arena, "%s%s *a%s%s%s", is_store ? "" : "const ", cuda_storage_type(t),
@@ -386,7 +379,7 @@ const char *cuda_helper(cfamily *p, cfamily_helper h, element_type t, element_ty
     if (names_have(&p->helpers, name))
         return name;
     if (known) {
-        if (is_new(p, name))
+        if (cfamily_first_use(p, name))
             by_lanes(w, h, known);
         return name;
     }
@@ -442,7 +435,7 @@ void cuda_operator(cfamily *p, const char *op, element_type t, int lanes, bool x
     const char *v = cuda_register_type(p, t, lanes), *s = cuda_scalar_type(t == ELEMENT_BOOL ? ELEMENT_I32 : t);
     writer writer_of = {.p = p, .t = t, .lanes = lanes}, *w = &writer_of;
     w->v = compares ? cuda_register_type(p, ELEMENT_BOOL, lanes) : v;
-    if (!is_new(p, name))
+    if (!cfamily_first_use(p, name))
         return;
     w->name = arena_printf(w->p->arena, "operator%s", op);
     const char *result = arena_printf(w->p->arena, "a%s %s b%s", x_scalar ? "" : ".v[#]", op, y_scalar ? "" : ".v[#]");
@@ -453,7 +446,7 @@ void cuda_operator(cfamily *p, const char *op, element_type t, int lanes, bool x
 void cuda_prefix_operator(cfamily *p, const char *op, element_type t, int lanes) {
     writer writer_of = {.p = p, .t = t, .lanes = lanes}, *w = &writer_of;
     w->v = cuda_register_type(p, t, lanes);
-    if (!is_new(p, arena_printf(w->p->arena, "prefix%s%s", op, w->v)))
+    if (!cfamily_first_use(p, arena_printf(w->p->arena, "prefix%s%s", op, w->v)))
         return;
     w->name = arena_printf(w->p->arena, "operator%s", op);
     map(w, arena_printf(w->p->arena, "%s a", w->v), arena_printf(w->p->arena, "%sa.v[#]", op));

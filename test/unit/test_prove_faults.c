@@ -150,7 +150,7 @@ static void test_operations_fail_by_sample(void **state) {
     assert_non_null(d);
     for (struct dirent *e; (e = readdir(d));) {
         size_t n = strlen(e->d_name);
-        if (n < 5 || strcmp(e->d_name + n - 4, ".kir") || (quick() && n % 11))
+        if (n < 5 || strcmp(e->d_name + n - 4, ".kir") || (quick() && n % 22))
             continue;
         char path[512];
         snprintf(path, sizeof path, "test/kernel-ir/defects/%s", e->d_name);

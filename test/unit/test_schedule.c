@@ -132,7 +132,7 @@ static void vectors(void **state) {
     const int last = getenv("TILEC_QUICK") ? 1 : 3; /* under valgrind: one target */
     for (int n = 1; n <= 4; n *= 2)
         for (int on = 0; on < last; on++) {
-            char value[8], said[24];
+            char value[12], said[24];
             snprintf(value, sizeof value, "%d", n);
             snprintf(said, sizeof said, "vector = %d", n);
             /* Metal's simdgroups load products' operands without vectors of ours, unless they are staged. */

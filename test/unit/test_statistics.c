@@ -174,7 +174,11 @@ static pair_table simulate(world *w, double ratio, int rounds) {
     return table;
 }
 
-enum { RUNS = 1000, ROUNDS = 12 };
+enum { ROUNDS = 12 };
+
+static int runs(void) {
+    return getenv("TILEC_QUICK") ? 200 : 1000;
+}
 
 /* How often the interval held the true ratio, and how often a claim was made, over 1,000 runs. */
 typedef struct outcome {
@@ -184,7 +188,7 @@ typedef struct outcome {
 
 static outcome many(world like, double ratio) {
     outcome out = {0};
-    for (int i = 0; i < RUNS; i++) {
+    for (int i = 0; i < runs(); i++) {
         world w = like;
         w.random = 1000003u * (uint64_t)i + 17;
         pair_table t = simulate(&w, ratio, ROUNDS);
@@ -193,7 +197,7 @@ static outcome many(world like, double ratio) {
         out.covered += p->low <= ratio && ratio <= p->high;
         out.faster += c == CLAIM_FASTER;
         out.slower += c == CLAIM_SLOWER;
-        out.mean_log += log(p->ratio / ratio) / RUNS;
+        out.mean_log += log(p->ratio / ratio) / runs();
     }
     return out;
 }
@@ -201,7 +205,7 @@ static outcome many(world like, double ratio) {
 /* What the stated rate allows: the exact coverage of 12 rounds is 96.14%; three standard deviations of 1,000 runs below it. */
 static int least_covered(void) {
     double p = statistics_order_interval(ROUNDS, 0.95).coverage;
-    return (int)(RUNS * p - 3 * sqrt(RUNS * p * (1 - p)));
+    return (int)(runs() * p - 3 * sqrt(runs() * p * (1 - p)));
 }
 
 static const world worlds[] = {
@@ -224,7 +228,7 @@ static void intervals_cover_at_their_rate(void **state) {
         for (int r = 0; r < 3; r++) {
             outcome o = many(worlds[w], ratios[r]);
             if (o.covered < least)
-                fail_msg("world %d, ratio %g: %d of %d intervals hold it, %d are owed", w, ratios[r], o.covered, RUNS, least);
+                fail_msg("world %d, ratio %g: %d of %d intervals hold it, %d are owed", w, ratios[r], o.covered, runs(), least);
         }
 }
 
@@ -232,8 +236,8 @@ static void equals_are_seldom_called_a_win(void **state) {
     (void)state;
     for (int w = 0; w < WORLDS; w++) {
         outcome o = many(worlds[w], 1);
-        if (o.faster + o.slower > RUNS / 20)
-            fail_msg("world %d: %d of %d pairs of equals got a claim", w, o.faster + o.slower, RUNS);
+        if (o.faster + o.slower > runs() / 20)
+            fail_msg("world %d: %d of %d pairs of equals got a claim", w, o.faster + o.slower, runs());
     }
 }
 
@@ -241,15 +245,15 @@ static void a_small_effect_is_found(void **state) {
     (void)state;
     world w = {.noise = 0.01, .first_round = 1};
     outcome slower = many(w, 1.03), faster = many(w, 1 / 1.03);
-    assert_true(slower.faster >= RUNS * 95 / 100 && slower.slower == 0); /* the second arm is slower: the first is faster */
-    assert_true(faster.slower >= RUNS * 95 / 100 && faster.faster == 0);
+    assert_true(slower.faster >= runs() * 95 / 100 && slower.slower == 0); /* the second arm is slower: the first is faster */
+    assert_true(faster.slower >= runs() * 95 / 100 && faster.faster == 0);
 }
 
 static void an_effect_under_the_spread_is_inconclusive(void **state) {
     (void)state;
     world w = {.noise = 0.10, .first_round = 1};
     outcome o = many(w, 1.03);
-    assert_true(o.faster + o.slower <= RUNS / 20);
+    assert_true(o.faster + o.slower <= runs() / 20);
 }
 
 static void linear_drift_does_not_bias(void **state) {
