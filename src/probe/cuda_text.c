@@ -134,10 +134,10 @@ static const char *const dots_head =
     "unsigned *d, int tiles) {\n";
 
 static char *warp_text(const cuda_instruction *i) {
-    fragment_layout a, b, c;
-    if (!fragment_layout_find("cuda", i->name, 'a', &a) || !fragment_layout_find("cuda", i->name, 'b', &b) ||
-        !fragment_layout_find("cuda", i->name, 'c', &c))
+    fragment_layout layouts[3];
+    if (!fragment_layouts_find("cuda", i->name, layouts))
         return NULL;
+    const fragment_layout a = layouts[0], b = layouts[1], c = layouts[2];
     int bytes = number_table[i->a].bytes, row = i->k * bytes, ra = fragment_layout_registers(&a),
         rb = fragment_layout_registers(&b), rc = fragment_layout_registers(&c);
     text_buffer t = {0};
@@ -220,10 +220,10 @@ char *cuda_dots_text(const cuda_instruction *i) {
 }
 
 char *cuda_onehot_text(const cuda_instruction *i) {
-    fragment_layout a, b, c;
-    if (i->warpgroup || !fragment_layout_find("cuda", i->name, 'a', &a) || !fragment_layout_find("cuda", i->name, 'b', &b) ||
-        !fragment_layout_find("cuda", i->name, 'c', &c))
+    fragment_layout layouts[3];
+    if (i->warpgroup || !fragment_layouts_find("cuda", i->name, layouts))
         return NULL;
+    const fragment_layout a = layouts[0], b = layouts[1], c = layouts[2];
     int ra = fragment_layout_registers(&a), rb = fragment_layout_registers(&b), rc = fragment_layout_registers(&c);
     text_buffer t = {0};
     add_product(&t, i, ra, rb, rc);
@@ -261,10 +261,10 @@ static const char *const some_bits = "((threadIdx.x * 2654435761u + %du) & 0x3f3
 
 /* Each chain has a b of its own and a changes from round to round: what an emulation would do once for all products, it does for each. */
 static char *warp_rate_text(const cuda_instruction *i) {
-    fragment_layout a, b, c;
-    if (!fragment_layout_find("cuda", i->name, 'a', &a) || !fragment_layout_find("cuda", i->name, 'b', &b) ||
-        !fragment_layout_find("cuda", i->name, 'c', &c))
+    fragment_layout layouts[3];
+    if (!fragment_layouts_find("cuda", i->name, layouts))
         return NULL;
+    const fragment_layout a = layouts[0], b = layouts[1], c = layouts[2];
     int ra = fragment_layout_registers(&a), rb = fragment_layout_registers(&b), rc = fragment_layout_registers(&c);
     text_buffer t = {0};
     add_product(&t, i, ra, rb, rc);

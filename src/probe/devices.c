@@ -62,13 +62,6 @@ static bool model_onehot(void *context, int first, int cases, unsigned char *out
     return layout_simulate(((model_target *)context)->layouts, first, cases, out, diags);
 }
 
-static bool find_layouts(const char *instruction, fragment_layout layouts[3]) {
-    for (int i = 0; i < 3; i++)
-        if (!fragment_layout_find("cuda", instruction, "abc"[i], &layouts[i]))
-            return false;
-    return true;
-}
-
 static bool open_model(arena *a, const char *device, const char *instruction, probe_target *out, diag_list *diags) {
     const matrix_unit *u = matrix_unit_find(device + 6, instruction);
     if (!u)
@@ -79,7 +72,7 @@ static bool open_model(arena *a, const char *device, const char *instruction, pr
     out->box.device = device;
     out->box.context = &m->unit;
     out->context = m;
-    out->onehot = find_layouts(instruction, m->layouts) ? model_onehot : NULL;
+    out->onehot = fragment_layouts_find("cuda", instruction, m->layouts) ? model_onehot : NULL;
     strcpy(out->description, "a model on this machine, no device");
     return true;
 }

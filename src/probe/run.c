@@ -16,9 +16,8 @@ static bool run_layout(arena *a, const probe_target *t, layout_finding *out, dia
     fragment_layout layouts[3];
     if (!t->onehot && t->box.rows > 1)
         return layout_probe_memory(a, &t->box, out, diags);
-    for (int i = 0; i < 3; i++)
-        if (!t->onehot || !fragment_layout_find("cuda", t->box.instruction, "abc"[i], &layouts[i]))
-            return true;
+    if (!t->onehot || !fragment_layouts_find("cuda", t->box.instruction, layouts))
+        return true;
     return layout_probe(a, t, layouts, out, diags);
 }
 

@@ -146,6 +146,13 @@ bool fragment_layout_find(const char *target, const char *instruction, char oper
     return true;
 }
 
+bool fragment_layouts_find(const char *target, const char *instruction, fragment_layout out[3]) {
+    for (int i = 0; i < 3; i++)
+        if (!fragment_layout_find(target, instruction, "abc"[i], &out[i]))
+            return false;
+    return true;
+}
+
 void fragment_layout_place(const fragment_layout *l, int lane, int element, int *row, int *column) {
     *row = *column = 0;
     for (int i = 0; i < FRAGMENT_LANE_BITS; i++)

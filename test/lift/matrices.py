@@ -7,6 +7,7 @@ try:
 except ImportError:
     print("skip matrices (no NumPy here)")
     sys.exit(0)
+import _run
 
 tilec, build = os.environ["TILEC"], os.environ["BUILD"]
 source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "matrices.metal")
@@ -63,21 +64,7 @@ def run(folder, device, name, values, arrays, wanted, block, grid, tolerance):
     words = [tilec, "run", source if name[:4] != "air_" else source[:-5] + "ll", "--kernel", name, "--device", device, "--block", block, "--grid", grid]
     for text in values + SHAPES.get(name, []):
         words += ["--arg", text]
-    for key, array in arrays.items():
-        path = os.path.join(folder, key + ".npy")
-        np.save(path, array)
-        words += ["--arg", "%s=%s" % (key, path)]
-    for key in wanted:
-        words += ["--out", "%s=%s" % (key, os.path.join(folder, "out_%s.npy" % key))]
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode:
-        return done.stdout + done.stderr
-    for key, value in wanted.items():
-        got = np.load(os.path.join(folder, "out_%s.npy" % key)).reshape(value.shape)
-        if not np.allclose(got.astype(f32), value.astype(f32), rtol=tolerance, atol=tolerance):
-            at = np.argmax(np.abs(got.astype(np.float64) - value))
-            return "%s[%d] is %s, not %s" % (key, at, got.reshape(-1)[at], value.reshape(-1)[at])
-    return None
+    return _run.run(words, arrays, wanted, folder, tolerance)
 
 def wrong(name):
     words, prop = WRONG[name]

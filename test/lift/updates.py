@@ -6,6 +6,7 @@ try:
 except ImportError:
     print("skip updates (no NumPy here)")
     sys.exit(0)
+import _run
 
 tilec, build, here = os.environ["TILEC"], os.environ["BUILD"], os.path.dirname(os.path.abspath(__file__))
 rng = np.random.default_rng(3)
@@ -28,17 +29,7 @@ EXTREMES = """kernel extremes {
 
 def run(name, device, words, arrays, wanted, folder):
     global failed
-    for key, value in arrays.items():
-        np.save(os.path.join(folder, key + ".npy"), value)
-        words = words + ["--arg", "%s=%s" % (key, os.path.join(folder, key + ".npy"))]
-    for key in wanted:
-        words = words + ["--out", "%s=%s" % (key, os.path.join(folder, "out_%s.npy" % key))]
-    done = subprocess.run([tilec, "run"] + words + ["--device", device], capture_output=True, text=True)
-    why = done.stdout + done.stderr if done.returncode else None
-    for key, value in wanted.items():
-        got = None if why else np.load(os.path.join(folder, "out_%s.npy" % key))
-        if not why and not (np.array_equal(got, value) if got.dtype.kind in "iu" else np.allclose(got, value, rtol=1e-5, atol=1e-5)):
-            why = "%s is %s, not %s" % (key, got, value)
+    why = _run.run([tilec, "run"] + words + ["--device", device], arrays, wanted, folder, 1e-5)
     failed = failed or why is not None
     print("FAIL %s on %s: %s" % (name, device, why) if why else "ok %s on %s" % (name, device))
 

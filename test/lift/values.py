@@ -6,6 +6,7 @@ try:
 except ImportError:
     print("skip values (no NumPy here)")
     sys.exit(0)
+import _run
 
 tilec, build = os.environ["TILEC"], os.environ["BUILD"]
 source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "values.cl")
@@ -122,22 +123,7 @@ def run(folder, device, name, values, arrays, wanted, block, grid):
     words = [tilec, "run", source, "--kernel", name, "--device", device, "--block", block, "--grid", grid]
     for text in values + SHAPES.get(name, []):
         words += ["--arg", text]
-    for key, array in arrays.items():
-        path = os.path.join(folder, key + ".npy")
-        np.save(path, array)
-        words += ["--arg", "%s=%s" % (key, path)]
-    for key in wanted:
-        words += ["--out", "%s=%s" % (key, os.path.join(folder, "out_%s.npy" % key))]
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode:
-        return done.stdout + done.stderr
-    for key, value in wanted.items():
-        got = np.load(os.path.join(folder, "out_%s.npy" % key)).reshape(value.shape)
-        exact = got.dtype.kind in "iu"
-        if not (np.array_equal(got, value) if exact else np.allclose(got, value, rtol=3e-5, atol=3e-5)):
-            at = np.argmax(np.abs(got.astype(np.float64) - value))
-            return "%s[%d] is %s, not %s" % (key, at, got.reshape(-1)[at], value.reshape(-1)[at])
-    return None
+    return _run.run(words, arrays, wanted, folder)
 
 def main():
     if not os.path.exists(os.path.join(build, "tilec-lift.so")) or not (os.environ.get("TILEC_CLANG") or shutil.which("clang-19")):

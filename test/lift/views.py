@@ -8,6 +8,7 @@ try:
 except ImportError:
     print("skip views (no NumPy here)")
     sys.exit(0)
+import _run
 
 tilec, build = os.environ["TILEC"], os.environ["BUILD"]
 here = os.path.dirname(os.path.abspath(__file__))
@@ -51,24 +52,11 @@ def rows():
     yield "joined", [], {"x": x.view(u8), "out": np.zeros(16, f32), "parts": np.zeros(16, u8)}, {"out": out, "parts": parts[:, 3] ^ parts[:, 0]}, "8", "2"
 
 def run(device, name, values, arrays, wanted, block, grid):
+    words = [tilec, "run", source, "--kernel", name, "--device", device, "--block", block, "--grid", grid]
+    for text in values:
+        words += ["--arg", text]
     with tempfile.TemporaryDirectory() as folder:
-        words = [tilec, "run", source, "--kernel", name, "--device", device, "--block", block, "--grid", grid]
-        for text in values:
-            words += ["--arg", text]
-        for key, array in arrays.items():
-            np.save(os.path.join(folder, key + ".npy"), array)
-            words += ["--arg", "%s=%s" % (key, os.path.join(folder, key + ".npy"))]
-        for key in wanted:
-            words += ["--out", "%s=%s" % (key, os.path.join(folder, "out_%s.npy" % key))]
-        done = subprocess.run(words, capture_output=True, text=True)
-        if done.returncode:
-            return done.stdout + done.stderr
-        for key, value in wanted.items():
-            got = np.load(os.path.join(folder, "out_%s.npy" % key)).reshape(value.shape)
-            if not (np.array_equal(got, value) if got.dtype.kind in "iu" else np.allclose(got, value, rtol=3e-5, atol=3e-5)):
-                at = np.argmax(np.abs(got.astype(np.float64) - value))
-                return "%s[%d] is %s, not %s" % (key, at, got.reshape(-1)[at], value.reshape(-1)[at])
-    return None
+        return _run.run(words, arrays, wanted, folder)
 
 def printed(target, name, values, arrays, block, grid):
     """The text of a proved kernel for this target."""

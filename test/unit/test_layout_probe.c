@@ -17,8 +17,7 @@ static bool fails(void *context, int first, int cases, unsigned char *out, diag_
 }
 
 static void documented(const char *instruction, fragment_layout layouts[3]) {
-    for (int i = 0; i < 3; i++)
-        assert_true(fragment_layout_find("cuda", instruction, "abc"[i], &layouts[i]));
+    assert_true(fragment_layouts_find("cuda", instruction, layouts));
 }
 
 static layout_finding ask(arena *a, const char *instruction, fragment_layout planted[3]) {
