@@ -79,16 +79,19 @@ static void add_hashes(json_t *hashes, const tile_module *m) {
 
 /* What each kernel means now, so that rows of an older meaning show. Files that rows name and that are gone leave their rows stale. */
 static json_t *kernel_hashes(bench *b, const json_t *rows) {
-    json_t *hashes = json_object(), *row;
+    json_t *hashes = json_object(), *files = json_object(), *row;
+    const char *file;
     size_t r;
-    json_array_foreach((json_t *)rows, r, row) {
-        const char *file = row_text(row, "file");
+    json_array_foreach((json_t *)rows, r, row) if (*row_text(row, "file"))
+        json_object_set_new(files, row_text(row, "file"), json_true());
+    json_object_foreach(files, file, row) {
         diag_list ignored;
         diag_init(&ignored, b->report->arena);
-        const tile_module *m = *file ? other_file(b, file, &ignored) : NULL;
+        const tile_module *m = other_file(b, file, &ignored);
         if (m)
             add_hashes(hashes, m);
     }
+    json_decref(files);
     for (int i = 0; i < b->library.modules.count; i++)
         add_hashes(hashes, b->library.modules.at[i]);
     return hashes;

@@ -4,8 +4,7 @@
 #include "kernel/math.h"
 #include "run/recipe.h"
 #include "sim/sim.h"
-#include "target/air.h"
-#include "target/metal.h"
+#include "target/gpu_plan.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,30 +38,14 @@ typedef struct back {
 } back;
 
 static bool program_of(back *b, const target *t, const proved_plan *p) {
-    static const struct {
-        const char *name, *ending;
-        source_language language;
-        bool (*program)(arena *a, const proved_plan *p, gpu_program *out, diag_list *diags);
-    } doors[] = {{"metal", "metal", SOURCE_METAL, metal_program},
-                 {"cuda", "cu", SOURCE_CUDA, cuda_program},
-                 {"opencl", "cl", SOURCE_OPENCL, opencl_program},
-                 {"opencl_cpu", "cl", SOURCE_OPENCL, opencl_program},
-                 {"air", "ll", SOURCE_LLVM, metal_program}}; /* whose entries take what Metal's do */
-    for (size_t i = 0; i < sizeof doors / sizeof *doors; i++)
-        if (!strcmp(doors[i].name, t->name)) {
-            b->language = doors[i].language;
-            b->path = arena_printf(b->a, "%s.%s", b->plan->name, doors[i].ending);
-            text_buffer whole = {0};
-            if (b->language == SOURCE_LLVM) {
-                bool fine = air_text(p, AIR_OPAQUE, &whole, &b->r->diags);
-                b->whole = arena_strdup(b->a, text_get(&whole));
-                text_free(&whole);
-                if (!fine)
-                    return false;
-            }
-            return doors[i].program(b->a, p, &b->program, &b->r->diags);
-        }
-    diag_error(&b->r->diags, "E0875", b->plan->variants.at[0].kernel->span, "texts of target %s are not read back", t->name);
+    const char *ending;
+    int before = b->r->diags.errors;
+    if (target_program(b->a, t, p, &b->program, &ending, &b->whole, &b->r->diags)) {
+        b->path = arena_printf(b->a, "%s.%s", b->plan->name, ending);
+        return source_language_of(b->path, &b->language);
+    }
+    if (b->r->diags.errors == before)
+        diag_error(&b->r->diags, "E0875", b->plan->variants.at[0].kernel->span, "texts of target %s are not read back", t->name);
     return false;
 }
 

@@ -308,7 +308,7 @@ static bool converges(const char *declaration) {
     return strstr(declaration, "@air.simd") || strstr(declaration, "barrier");
 }
 
-bool air_text(const proved_plan *proved, air_form form, text_buffer *out, diag_list *diags) {
+static bool air_text(const proved_plan *proved, air_form form, text_buffer *out, diag_list *diags) {
     arena *arena = arena_new();
     const launch_plan *plan = proved_plan_get(proved);
     air a = {.arena = arena, .diags = diags, .form = form};

@@ -149,7 +149,6 @@ const char *air_header(air_form form); /* data layout and triple */
 const char *air_buffer(arena *a, int location, bool read_only, int space, int bytes, const char *type_name, const char *name);
 
 /* ---- air.c ---- */
-bool air_text(const proved_plan *p, air_form form, text_buffer *out, diag_list *diags);
 bool air_emit(const proved_plan *p, text_buffer *out, diag_list *diags); /* AIR_OPAQUE */
 bool air_build(const proved_plan *p, const char *directory, diag_list *diags);
 bool air_count(arena *a, const proved_plan *p, target_count_list *out, diag_list *diags); /* air_trim.c */

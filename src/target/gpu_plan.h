@@ -72,6 +72,10 @@ typedef struct gpu_dialect {
 
 /* Prints every variant. False with diagnostics. */
 bool gpu_plan_print(arena *a, const launch_plan *plan, const gpu_dialect *dialect, gpu_program *out, diag_list *diags);
+/* What other programs can read of a plan: its entries, the ending of such a text's file, and in *whole the text where entries by themselves are none
+ * (else NULL). False without a diagnostic: the target's texts are not kernels for blocks of threads. target.c. */
+bool target_program(arena *a, const target *t, const proved_plan *p, gpu_program *out, const char **ending, const char **whole,
+                    diag_list *diags);
 /* The first of the variant's forms that is there. */
 gpu_form gpu_quickest_form(const gpu_program *p, int variant);
 static inline bool gpu_form_is_aligned(gpu_form f) {
