@@ -47,6 +47,7 @@ typedef struct products {
 } products;
 
 typedef struct search {
+    arena *arena;
     const matrix_table *matrices;
     products *found;
     bool other; /* a product of another form */
@@ -63,6 +64,41 @@ static bool note(const tile_range **at, const tile_range *r) {
     return true;
 }
 
+/* How the operand's loads go along r: 1 for each that reads neighbours, -2 for each that strides. As lower_plan.c counts before anything is held. */
+static int stride_score(arena *a, const tile_value *v, const tile_range *r) {
+    int sum = 0;
+    if (!tile_has_axis(v, r))
+        return 0;
+    for (int d = 0; v->op == TILE_LOAD && d < v->array->rank; d++) {
+        int64_t coefficient;
+        index_expr *rest;
+        if (ix_mentions(v->indices[d], r->var))
+            sum += d == v->array->rank - 1 && ix_coefficient(a, v->indices[d], r->var, &coefficient, &rest) && coefficient == 1
+                       ? 1
+                       : -2;
+    }
+    for (int i = 0; i < v->operand_count; i++)
+        sum += stride_score(a, v->operands[i], r);
+    return sum;
+}
+
+/* The range that threads stand along as columns: the first of the product's own that its operands' loads are contiguous along; the last if they are along the
+ * sum alone. It says which operand is the instruction's left one, whatever the source's order of them. */
+static const tile_range *columns_of(arena *a, const tile_value *v) {
+    const tile_range *out = NULL;
+    int best = 0;
+    for (int i = 0; i < v->axis_count; i++) {
+        int score = stride_score(a, v->operands[0], v->axes[i]) + stride_score(a, v->operands[1], v->axes[i]);
+        if (score > best)
+            best = score, out = v->axes[i];
+    }
+    for (int i = v->axis_count - 1; i >= 0 && !out; i--)
+        if (range_capacity(v->axes[i]) != 1 &&
+            tile_has_axis(v->operands[0], v->axes[i]) != tile_has_axis(v->operands[1], v->axes[i]))
+            out = v->axes[i];
+    return out;
+}
+
 static bool look(const tile_value *v, void *context) {
     search *s = context;
     s->found->operations += !strcmp(tile_op_table[v->op].kind, "math") ? OF_FUNCTION : v->op != TILE_DOT && v->operand_count > 0;
@@ -71,13 +107,11 @@ static bool look(const tile_value *v, void *context) {
     const tile_value *x = v->operands[0], *y = v->operands[1];
     bool fits = x->type == y->type && element_table[x->type].block_bytes == 2 && v->contract_count == 1 &&
                 matrix_row_of(s->matrices, x->type, accumulator_type(v)) && note(&s->found->summed, v->contract[0]);
+    const tile_range *columns = fits ? columns_of(s->arena, v) : NULL;
     for (int i = 0; i < v->axis_count && fits; i++) {
         const tile_range *r = v->axes[i];
-        int64_t one;
-        if (ix_is_const(r->size, &one) && one == 1)
-            continue;
-        bool of_x = tile_has_axis(x, r), of_y = tile_has_axis(y, r);
-        fits = of_x != of_y && note(of_x ? &s->found->rows : &s->found->columns, r);
+        if (range_capacity(r) != 1)
+            fits = tile_has_axis(x, r) != tile_has_axis(y, r) && note(r == columns ? &s->found->columns : &s->found->rows, r);
     }
     s->other = !fits;
     s->found->count++;
@@ -85,9 +119,9 @@ static bool look(const tile_value *v, void *context) {
     return s->other;
 }
 
-static bool find_products(const tile_kernel *k, const matrix_table *t, products *out) {
+static bool find_products(arena *a, const tile_kernel *k, const matrix_table *t, products *out) {
     *out = (products){0};
-    search s = {t, out, false};
+    search s = {a, t, out, false};
     tile_block_some(&k->body, k->value_count, look, &s);
     return out->count && !s.other && tiled(out->rows) && tiled(out->columns) && tiled(out->summed) &&
            out->rows->size->var != out->columns->size->var && out->rows->size->var != out->summed->size->var &&
@@ -179,7 +213,7 @@ int schedule_product_tiles(arena *a, const tile_module *m, const tile_kernel *k,
     products p;
     int64_t rows, columns, summed, tasks_beside;
     *route = NULL;
-    if (!device.blocks || device.units < 2 || !row->matrices.count || !find_products(k, &row->matrices, &p))
+    if (!device.blocks || device.units < 2 || !row->matrices.count || !find_products(a, k, &row->matrices, &p))
         return 0;
     const char *const tiles[] = {p.rows->size->var->name, p.columns->size->var->name, p.summed->size->var->name};
     for (int i = 0; i < 3; i++)

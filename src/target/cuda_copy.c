@@ -31,6 +31,16 @@ static const char *group_function(cfamily *p, const char *name, const char *inst
     return name;
 }
 
+/* Whether x is an id, which its level's extent keeps below this one. */
+static bool below_by_launch(const cfamily *p, const index_expr *x, const index_expr *extent) {
+    const kernel_ir *k = p->kernel;
+    for (int i = 0; x->op == IX_VAR && i < k->levels.count; i++)
+        for (int d = 0; d < k->levels.at[i].rank; d++)
+            if (k->levels.at[i].ids[d] == x->var)
+                return ix_equal(k->levels.at[i].extents[d], extent);
+    return false;
+}
+
 /* How many elements of the row exist: all, or none where another index is outside. *whole: never some of them. */
 static const char *existing(cfamily *p, const kernel_stmt *s, int lanes, bool *whole) {
     arena *a = p->arena;
@@ -46,6 +56,8 @@ static const char *existing(cfamily *p, const kernel_stmt *s, int lanes, bool *w
                    *extent = cfamily_wrap(p, cfamily_index(p, from->dims[d]), PRECEDENCE_ADD);
         if (!cfamily_not_negative(p, x))
             text_add(&inside, "%s0 <= %s", inside.length ? " && " : "", text);
+        if (d < from->rank - 1 && below_by_launch(p, x, from->dims[d]))
+            continue;
         if (d < from->rank - 1)
             text_add(&inside, "%s%s < %s", inside.length ? " && " : "", text, extent);
         else {

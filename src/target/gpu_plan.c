@@ -139,16 +139,22 @@ static void take_apart(printed *t, text_buffer *out, const char *flat, const cha
     text_add(out, ";\n");
 }
 
-/* Tasks of two ids as groups of GROUP_ROWS rows, each column by column: every number below the extents' product gives each pair once. */
+/* The last two ids of tasks as groups of GROUP_ROWS rows, each column by column; ids before them are the slower ones. Every number below the extents' product
+ * gives each tuple once. */
 static bool take_apart_in_groups(printed *t, text_buffer *out, const char *flat_text, index_var **ids, index_expr **extents,
                                  int rank) {
     cfamily *p = t->p;
     arena *a = p->arena;
     int64_t rows;
-    if (!t->dialect->groups_tasks || !t->kernel->fragments.count || rank != 2 || !used(p, ids[0]) || !used(p, ids[1]) ||
-        (ix_is_const(extents[0], &rows) && rows <= 1))
+    const int outer = rank - 2;
+    if (!t->dialect->groups_tasks || !t->kernel->fragments.count || outer < 0 || !used(p, ids[outer]) ||
+        !used(p, ids[outer + 1]) || (ix_is_const(extents[outer], &rows) && rows <= 1))
         return false;
-    const char *type = cfamily_index_type(p), *x = cfamily_find(p, ids[0])->text, *y = cfamily_find(p, ids[1])->text;
+    index_var **const all_ids = ids;
+    index_expr **const all_extents = extents;
+    ids += outer, extents += outer;
+    const char *type = cfamily_index_type(p), *x = cfamily_find(p, ids[0])->text, *y = cfamily_find(p, ids[1])->text,
+               *task = outer ? "place" : "task";
     const char *row_count = cfamily_unique(p, arena_printf(a, "%s_count", ids[0]->name)),
                *column_count = cfamily_unique(p, arena_printf(a, "%s_count", ids[1]->name)),
                *group = cfamily_unique(p, arena_printf(a, "%s_group", ids[0]->name)), *across = cfamily_unique(p, "group_rows"),
@@ -156,10 +162,17 @@ static bool take_apart_in_groups(printed *t, text_buffer *out, const char *flat_
     text_add(out, "    const %s task = %s;\n", type, flat_text);
     text_add(out, "    const %s %s = %s, %s = %s;\n", type, row_count, cfamily_index_text(p, extents[0]), column_count,
              cfamily_index_text(p, extents[1]));
-    text_add(out, "    const %s %s = task / (%d * %s) * %d;\n", type, group, GROUP_ROWS, column_count, GROUP_ROWS);
+    if (outer) {
+        const char *plane = cfamily_unique(p, "plane");
+        task = cfamily_unique(p, task);
+        text_add(out, "    const %s %s = task / (%s * %s), %s = task - %s * (%s * %s);\n", type, plane, row_count, column_count,
+                 task, plane, row_count, column_count);
+        take_apart(t, out, "planes", plane, all_ids, all_extents, outer);
+    }
+    text_add(out, "    const %s %s = %s / (%d * %s) * %d;\n", type, group, task, GROUP_ROWS, column_count, GROUP_ROWS);
     text_add(out, "    const %s %s = %s - %s < %d ? %s - %s : %d;\n", type, across, row_count, group, GROUP_ROWS, row_count,
              group, GROUP_ROWS);
-    text_add(out, "    const %s %s = task - %s * %s;\n", type, within, group, column_count);
+    text_add(out, "    const %s %s = %s - %s * %s;\n", type, within, task, group, column_count);
     text_add(out, "    const %s %s = %s + %s %% %s, %s = %s / %s;\n", type, x, group, within, across, y, within, across);
     return true;
 }

@@ -18,6 +18,14 @@ static const char product[] = "kernel product(a: f16[M, K], b: f16[K, N]) -> (c:
                               "        c[i, j] = acc\n"
                               "    }\n"
                               "}\n";
+/* What `product` means, its operands exchanged and a range of one element beside. */
+static const char exchanged[] = "kernel product(b: f16[U, K, N], a: f16[U, M, K]) -> (c: f32[U, M, N]) {\n"
+                                "    for tile c[u: 1, i: BM, j: BN] {\n"
+                                "        acc: f32[u, i, j] = 0\n"
+                                "        for k: BK in K { acc += b[u, k, j] @ a[u, i, k] }\n"
+                                "        c[u, i, j] = acc\n"
+                                "    }\n"
+                                "}\n";
 static const char rounded[] = "kernel product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) {\n"
                               "    for tile c[i: BM, j: BN] {\n"
                               "        acc: f32[i, j] = 0\n"
@@ -256,8 +264,8 @@ static void warpgroups(void **state) {
 
 static bool extent_of(void *context, const index_var *v, int64_t *value) {
     const int64_t *sizes = context;
-    *value = sizes[strcmp(v->name, "M") ? strcmp(v->name, "N") ? 2 : 1 : 0];
-    return strlen(v->name) == 1 && strchr("MNK", v->name[0]);
+    *value = !strcmp(v->name, "U") ? 1 : sizes[strcmp(v->name, "M") ? strcmp(v->name, "N") ? 2 : 1 : 0];
+    return strlen(v->name) == 1 && strchr("MNKU", v->name[0]);
 }
 
 /* What the model says for a launch: its settings in one line; "": nothing. */
@@ -277,6 +285,9 @@ static void expect_tiles(const char *kernel, const char *schedule, split_device 
     assert_true((route != NULL) == (count > 0));
     if (count) {
         int64_t rows = atoll(out[0].value), columns = atoll(out[1].value);
+        assert_string_equal(out[0].key, "BM");
+        assert_string_equal(out[1].key, "BN");
+        assert_int_equal(rows % 64, 0);
         assert_string_equal(out[PRODUCT_SETTINGS - 1].value, operands);
         if ((m + rows - 1) / rows * ((n + columns - 1) / columns) < least_tasks)
             fail_msg("%s", route);
@@ -290,6 +301,7 @@ static void tiles_of_launches(void **state) {
     const split_device hopper = {132, true, true}, other = {108, true, false}, one = {1, true, true};
     expect_tiles(product, "", hopper, 4096, 4096, 4096, true, "fragments(warpgroup)", 264);
     expect_tiles(product, "", hopper, 1024, 1024, 1024, true, "fragments(warpgroup)", 100);
+    expect_tiles(exchanged, "", hopper, 1024, 1024, 1024, true, "fragments(warpgroup)", 100);
     expect_tiles(product, "", hopper, 4096, 4096, 4096, false, "fragments", 264);
     expect_tiles(product, "", other, 1024, 1024, 1024, true, "fragments", 100);
     expect_tiles(rounded, "", hopper, 4096, 4096, 4096, true, "fragments", 264); /* computed operands are not copied ahead */
