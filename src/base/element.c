@@ -3,6 +3,7 @@
  *          sign exponent mantissa bias
  *   f16       1        5       10   15   infinity 0x7C00
  *   bf16      1        8        7  127   infinity 0x7F80
+ *   tf32      1        8       10  127   infinity 0x7F800000: an f32 whose last 13 bits are 0
  *   e4m3      1        4        3    7   no infinity, largest 0x7E = 448, NaN 0x7F
  *   e5m2      1        5        2   15   infinity 0x7C, largest 0x7B = 57344 */
 #include "base/element.h"
@@ -25,6 +26,7 @@ const element_info element_table[ELEMENT_COUNT] = {
     [ELEMENT_E5M2] = {"e5m2", 1, 1, true, true, true},
     [ELEMENT_Q8_0] = {"q8_0", 32, 34, true, true, true},
     [ELEMENT_Q4_0] = {"q4_0", 32, 18, true, true, true},
+    [ELEMENT_TF32] = {"tf32", 1, 4, true, true, true},
     [ELEMENT_U16] = {"u16", 1, 2, false, false, false},
     [ELEMENT_I64] = {"i64", 1, 8, false, true, false},
 };
@@ -40,6 +42,21 @@ element_type element_of_memory_by_name(const char *name) {
         if (strcmp(element_table[i].name, name) == 0)
             return (element_type)i;
     return ELEMENT_COUNT;
+}
+
+bool element_holds(element_type to, element_type from) {
+    if (to == from)
+        return true;
+    const bool fp8 = from == ELEMENT_E4M3 || from == ELEMENT_E5M2;
+    switch (to) {
+    case ELEMENT_F32: return element_table[from].is_float;
+    case ELEMENT_TF32: return fp8 || from == ELEMENT_F16 || from == ELEMENT_BF16;
+    case ELEMENT_F16:
+    case ELEMENT_BF16: return fp8;
+    case ELEMENT_I32: return from == ELEMENT_I8;
+    case ELEMENT_U32: return from == ELEMENT_U8;
+    default: return false;
+    }
 }
 
 static float float_of_bits(uint32_t bits) {
@@ -121,6 +138,15 @@ static uint16_t double_to_bf16(double value) {
     return (uint16_t)(sign | (code < 0x7F80 ? code : 0x7F80));
 }
 
+/* The high 19 bits of the f32. */
+static uint32_t double_to_tf32(double value) {
+    uint32_t sign = signbit(value) ? 0x80000000 : 0;
+    if (isnan(value))
+        return sign | 0x7F800000 | (mantissa_of_nan(value, 10) << 13);
+    uint32_t code = round_to_code(fabs(value), 10, 127);
+    return sign | (code < 0x3FC00 ? code : 0x3FC00) << 13;
+}
+
 /* fp8's NaN has no sign here, as in the vendors' conversions. */
 static uint8_t double_to_e4m3(double value, bool saturate) {
     uint8_t sign = signbit(value) ? 0x80 : 0;
@@ -147,6 +173,9 @@ uint16_t f32_to_f16(float value) {
 }
 uint16_t f32_to_bf16(float value) {
     return double_to_bf16((double)value);
+}
+float f32_to_tf32(float value) {
+    return float_of_bits(double_to_tf32((double)value));
 }
 uint8_t f32_to_e4m3(float value, bool saturate) {
     return double_to_e4m3((double)value, saturate);
@@ -188,6 +217,7 @@ double element_load(element_type type, const void *base, int64_t index) {
     uint32_t u32;
     switch (type) {
     case ELEMENT_F32:
+    case ELEMENT_TF32:
         memcpy(&f32, at, 4);
         memcpy(&u32, at, 4);
         return isnan(f32) ? nan_of(u32 >> 31, u32 & 0x7FFFFF, 23) : (double)f32;
@@ -235,6 +265,11 @@ void element_store(element_type type, void *base, int64_t index, double value) {
         float f32 = isnan(value) ? float_of_bits((uint32_t) !!signbit(value) << 31 | 0x7F800000u | mantissa_of_nan(value, 23))
                                  : (float)value;
         memcpy(at, &f32, 4);
+        return;
+    }
+    case ELEMENT_TF32: {
+        uint32_t tf32 = double_to_tf32(value);
+        memcpy(at, &tf32, 4);
         return;
     }
     case ELEMENT_F16:

@@ -18,6 +18,7 @@ typedef enum element_type {
     ELEMENT_E5M2,
     ELEMENT_Q8_0, /* 32 elements in 34 bytes: f16 d, 32 x i8; value d*q   (GGML) */
     ELEMENT_Q4_0, /* 32 elements in 18 bytes: f16 d, 16 bytes; value d*(nibble-8), low nibble element i, high i+16 */
+    ELEMENT_TF32, /* an f32 that has at most 10 bits behind the point: of values, never of arrays that a caller passes */
     ELEMENT_OF_LANGUAGE, /* how many are types of the language; those from here on only Kernel IR's memory holds, as foreign kernels use it */
     ELEMENT_U16 = ELEMENT_OF_LANGUAGE,
     ELEMENT_I64,
@@ -39,11 +40,15 @@ element_type element_by_name(const char *name);
 /* Those that Kernel IR's memory alone can hold, too. */
 element_type element_of_memory_by_name(const char *name);
 
+/* Whether every value of `from` is one of `to`, and reads back as the same. */
+bool element_holds(element_type to, element_type from);
+
 /* Decodings and encodings, bit for bit (shared/facts: formats). Rounding is to nearest even. */
 float f16_to_f32(uint16_t bits);
 uint16_t f32_to_f16(float value);
 float bf16_to_f32(uint16_t bits);
 uint16_t f32_to_bf16(float value);
+float f32_to_tf32(float value);
 float e4m3_to_f32(uint8_t bits);
 float e5m2_to_f32(uint8_t bits);
 /* `saturate`: beyond the largest value give the largest; otherwise E4M3 gives NaN and E5M2 infinity. */

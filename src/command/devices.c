@@ -8,9 +8,9 @@ static json_t *matrices_of(const runtime *t) {
     json_t *list = json_array();
     for (int i = 0; on && i < on->machine()->matrices.count; i++) {
         const matrix_instruction *m = &on->machine()->matrices.at[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s*}", "instruction", m->name, "operands",
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "instruction", m->name, "operands",
                                               element_table[m->operand].name, "accumulator", element_table[m->accumulator].name,
-                                              "since", m->since, "rounds", m->rounds));
+                                              "since", m->since));
     }
     return list;
 }
@@ -19,10 +19,9 @@ static void print_matrices(const json_t *list) {
     size_t i;
     const json_t *m;
     json_array_foreach((json_t *)list, i, m) {
-        const char *rounds = json_string_value(json_object_get(m, "rounds"));
-        printf("           %s: %s to %s, from %s on%s%s\n", json_string_value(json_object_get(m, "instruction")),
+        printf("           %s: %s to %s, from %s on\n", json_string_value(json_object_get(m, "instruction")),
                json_string_value(json_object_get(m, "operands")), json_string_value(json_object_get(m, "accumulator")),
-               json_string_value(json_object_get(m, "since")), rounds ? "; never chosen: it " : "", rounds ? rounds : "");
+               json_string_value(json_object_get(m, "since")));
     }
 }
 

@@ -296,6 +296,9 @@ static void check_array(checker *c, kernel_array *a, int position) {
         check_fail(c, "E0932", a->span, "`%s` is shared, but the kernel has no level below the task", a->name);
     if (constant && info->block_elements > 1)
         check_fail(c, "E0932", a->span, "`%s`: block formats are for arguments", a->name);
+    if (a->space == SPACE_GLOBAL && a->element == ELEMENT_TF32)
+        check_fail(c, "E0932", a->span, "`%s` holds tf32, which no array of a launch does: it is what a kernel rounds an f32 to",
+                   a->name);
     if (info->block_elements > 1 && !a->rank)
         check_fail(c, "E0932", a->span, "`%s` has no last dimension for the blocks of %s", a->name, info->name);
     for (int i = 0; i < a->rank; i++) {

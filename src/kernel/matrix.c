@@ -2,11 +2,18 @@
 #include <string.h>
 
 const matrix_instruction *matrix_row_of(const matrix_table *t, element_type operand, element_type accumulator) {
-    for (int i = 0; i < t->count; i++)
-        if (t->at[i].operand == operand && t->at[i].accumulator == accumulator && t->at[i].holder == LEVEL_SUBGROUP &&
-            !t->at[i].rounds)
-            return &t->at[i];
-    return NULL;
+    const matrix_instruction *found = NULL;
+    for (int i = 0; i < t->count; i++) {
+        const matrix_instruction *r = &t->at[i];
+        bool holds = r->operand == operand || (element_table[operand].is_float && element_holds(r->operand, operand));
+        if (!holds || r->accumulator != accumulator || r->holder != LEVEL_SUBGROUP)
+            continue;
+        if (r->operand == operand)
+            return r;
+        if (!found || element_table[r->operand].block_bytes < element_table[found->operand].block_bytes)
+            found = r;
+    }
+    return found;
 }
 
 const matrix_instruction *matrix_row_by_reference(const matrix_table *t, element_type operand, element_type accumulator,
@@ -14,8 +21,8 @@ const matrix_instruction *matrix_row_by_reference(const matrix_table *t, element
     const matrix_instruction *found = NULL;
     for (int i = 0; i < t->count; i++) {
         const matrix_instruction *r = &t->at[i];
-        if (r->operand == operand && r->accumulator == accumulator && r->holder == LEVEL_WARPGROUP && !r->rounds &&
-            columns % r->n == 0 && (!found || r->n > found->n))
+        if (r->operand == operand && r->accumulator == accumulator && r->holder == LEVEL_WARPGROUP && columns % r->n == 0 &&
+            (!found || r->n > found->n))
             found = r;
     }
     return found;
@@ -26,7 +33,7 @@ const matrix_instruction *matrix_of_mma(const matrix_table *t, const kernel_stmt
     for (int i = 0; i < t->count; i++) {
         const matrix_instruction *r = &t->at[i];
         if (r->operand == a->element && r->operand == b->element && r->accumulator == d->element && r->m == d->rows &&
-            r->n == d->columns && r->k == a->columns && r->holder == d->holder && !r->rounds)
+            r->n == d->columns && r->k == a->columns && r->holder == d->holder)
             return r;
     }
     return NULL;
@@ -35,7 +42,7 @@ const matrix_instruction *matrix_of_mma(const matrix_table *t, const kernel_stmt
 const char *matrix_operands(arena *a, const matrix_table *t) {
     text_buffer text = {0};
     for (int i = 0; i < t->count; i++)
-        if (!t->at[i].rounds && t->at[i].holder == LEVEL_SUBGROUP)
+        if (t->at[i].holder == LEVEL_SUBGROUP)
             text_add(&text, "%s%s", text.length ? ", " : "", element_table[t->at[i].operand].name);
     const char *all = text.length ? arena_strdup(a, text_get(&text)) : "none";
     text_free(&text);
@@ -44,7 +51,8 @@ const char *matrix_operands(arena *a, const matrix_table *t) {
 
 const char *matrix_nearest(arena *a, const matrix_table *t, element_type operand) {
     for (int i = 0; i < t->count; i++)
-        if (t->at[i].rounds && t->at[i].operand == operand)
-            return arena_printf(a, "the nearest, %s, %s", t->at[i].name, t->at[i].rounds);
+        if (operand == ELEMENT_F32 && t->at[i].operand == ELEMENT_TF32)
+            return arena_printf(a, "the nearest, %s, keeps 10 of the 23 bits of its operands, for products of `tf32(..)`",
+                                t->at[i].name);
     return NULL;
 }

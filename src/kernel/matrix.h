@@ -15,14 +15,14 @@ typedef struct matrix_instruction {
     /* What a float row's unit does at worst (doc/tile-ir.md, Matrix units): it adds `added` products to the sum at a time, each term cut off at
      * 2^-fraction of the largest, the result cut off at 24 bits. 0 for integers, which are exact. */
     int added, fraction;
-    const char *rounds; /* what it loses of its operands: only a kernel that says so may use it; NULL: nothing */
 } matrix_instruction;
 typedef struct matrix_table {
     const matrix_instruction *at;
     int count;
 } matrix_table;
 
-/* The first row of a subgroup's for operands of this type that loses nothing; NULL: none. */
+/* A subgroup's row for operands of this type: that of the type itself, else of the narrowest type that holds every one of its values, to which
+ * operands are widened on their way; NULL: none. */
 const matrix_instruction *matrix_row_of(const matrix_table *t, element_type operand, element_type accumulator);
 /* The widest row of a warpgroup's, which reads its operands from shared memory, whose n divides `columns`; NULL: none. */
 const matrix_instruction *matrix_row_by_reference(const matrix_table *t, element_type operand, element_type accumulator,
@@ -31,6 +31,6 @@ const matrix_instruction *matrix_row_by_reference(const matrix_table *t, element
 const matrix_instruction *matrix_of_mma(const matrix_table *t, const kernel_stmt *mma);
 /* The rows' operand types, for messages: "f16, bf16, i8"; "none". Arena text. */
 const char *matrix_operands(arena *a, const matrix_table *t);
-/* The row with the greatest loss, for messages: "the nearest is tf32, which keeps 10 bits"; NULL: there is none. */
+/* For messages: the row that takes operands rounded to a narrower type, as a kernel may say; NULL: there is none. */
 const char *matrix_nearest(arena *a, const matrix_table *t, element_type operand);
 #endif

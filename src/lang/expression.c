@@ -335,7 +335,7 @@ static operand dot_operand(builder *b, const expr *e) {
     }
     if (t == ELEMENT_BOOL || t == ELEMENT_INDEX || t == ELEMENT_U32) {
         diag *g = lang_error(b, "E0210", e->span, "`@` does not take %s elements", element_table[t].name);
-        diag_caret(b->diags, g, "it takes f32, f16, bf16, e4m3, e5m2, i8, u8 and i32; convert explicitly");
+        diag_caret(b->diags, g, "it takes f32, f16, bf16, tf32, e4m3, e5m2, i8, u8 and i32; convert explicitly");
         return operand_error();
     }
     return x;

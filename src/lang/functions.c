@@ -13,8 +13,8 @@ static const struct builtin {
     {"tanh", TILE_TANH, false}, {"erf", TILE_ERF, false},     {"sin", TILE_SIN, false},   {"cos", TILE_COS, false},
     {"abs", TILE_ABS, true},    {"floor", TILE_FLOOR, false},
 };
-static const char *const other_builtins[] = {"select", "max", "min",  "f32",  "f16", "bf16",   "i8",    "u8",
-                                             "i32",    "u32", "e4m3", "e5m2", "sum", "argmax", "argmin"};
+static const char *const other_builtins[] = {"select", "max", "min",  "f32",  "f16",  "bf16", "i8",     "u8",
+                                             "i32",    "u32", "tf32", "e4m3", "e5m2", "sum",  "argmax", "argmin"};
 enum {
     UNARY_COUNT = sizeof unary_builtins / sizeof *unary_builtins,
     OTHER_COUNT = sizeof other_builtins / sizeof *other_builtins
@@ -252,8 +252,8 @@ operand lang_evaluate_call(builder *b, const expr *e) {
         diag_caret(b->diags, g, "write `%s[k](%s)`", e->name, e->args.count ? lang_source_text_of(b->arena, e->args.at[0]) : "x");
         return operand_error();
     }
-    static const element_type conversions[] = {ELEMENT_F32, ELEMENT_F16, ELEMENT_BF16, ELEMENT_I8,  ELEMENT_U8,
-                                               ELEMENT_I32, ELEMENT_U32, ELEMENT_E4M3, ELEMENT_E5M2};
+    static const element_type conversions[] = {ELEMENT_F32, ELEMENT_F16, ELEMENT_BF16, ELEMENT_I8,   ELEMENT_U8,
+                                               ELEMENT_I32, ELEMENT_U32, ELEMENT_E4M3, ELEMENT_E5M2, ELEMENT_TF32};
     for (size_t i = 0; i < sizeof conversions / sizeof *conversions; i++)
         if (!strcmp(e->name, element_table[conversions[i]].name))
             return call_conversion(b, e, conversions[i]);

@@ -74,6 +74,12 @@ static bool check_element(builder *b, const parameter_syntax *p, bool output) {
                        "element types are f32, f16, bf16, i8, u8, i32, u32, bool, index(V), e4m3, e5m2, q8_0 and q4_0");
         return false;
     }
+    if (t->element == ELEMENT_TF32) {
+        diag *g = lang_error(b, "E0206", t->span,
+                             "`%s` is an array, and tf32 is a type of values: what an f32 is rounded to for `@`", p->name);
+        diag_caret(b->diags, g, "write f32, and `tf32(%s[...])` where it is multiplied", p->name);
+        return false;
+    }
     if (output && (element_table[t->element].block_elements > 1)) {
         diag *g = lang_error(b, "E0219", t->span, "`%s` is an output, and the block format %s is only read", p->name, t->name);
         diag_caret(b->diags, g, "write f32 or f16");

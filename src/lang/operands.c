@@ -300,8 +300,8 @@ operand lang_convert_to(builder *b, element_type type, operand x, bool saturate,
         }
         /* Rounded once: from storage types directly; from wide integers to narrow floats by way of f32. */
         bool small = v->type == ELEMENT_I8 || v->type == ELEMENT_U8;
-        bool direct =
-            element_table[v->type].is_float || (small && (type == ELEMENT_F16 || type == ELEMENT_BF16)) || !to->is_narrow_float;
+        bool direct = element_table[v->type].is_float ||
+                      (small && (type == ELEMENT_F16 || type == ELEMENT_BF16 || type == ELEMENT_TF32)) || !to->is_narrow_float;
         if (!direct)
             v = converted(b, v, ELEMENT_F32);
         if (v->type == ELEMENT_INDEX && (type == ELEMENT_I8 || type == ELEMENT_U8))

@@ -103,7 +103,8 @@ typedef struct operand_type {
     int bytes;
 } operand_type;
 
-static const operand_type operand_types[] = {{"f16", LIFT_HALF, 2}, {"bf16", LIFT_BFLOAT, 2}, {"s8", LIFT_INTEGER, 1}};
+static const operand_type operand_types[] = {
+    {"f16", LIFT_HALF, 2}, {"bf16", LIFT_BFLOAT, 2}, {"s8", LIFT_INTEGER, 1}, {"tf32", LIFT_FLOAT, 4}};
 
 /* Part `i` of a word, as f32 or i32. */
 static kernel_value *part_of(lifter *l, const lift_value *v, kernel_value *word, const operand_type *t, int i) {
@@ -112,13 +113,17 @@ static kernel_value *part_of(lifter *l, const lift_value *v, kernel_value *word,
         .kind = t->kind, .bits = t->kind == LIFT_INTEGER ? 8 * t->bytes : 0, .size = t->bytes, .text = t->name};
     if (i)
         x = lift_integer(l, v, LIFT_LSHR, x, lifted_number(l, 32, 8 * t->bytes * i));
-    x = lift_extend(l, v, LIFT_TRUNC, x, 32, 8 * t->bytes);
+    if (t->bytes == WORD) /* the last 13 bits are not looked at */
+        x = lift_integer(l, v, LIFT_AND, x, lifted_number(l, 32, 0xffffe000));
+    else
+        x = lift_extend(l, v, LIFT_TRUNC, x, 32, 8 * t->bytes);
     kernel_value *part;
     if (t->kind == LIFT_INTEGER) {
         part = lift_as_value(l, lift_extend(l, v, LIFT_SEXT, x, 8 * t->bytes, 32));
     } else {
         x = lift_same_bits(l, v, lift_integer_type(t->bytes), &own, x);
-        part = kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_F32, lift_as_value(l, x));
+        part = lift_as_value(l, x);
+        part = t->bytes == WORD ? part : kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_F32, part);
     }
     return lift_stopped(l) ? word : kernel_ref(l->k, lift_let(l, "part", part));
 }

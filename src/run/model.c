@@ -64,7 +64,15 @@ void model_unload(device *d, device_kernel *k) {
 }
 
 static number_kind kind_of(element_type e) {
-    return e == ELEMENT_F16 ? NUMBER_F16 : e == ELEMENT_BF16 ? NUMBER_BF16 : e == ELEMENT_F32 ? NUMBER_F32 : NUMBER_COUNT;
+    switch (e) {
+    case ELEMENT_F16: return NUMBER_F16;
+    case ELEMENT_BF16: return NUMBER_BF16;
+    case ELEMENT_E4M3: return NUMBER_E4M3;
+    case ELEMENT_E5M2: return NUMBER_E5M2;
+    case ELEMENT_F32:
+    case ELEMENT_TF32: return NUMBER_F32; /* the unit looks at no more of it than tf32 has */
+    default: return NUMBER_COUNT;
+    }
 }
 
 /* A value of the format, which the simulator holds as a double. */
@@ -80,16 +88,19 @@ static uint32_t code_of(number_kind kind, double x) {
     return code;
 }
 
-/* The warp's instruction with these fragments: m16n8kK of the operands' type. */
+/* The instruction with these fragments: a warp's m16n8kK of the operands' type, or a warpgroup's, which is alike for every number of columns. */
 static bool dot(void *context, const kernel_stmt *mma, int k, const double *a, const double *b, double c, double *d) {
     const kernel_fragment *x = mma->fragments[1].fragment, *y = mma->fragments[2].fragment, *z = mma->fragments[0].fragment;
     number_kind operand = kind_of(x->element), result = kind_of(z->element);
     char name[64];
-    if (operand == NUMBER_COUNT || result == NUMBER_COUNT || operand == NUMBER_F32 || x->element != y->element ||
+    if (operand == NUMBER_COUNT || result == NUMBER_COUNT || x->element == ELEMENT_F32 || x->element != y->element ||
         k > MATRIX_LONGEST)
         return false;
-    snprintf(name, sizeof name, "m%dn%dk%d.%s%s", z->rows, z->columns, k, number_table[operand].name,
-             result == NUMBER_F16 ? ".f16" : "");
+    const char *sums = result == NUMBER_F16 ? ".f16" : "";
+    if (z->holder == LEVEL_WARPGROUP)
+        snprintf(name, sizeof name, "wgmma.m64n8k%d.%s%s", k, element_table[x->element].name, sums);
+    else
+        snprintf(name, sizeof name, "m%dn%dk%d.%s%s", z->rows, z->columns, k, element_table[x->element].name, sums);
     const matrix_unit *u = matrix_unit_find(context, name);
     uint32_t codes_a[MATRIX_LONGEST], codes_b[MATRIX_LONGEST];
     if (!u)

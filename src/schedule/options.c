@@ -125,20 +125,6 @@ static bool set_subgroups(const option_place *p, const schedule_setting *s, sche
 
 /* ---- operands ---- */
 
-/* Every value of `from` is one of `to`, and reads back as the same. */
-static bool holds_exactly(element_type to, element_type from) {
-    if (to == from)
-        return true;
-    switch (to) {
-    case ELEMENT_F32: return element_table[from].is_float;
-    case ELEMENT_F16:
-    case ELEMENT_BF16: return from == ELEMENT_E4M3 || from == ELEMENT_E5M2;
-    case ELEMENT_I32: return from == ELEMENT_I8;
-    case ELEMENT_U32: return from == ELEMENT_U8;
-    default: return false;
-    }
-}
-
 typedef struct exactness {
     element_type type;
     const tile_value *rounded; /* an operand that the type does not hold */
@@ -147,7 +133,7 @@ typedef struct exactness {
 static bool is_rounded(const tile_value *v, void *context) {
     exactness *e = context;
     for (int i = 0; v->op == TILE_DOT && i < 2; i++)
-        if (!e->rounded && v->operands[i]->axis_count && !holds_exactly(e->type, v->operands[i]->type))
+        if (!e->rounded && v->operands[i]->axis_count && !element_holds(e->type, v->operands[i]->type))
             e->rounded = v->operands[i];
     return e->rounded;
 }

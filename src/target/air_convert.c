@@ -58,6 +58,15 @@ static const char *bf16_to(const conversion *c, const char *x) {
     return as(c, "trunc", c->i, choose(c, c->i, nan, quiet, rounded), c->h);
 }
 
+static const char *tf32_to(const conversion *c, const char *x) { /* an f32 still */
+    const char *w = as(c, "bitcast", c->f, x, c->i);
+    const char *odd = integer_op(c, "and", integer_op(c, "lshr", w, bits(c, 13)), bits(c, 1));
+    const char *even = integer_op(c, "add", integer_op(c, "add", w, bits(c, 0xfff)), odd);
+    const char *nan = air_pure(c->a, "fcmp uno %s %s, %s", c->f, x, number(c, 0));
+    const char *kept = choose(c, c->i, nan, integer_op(c, "or", w, bits(c, 0x400000)), even);
+    return as(c, "bitcast", c->i, integer_op(c, "and", kept, bits(c, 0xffffe000)), c->f);
+}
+
 /* The bits stand where f32 has its own; a product with a power of two mends the exponent, subnormals included. */
 static const char *fp8_from(const conversion *c, bool e4m3, const char *x) {
     const char *w = as(c, "zext", c->b, x, c->i), *magnitude = integer_op(c, "and", w, bits(c, 0x7f));
@@ -147,6 +156,7 @@ const char *air_convert_to(air *a, element_type to, element_type from, int lanes
         switch (to) {
         case ELEMENT_F16: return by_function(a, "f.f16", "half", "f.f32", "float", lanes, x);
         case ELEMENT_BF16: return bf16_to(c, x);
+        case ELEMENT_TF32: return tf32_to(c, x);
         case ELEMENT_E4M3:
         case ELEMENT_E5M2: return fp8_to(c, to == ELEMENT_E4M3, false, x);
         case ELEMENT_I32:

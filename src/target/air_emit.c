@@ -111,6 +111,7 @@ const char *air_call(air *a, const char *result, const char *name, const char *t
 static const char *scalar_type(element_type t) {
     switch (t) {
     case ELEMENT_F32:
+    case ELEMENT_TF32:
     case ELEMENT_Q8_0: /* a block's element is a float at once */
     case ELEMENT_Q4_0: return "float";
     case ELEMENT_F16: return "half";

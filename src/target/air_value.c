@@ -18,7 +18,8 @@ static const char *unknown(air *a, const kernel_value *v, const char *why) {
 
 static const char *literal(air *a, element_type t, double x) {
     switch (t) {
-    case ELEMENT_F32: return air_float(a, x);
+    case ELEMENT_F32:
+    case ELEMENT_TF32: return air_float(a, x);
     case ELEMENT_F16: return arena_printf(a->arena, "0xH%04X", f32_to_f16((float)x));
     case ELEMENT_BF16: return arena_printf(a->arena, "%d", f32_to_bf16((float)x));
     case ELEMENT_E4M3: return arena_printf(a->arena, "%d", f32_to_e4m3((float)x, false));

@@ -105,6 +105,21 @@ static void bf16_convert(maker *m, bool to) {
               "    return (uint16_t)((w + 0x7fff + (w >> 16 & 1)) >> 16);\n}\n");
 }
 
+/* The last 13 bits of an f32 rounded off, to nearest even. */
+static void tf32_to(maker *m) {
+    bool vector = m->lanes > 1;
+    const char *u = vector ? c_vector(m->p, "u32", "uint32_t", 4, m->lanes) : "uint32_t";
+    c_begin(m, m->v, c_form(m, "%s x", m->v));
+    if (vector) {
+        c_add(m, "    %s w = (%s)x, nan = (%s)(x != x);\n", u, u, u);
+        c_add(m, "    %s even = w + 0xfff + (w >> 13 & 1), quiet = w | 0x400000;\n", u);
+        c_add(m, "    return (%s)(((quiet & nan) | (even & ~nan)) & 0xffffe000);\n}\n", m->v);
+    } else
+        c_add(m, "    uint32_t w;\n    __builtin_memcpy(&w, &x, 4);\n"
+                 "    w = (x != x ? w | 0x400000 : w + 0xfff + (w >> 13 & 1)) & 0xffffe000;\n"
+                 "    __builtin_memcpy(&x, &w, 4);\n    return x;\n}\n");
+}
+
 static void fp8_from(maker *m) {
     bool vector = m->lanes > 1, e4m3 = m->from == ELEMENT_E4M3;
     const char *from = c_register_type(m->p, m->from, m->lanes);
@@ -223,6 +238,8 @@ void c_make_convert(maker *m, bool sat) {
             f16_vector(m, t == ELEMENT_F16);
     } else if ((t == ELEMENT_F32 && from == ELEMENT_BF16) || (t == ELEMENT_BF16 && from == ELEMENT_F32)) {
         bf16_convert(m, t == ELEMENT_BF16);
+    } else if (t == ELEMENT_TF32) {
+        tf32_to(m);
     } else if (t == ELEMENT_F32 && (from == ELEMENT_E4M3 || from == ELEMENT_E5M2)) {
         fp8_from(m);
     } else if ((t == ELEMENT_E4M3 || t == ELEMENT_E5M2) && from == ELEMENT_F32) {

@@ -38,7 +38,7 @@ const char *c_storage_type(element_type t) {
 }
 
 const char *c_vector_tag(element_type t) {
-    return t == ELEMENT_BOOL ? "i32" : c_is_block(t) ? "f32" : c_type_tag(t);
+    return t == ELEMENT_BOOL ? "i32" : c_is_block(t) || t == ELEMENT_TF32 ? "f32" : c_type_tag(t);
 }
 
 const char *c_vector(cfamily *p, const char *tag, const char *scalar, int bytes, int lanes) {
@@ -149,8 +149,9 @@ static const char *integer_vector(cfamily *p, const char *tag, int lanes) {
     static const struct {
         const char *tag, *scalar;
         int bytes;
-    } types[] = {{"i8", "int8_t", 1},    {"u8", "uint8_t", 1},  {"u16", "uint16_t", 2}, {"i32", "int32_t", 4},
-                 {"u32", "uint32_t", 4}, {"i64", "int64_t", 8}, {"l64", "int64_t", 8}, {"s16", "short", 2},    {"c8", "char", 1}};
+    } types[] = {{"i8", "int8_t", 1},   {"u8", "uint8_t", 1},   {"u16", "uint16_t", 2},
+                 {"i32", "int32_t", 4}, {"u32", "uint32_t", 4}, {"i64", "int64_t", 8},
+                 {"l64", "int64_t", 8}, {"s16", "short", 2},    {"c8", "char", 1}};
     for (int i = 0; i < COUNT(types); i++)
         if (!strcmp(types[i].tag, tag))
             return c_vector(p, tag, types[i].scalar, types[i].bytes, lanes);

@@ -112,7 +112,7 @@ static text_expr convert(cfamily *p, const kernel_value *v) {
     element_type to = v->type, from = x->type;
     arena *a = p->arena;
     bool from_real = element_table[from].is_float, to_real = element_table[to].is_float;
-    if (from == to || (to == ELEMENT_F32 && element_table[from].block_elements > 1))
+    if (from == to || (to == ELEMENT_F32 && (element_table[from].block_elements > 1 || from == ELEMENT_TF32)))
         return cfamily_value(p, x);
     if (to == ELEMENT_BOOL || element_table[to].block_elements > 1 ||
         (from == ELEMENT_INDEX && x->lanes > 1 && to == ELEMENT_BOOL))

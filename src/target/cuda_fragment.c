@@ -1,6 +1,7 @@
 /* CUDA C++: fragments as the registers that mma.sync takes, lane by lane as the PTX manual lays them out. g = lane / 4, t = lane % 4:
  *   a, m16n8k16    register r: row g + 8 (r & 1), columns 2t + 8 (r >> 1) + {0, 1}; 8-bit, k32: columns 4t + 16 (r >> 1) + {0, 1, 2, 3}
- *   b              register r: column g, rows 2t + 8 r + {0, 1}; 8-bit: rows 4t + 16 r + {0, 1, 2, 3}
+ *                  tf32, k8: column t + 4 (r >> 1)
+ *   b              register r: column g, rows 2t + 8 r + {0, 1}; 8-bit: rows 4t + 16 r + {0, 1, 2, 3}; tf32: row t + 4 r
  *   accumulator    element e: row g + 8 (e >> 1), column 2t + (e & 1)
  * The text of each asm statement stands in one function of the prelude; test/run/_cuda_on_cpu.h says what it means. */
 #include "target/cuda_helpers.h"
@@ -34,7 +35,7 @@ static bool has_form(const matrix_table *t, const kernel_fragment *f) {
         bool fits = f->role == FRAGMENT_A   ? f->rows == r->m && f->columns == r->k && f->element == r->operand
                     : f->role == FRAGMENT_B ? f->rows == r->k && f->columns == r->n && f->element == r->operand
                                             : f->role == FRAGMENT_ACCUMULATOR && f->rows == r->m && f->columns == r->n;
-        if (fits && f->holder == r->holder && !r->rounds)
+        if (fits && f->holder == r->holder)
             return true;
     }
     return false;
@@ -148,7 +149,7 @@ static const char *plain_load(cfamily *p, const kernel_fragment *f) {
     int registers = share(f), bytes = element_table[f->element].block_bytes, each = 4 / bytes;
     bool a = f->role == FRAGMENT_A;
     const char *element = cuda_storage_type(f->element), *type = register_type(p, f);
-    const char *bits = bytes == 2 ? "unsigned short" : "unsigned char";
+    const char *bits = bytes == 2 ? "(unsigned)(unsigned short)" : bytes == 1 ? "(unsigned)(unsigned char)" : "__float_as_uint";
     const char *name =
         arena_printf(p->arena, "load_%s_%dx%d_%s", role_names[f->role], f->rows, f->columns, element_table[f->element].name);
     if (!cfamily_first_use(p, name))
@@ -166,7 +167,7 @@ static const char *plain_load(cfamily *p, const kernel_fragment *f) {
     else
         text_add(&p->prelude, "            const int r = t * %d + n * %d + i, c = g;\n", each, 4 * each);
     text_add(&p->prelude,
-             "            if (r < rows && c < columns)\n                f.v[n] |= (unsigned)(%s)tile[r * row + c * column] << i "
+             "            if (r < rows && c < columns)\n                f.v[n] |= %s(tile[r * row + c * column]) << i "
              "* %d;\n"
              "        }\n    }\n    return f;\n}\n",
              bits, 8 * bytes);

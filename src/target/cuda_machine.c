@@ -22,17 +22,16 @@ enum {
  * Computer Science 7:e330, 2021; Khattak and Mikaitis, arXiv 2512.07004) and was found on an H200 (bench/findings): sm_80's units add eight products (four of
  * tf32) and keep one bit below the largest term's; Hopper's add sixteen and keep two. */
 static const matrix_instruction matrices[] = {
-    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 8, 24, NULL},
-    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 8, 24, NULL},
-    {"mma.sync.m16n8k32", 16, 8, 32, ELEMENT_I8, ELEMENT_I32, LEVEL_SUBGROUP, LANES, "sm_80", 0, 0, NULL},
-    {"mma.sync.m16n8k8 (tf32)", 16, 8, 8, ELEMENT_F32, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 4, 24,
-     "keeps 10 of the 23 bits of its operands, which no type of the language says"},
-    {"wgmma.m64n64k16", 64, 64, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, NULL},
-    {"wgmma.m64n128k16", 64, 128, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, NULL},
-    {"wgmma.m64n256k16", 64, 256, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, NULL},
-    {"wgmma.m64n64k16", 64, 64, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, NULL},
-    {"wgmma.m64n128k16", 64, 128, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, NULL},
-    {"wgmma.m64n256k16", 64, 256, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, NULL},
+    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 8, 24},
+    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 8, 24},
+    {"mma.sync.m16n8k32", 16, 8, 32, ELEMENT_I8, ELEMENT_I32, LEVEL_SUBGROUP, LANES, "sm_80", 0, 0},
+    {"mma.sync.m16n8k8", 16, 8, 8, ELEMENT_TF32, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 4, 24},
+    {"wgmma.m64n64k16", 64, 64, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25},
+    {"wgmma.m64n128k16", 64, 128, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25},
+    {"wgmma.m64n256k16", 64, 256, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25},
+    {"wgmma.m64n64k16", 64, 64, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25},
+    {"wgmma.m64n128k16", 64, 128, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25},
+    {"wgmma.m64n256k16", 64, 256, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25},
 };
 
 /* Tiles leave room for what warps exchange. */

@@ -156,6 +156,15 @@ static void fp8_from(writer *w) {
     end(w);
 }
 
+/* The last 13 bits of an f32 rounded off, to nearest even. */
+static void tf32_to(writer *w) {
+    begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
+    cfamily_prelude_line(w->p, "const %s w = as_type<%s>(x), even = w + 0xfffu + ((w >> 13u) & 1u), quiet = w | 0x400000u;", w->u,
+                         w->u);
+    cfamily_prelude_line(w->p, "return as_type<%s>(select(even, quiet, isnan(x)) & 0xffffe000u);", w->v);
+    end(w);
+}
+
 /* Rounds to nearest even. Normal results: the bits themselves are rounded; below, adding a constant lets f32's own rounding do it. */
 static void fp8_to(writer *w, bool saturate) {
     bool e4m3 = w->t == ELEMENT_E4M3;
@@ -206,6 +215,8 @@ static void convert(writer *w, bool saturate) {
     element_type t = w->t, from = w->from;
     if ((t == ELEMENT_BF16) != (from == ELEMENT_BF16))
         bf16_convert(w, t == ELEMENT_BF16);
+    else if (t == ELEMENT_TF32)
+        tf32_to(w);
     else if (from == ELEMENT_E4M3 || from == ELEMENT_E5M2)
         fp8_from(w);
     else if (t == ELEMENT_E4M3 || t == ELEMENT_E5M2)
@@ -217,7 +228,7 @@ static void convert(writer *w, bool saturate) {
 /* Where the type's own constructor is the conversion. */
 static bool constructs(element_type t, element_type from) {
     bool bits = t == ELEMENT_BF16 || from == ELEMENT_BF16 || t == ELEMENT_E4M3 || from == ELEMENT_E4M3 || t == ELEMENT_E5M2 ||
-                from == ELEMENT_E5M2;
+                from == ELEMENT_E5M2 || t == ELEMENT_TF32;
     bool to_integer = t == ELEMENT_I8 || t == ELEMENT_U8 || t == ELEMENT_I32 || t == ELEMENT_U32;
     return !bits && !(from == ELEMENT_F32 && to_integer); /* to the types of memory alone only integers convert */
 }

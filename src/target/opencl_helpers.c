@@ -158,6 +158,15 @@ static void bf16_convert(writer *w, bool to) {
     end(w);
 }
 
+/* The last 13 bits of an f32 rounded off, to nearest even. */
+static void tf32_to(writer *w) {
+    const char *u = sized(w, "uint");
+    begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
+    cfamily_prelude_line(w->p, "const %s w = as_%s(x), even = w + 0xfff + (w >> 13 & 1), quiet = w | 0x400000;", u, u);
+    cfamily_prelude_line(w->p, "return as_%s((isnan(x) ? quiet : even) & 0xffffe000u);", w->v);
+    end(w);
+}
+
 /* Subnormals are made from their digits, so that a device that flushes them gives the same. */
 static void fp8_from(writer *w) {
     const char *u = sized(w, "uint");
@@ -201,6 +210,8 @@ static void convert(writer *w, bool saturate) {
     bool narrow = t == ELEMENT_I8 || t == ELEMENT_U8;
     if ((t == ELEMENT_BF16) != (from == ELEMENT_BF16)) {
         bf16_convert(w, t == ELEMENT_BF16);
+    } else if (t == ELEMENT_TF32) {
+        tf32_to(w);
     } else if (from == ELEMENT_E4M3 || from == ELEMENT_E5M2) {
         fp8_from(w);
     } else if (t == ELEMENT_E4M3 || t == ELEMENT_E5M2) {

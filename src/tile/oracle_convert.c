@@ -41,8 +41,15 @@ static void convert_element(element_type from, element_type to, bool saturate, d
 
 /* While tilings are compared: what a narrow float rounds to depends on the tiling (p relative to its tile's maximum), within this error. */
 static void keep_element(element_type to, bool saturate, double x, double ex, double *v, double *e) {
-    double unit = to == ELEMENT_F16 ? 0x1p-11 : to == ELEMENT_BF16 ? 0x1p-8 : to == ELEMENT_E4M3 ? 0x1p-4 : 0x1p-3;
-    double smallest = to == ELEMENT_F16 ? 0x1p-25 : to == ELEMENT_BF16 ? 0x1p-134 : to == ELEMENT_E4M3 ? 0x1p-10 : 0x1p-17;
+    double unit = to == ELEMENT_F16 || to == ELEMENT_TF32 ? 0x1p-11
+                  : to == ELEMENT_BF16                    ? 0x1p-8
+                  : to == ELEMENT_E4M3                    ? 0x1p-4
+                                                          : 0x1p-3;
+    double smallest = to == ELEMENT_F16    ? 0x1p-25
+                      : to == ELEMENT_TF32 ? 0x1p-137
+                      : to == ELEMENT_BF16 ? 0x1p-134
+                      : to == ELEMENT_E4M3 ? 0x1p-10
+                                           : 0x1p-17;
     double low = round_to_type(to, saturate, x - ex), high = round_to_type(to, saturate, x + ex);
     *v = round_to_type(to, saturate, x);
     *e = ex < INFINITY ? 0 : INFINITY;
@@ -71,7 +78,7 @@ tensor *evaluate_convert(oracle *o, const tile_value *node, tensor *x) {
         }
         return r;
     }
-    bool narrow = to == ELEMENT_F16 || to == ELEMENT_BF16 || to == ELEMENT_E4M3 || to == ELEMENT_E5M2;
+    bool narrow = to == ELEMENT_F16 || to == ELEMENT_TF32 || to == ELEMENT_BF16 || to == ELEMENT_E4M3 || to == ELEMENT_E5M2;
     if (o->comparing_tilings && narrow) {
         r->e = tensor_numbers(x->count);
         for (int64_t i = 0; i < x->count; i++)

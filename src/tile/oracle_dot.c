@@ -278,7 +278,7 @@ static void put_in_order(tensor *r, const dot_axes *d, double **x) {
 }
 
 static bool is_narrow(element_type t) {
-    return t == ELEMENT_F16 || t == ELEMENT_BF16 || t == ELEMENT_E4M3 || t == ELEMENT_E5M2;
+    return t == ELEMENT_F16 || t == ELEMENT_BF16 || t == ELEMENT_TF32 || t == ELEMENT_E4M3 || t == ELEMENT_E5M2;
 }
 
 tensor *evaluate_dot(oracle *o, const tile_value *node, tensor *x, tensor *y) {

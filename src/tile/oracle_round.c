@@ -32,6 +32,7 @@ double round_to_type(element_type type, bool saturate, double x) {
     case ELEMENT_F32: return round_to_f32(x);
     case ELEMENT_F16: r = round_to_grid(x, 11, -14); return fabs(r) > 65504 ? copysign(INFINITY, r) : r;
     case ELEMENT_BF16: r = round_to_grid(x, 8, -126); return fabs(r) > 0x1.fep127 ? copysign(INFINITY, r) : r;
+    case ELEMENT_TF32: r = round_to_grid(x, 11, -126); return fabs(r) > 0x1.ffcp127 ? copysign(INFINITY, r) : r;
     case ELEMENT_E4M3: r = round_to_grid(x, 4, -6); return isnan(r) ? r : fabs(r) > 448 ? (saturate ? copysign(448, r) : NAN) : r;
     case ELEMENT_E5M2: r = round_to_grid(x, 3, -14); return fabs(r) > 57344 ? copysign(saturate ? 57344 : INFINITY, r) : r;
     case ELEMENT_I8: return truncate_to_integer(x, -128, 127);

@@ -21,6 +21,7 @@ ROWS = [
     ("test/accept/fragments.tile", "gated", {"M": 21, "N": 35, "K": 19}, {}, "native"),
     ("test/accept/fragments.tile", "masked", {"M": 18, "N": 34, "K": 29}, {"lo": 3, "hi": 25}, "native"),
     ("test/accept/fragments.tile", "heads", {"M": 9, "N": 17, "K": 21, "H": 3}, {}, "native"),
+    ("test/accept/bf16.tile", "gemm_tf32", {"M": 17, "N": 9, "K": 21}, {}, "native"),
     ("kernels/elementwise.tile", "vec_exp", {"N": 301}, {}, None),
     ("kernels/normalise.tile", "softmax", {"R": 3, "C": 37}, {}, None),
     ("kernels/normalise.tile", "layer_norm", {"R": 2, "C": 45}, {"eps": 0.5}, None),

@@ -184,6 +184,7 @@ static const struct {
 #undef WGMMA
     {"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 ", "fake_mma_halves<false>(d.v, a.v, b.v, c.v)"},
     {"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 ", "fake_mma_halves<true>(d.v, a.v, b.v, c.v)"},
+    {"asm(\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 ", "fake_mma_tf32(d.v, a.v, b.v, c.v)"},
     {"asm(\"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 ", "fake_mma_bytes(d.v, a.v, b.v, c.v)"},
 };
 

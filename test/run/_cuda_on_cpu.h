@@ -172,12 +172,12 @@ static inline int fake_exponent(double x, int smallest) {
     return e < smallest ? smallest : e;
 }
 
-/* C and 16 exact products: each cut off at 2^-25 of the largest, their exact sum cut off at 24 bits: what was found on an H200. */
-template <bool wide> static inline float fake_add_products(const double (*factors)[2], float c) {
+/* C and so many exact products: each cut off at 2^-25 of the largest, their exact sum cut off at 24 bits: what was found on an H200. */
+template <bool wide, int count = 16> static inline float fake_add_products(const double (*factors)[2], float c) {
     const int smallest = wide ? -126 : -14;
     int largest = c != 0 ? fake_exponent(c, -126) : INT32_MIN;
     double sum = c;
-    for (int k = 0; k < 16; k++) {
+    for (int k = 0; k < count; k++) {
         const double x = factors[k][0], y = factors[k][1];
         sum += x * y;
         if (x != 0 && y != 0 && isfinite(x * y)) {
@@ -191,7 +191,7 @@ template <bool wide> static inline float fake_add_products(const double (*factor
         return 0;
     largest = wide && largest < -133 ? -133 : largest;
     double whole = trunc(ldexp(c, 25 - largest));
-    for (int k = 0; k < 16; k++)
+    for (int k = 0; k < count; k++)
         whole += trunc(ldexp(factors[k][0] * factors[k][1], 25 - largest));
     if (whole == 0)
         return 0;
@@ -229,6 +229,29 @@ template <bool wide> static inline void fake_mma_halves(float *d, const unsigned
             d[i] = _cvtsh_ss(_cvtss_sh(d[i], 0));
         if (!strcmp(fault, "short-sums"))
             d[i] = __builtin_bit_cast(float, __builtin_bit_cast(unsigned, d[i]) & ~0x3FFu);
+    }
+    fake_meet(1);
+}
+
+/* The last 13 bits of operands are not looked at. */
+static inline void fake_mma_tf32(float *d, const unsigned *a, const unsigned *b, const float *c) {
+    const unsigned lane = fake_thread.x % 32, first = fake_thread.x - lane;
+    static double left[16][8], right[8][8];
+    fake_hand_over(a, b);
+    for (unsigned l = 0; l < 32; l++) {
+        for (unsigned i = 0; i < 4; i++)
+            left[l / 4 + i % 2 * 8][l % 4 + i / 2 * 4] = (double)fake_bits<float>(fake_registers[first + l][i] & 0xffffe000);
+        for (unsigned i = 0; i < 2; i++)
+            right[l % 4 + i * 4][l / 4] = (double)fake_bits<float>(fake_registers[first + l][4 + i] & 0xffffe000);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        const unsigned row = i < 2 ? lane / 4 : lane / 4 + 8, column = lane % 4 * 2 + (i & 1);
+        double factors[8][2];
+        for (int k = 0; k < 8; k++) {
+            factors[k][0] = left[row][k];
+            factors[k][1] = right[k][column];
+        }
+        d[i] = fake_add_products<true, 8>(factors, c[i]);
     }
     fake_meet(1);
 }

@@ -179,7 +179,8 @@ static const struct conversion {
      "unsigned to_e4m3_saturate(float x) { return e4m3_from_f32_saturate(x); }"},
     {ELEMENT_E5M2, ELEMENT_F32, true, "to_e5m2_saturate",
      "unsigned to_e5m2_saturate(float x) { return e5m2_from_f32_saturate(x); }"},
-    {ELEMENT_BF16, ELEMENT_F32, false, "to_bf16", "unsigned to_bf16(float x) { return bf16_from_f32(x); }"}};
+    {ELEMENT_BF16, ELEMENT_F32, false, "to_bf16", "unsigned to_bf16(float x) { return bf16_from_f32(x); }"},
+    {ELEMENT_TF32, ELEMENT_F32, false, "to_tf32", "unsigned to_tf32(float x) { return __float_as_uint(tf32_from_f32(x)); }"}};
 enum { CONVERSIONS = sizeof conversions / sizeof *conversions };
 
 static uint32_t bits_of(float x) {
@@ -201,6 +202,7 @@ static float expected_float(element_type from, uint32_t x) {
 static unsigned expected_bits(const struct conversion *c, float x) {
     return c->to == ELEMENT_E4M3   ? f32_to_e4m3(x, c->saturates)
            : c->to == ELEMENT_E5M2 ? f32_to_e5m2(x, c->saturates)
+           : c->to == ELEMENT_TF32 ? bits_of(f32_to_tf32(x))
                                    : f32_to_bf16(x);
 }
 
@@ -250,6 +252,7 @@ static void conversions_bit_for_bit(void **state) {
             uint32_t x = (uint32_t)(n << 10) | (uint32_t)(n * 2654435761u >> 23 & (n % 3 ? 0x3ff : 0)) | (n % 5 == 0);
             unsigned got = narrow(float_of(x)), wanted = expected_bits(c, float_of(x));
             bool both_nan = c->to == ELEMENT_BF16   ? (got & wanted & 0x7fff) > 0x7f80
+                            : c->to == ELEMENT_TF32 ? isnan(float_of(got)) && isnan(float_of(wanted))
                             : c->to == ELEMENT_E4M3 ? (got & wanted & 0x7f) == 0x7f
                                                     : (got & 0x7f) > 0x7c && (wanted & 0x7f) > 0x7c;
             if (got != wanted && !both_nan) /* any NaN will do */

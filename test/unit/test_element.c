@@ -96,6 +96,9 @@ static void facts_of_the_formats(void **state) {
     assert_int_equal(f32_to_e4m3(-NAN, false), 0x7F);
     assert_int_equal(f32_to_e5m2(NAN, true), 0x7F);
     assert_true(isnan(e4m3_to_f32(0x7F)) && isnan(e4m3_to_f32(0xFF)));
+    assert_true(f32_to_tf32(1 + 0x1p-11f) == 1 && f32_to_tf32(1 + 0x3p-11f) == 1 + 0x1p-9f && f32_to_tf32(-0x1p-137f) == 0);
+    assert_true(f32_to_tf32(0x1.ffdffep127f) == 0x1.ffcp127f && isinf(f32_to_tf32(0x1.ffep127f)) && isnan(f32_to_tf32(NAN)));
+    assert_true(f32_to_tf32(0x3p-137f) == 0x1p-135f && signbit(f32_to_tf32(-0x1p-140f)));
     int nans = 0, infinities = 0;
     for (int code = 0; code < 256; code++) {
         nans += isnan(e5m2_to_f32((uint8_t)code)) != 0;

@@ -17,9 +17,10 @@
 
 /* Matrix instructions of eight lanes, of shapes of different sides. */
 static const matrix_instruction matrices[] = {
-    {"m8n4k8", 8, 4, 8, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23, NULL},
-    {"m8n8k8", 8, 8, 8, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23, NULL},
-    {"m8n4k16", 8, 4, 16, ELEMENT_I8, ELEMENT_I32, LEVEL_SUBGROUP, 8, "always", 0, 0, NULL},
+    {"m8n4k8", 8, 4, 8, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23},
+    {"m8n8k8", 8, 8, 8, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23},
+    {"m8n4k16", 8, 4, 16, ELEMENT_I8, ELEMENT_I32, LEVEL_SUBGROUP, 8, "always", 0, 0},
+    {"m8n4k4", 8, 4, 4, ELEMENT_TF32, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23},
 };
 
 static const machine_model small_block = {.target = "threads",
@@ -397,6 +398,8 @@ static void products_by_fragments(void **state) {
         try_file("test/accept/fragments.tile", 300 + 4 * (uint64_t)round);
         try_file("kernels/matmul.tile", 400 + 4 * (uint64_t)round);
     }
+    try_file("test/accept/bf16.tile", 450);
+    try_file("test/accept/fp8.tile", 454);
     favour_direct = true;
     try_file("test/accept/fragments.tile", 500);
     try_file("kernels/matmul.tile", 504);

@@ -24,6 +24,10 @@ static const char single[] =
     KERNEL("(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])", "for k: BK in K { acc += a[i, k] @ b[k, j] }");
 static const char across[] =
     KERNEL("(a: f32[M, K], b: f32[N, K]) -> (c: f32[M, N])", "for k: BK in K { acc += a[i, k] @ b[j, k] }");
+static const char rounded32[] =
+    KERNEL("(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N])", "for k: BK in K { acc += tf32(a[i, k]) @ tf32(b[k, j]) }");
+static const char bytes[] =
+    KERNEL("(a: e4m3[M, K], b: e4m3[N, K]) -> (c: f32[M, N])", "for k: BK in K { acc += a[i, k] @ b[j, k] }");
 static const char causal[] =
     KERNEL("(a: f16[M, K], b: f16[K, N]) -> (c: f32[M, N])", "for k: BK in K where k <= i { acc += a[i, k] @ b[k, j] }");
 static const char whole[] =
@@ -122,6 +126,11 @@ static void forms(void **state) {
     expect(single, "metal", "staged", 2, 0, "staged in shared memory");
     expect(gated, "cuda", NULL, 3, 0, "operands x (copied before), w staged in shared memory"); /* x by both */
     expect(causal, "cuda", NULL, 0, 0, "a predicate says for single results what is summed");
+    expect(rounded32, "cuda", NULL, 0, 0, "dot by mma.sync.m16n8k8 over all tiles");
+    expect(rounded32, "metal", NULL, 2, 0, "dot by simdgroup_matrix 8x8x8 over all tiles");
+    expect(single, "cuda", NULL, 2, 0, "the nearest, mma.sync.m16n8k8, keeps 10 of the 23 bits of its operands");
+    expect(bytes, "cuda", NULL, 0, 2, "dot by mma.sync.m16n8k16 over all tiles"); /* f16 holds every e4m3 */
+    expect(bytes, "metal", NULL, 0, 2, "dot by simdgroup_matrix 8x8x8 over all tiles");
     expect(whole, "cuda", NULL, 0, 0, "no loop goes over tiles of");
     expect(vector, "opencl", NULL, 0, 0, NULL);
 }

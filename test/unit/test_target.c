@@ -96,6 +96,7 @@ F(f_of_i, x.i)
 F(f_of_u, x.u)
 F(f_half, f16_to_f32(f32_to_f16(x.f)))
 F(f_brain, bf16_to_f32(f32_to_bf16(x.f)))
+F(f_tf32, f32_to_tf32(x.f))
 F(f_e4, e4m3_to_f32(f32_to_e4m3(x.f, false)))
 F(f_e4s, e4m3_to_f32(f32_to_e4m3(x.f, true)))
 F(f_e5, e5m2_to_f32(f32_to_e5m2(x.f, false)))
@@ -167,6 +168,7 @@ static const row rows[] = {
     {"convert(f32, U)", "f32", f_of_u},
     {"convert(f32, convert(f16, X))", "f32", f_half},
     {"convert(f32, convert(bf16, X))", "f32", f_brain},
+    {"convert(f32, convert(tf32, X))", "f32", f_tf32},
     {"convert(f32, convert(e4m3, X))", "f32", f_e4},
     {"convert(f32, convert(e4m3, X, saturate))", "f32", f_e4s},
     {"convert(f32, convert(e5m2, X))", "f32", f_e5},
