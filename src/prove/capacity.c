@@ -12,12 +12,12 @@ static void judge_bytes(prover *p, memory_space space, int64_t bytes, int64_t li
         return;
     prover_start(p);
     if (bytes < 0)
-        prover_unknown(p, name, k->span, NULL, model_text(p->m, "the size of a %s array, which is not a constant", name));
+        prover_unknown(p, name, k->span, NULL, arena_printf(p->arena, "the size of a %s array, which is not a constant", name));
     else if (bytes > limit)
         prover_refuted(p, name, k->span, NULL,
-                       model_text(p->m, "`%s` needs %" PRId64 " bytes of %s memory, %s has %" PRId64, k->name, bytes, name,
-                                  p->limits->target ? p->limits->target : "the target", limit),
-                       model_text(p->m, "%" PRId64 " bytes too many", bytes - limit));
+                       arena_printf(p->arena, "`%s` needs %" PRId64 " bytes of %s memory, %s has %" PRId64, k->name, bytes, name,
+                                    p->limits->target ? p->limits->target : "the target", limit),
+                       arena_printf(p->arena, "%" PRId64 " bytes too many", bytes - limit));
     else
         prover_proved(p, name, k->span);
 }
@@ -30,7 +30,8 @@ static void judge_registers(prover *p) {
         const kernel_array *a = p->kernel->arrays.at[i];
         any = any || a->space == SPACE_REGISTER;
         if (a->space == SPACE_REGISTER && kernel_array_cells(a) < 0) {
-            prover_unknown(p, a->name, a->span, NULL, model_text(p->m, "the size of `%s`, which is not a constant", a->name));
+            prover_unknown(p, a->name, a->span, NULL,
+                           arena_printf(p->arena, "the size of `%s`, which is not a constant", a->name));
             return;
         }
     }
@@ -46,7 +47,7 @@ static void judge_threads(prover *p) {
     prover_start(p);
     if (!p->limits->has_lanes) {
         prover_refuted(p, k->name, k->span, NULL,
-                       model_text(p->m, "`%s` has levels below the task, the target has none", k->name), NULL);
+                       arena_printf(p->arena, "`%s` has levels below the task, the target has none", k->name), NULL);
         return;
     }
     for (int i = 0; i < k->levels.count; i++) {
@@ -61,8 +62,8 @@ static void judge_threads(prover *p) {
     }
     if (threads > p->limits->threads_per_block)
         prover_refuted(p, k->name, k->span, NULL,
-                       model_text(p->m, "a block of `%s` has %" PRId64 " threads, the target allows %" PRId64, k->name, threads,
-                                  p->limits->threads_per_block),
+                       arena_printf(p->arena, "a block of `%s` has %" PRId64 " threads, the target allows %" PRId64, k->name,
+                                    threads, p->limits->threads_per_block),
                        NULL);
     else
         prover_proved(p, k->name, k->span);

@@ -399,3 +399,11 @@ bool digits_tell(model *m, place *const *places, int count, const index_var *v, 
     }
     return false;
 }
+
+bool loops_told(model *m, place *p, const scope *outside) {
+    for (const scope *s = p->scope; s != outside; s = s->parent)
+        if (!s || s->kind == SCOPE_VALUE || s->kind == SCOPE_TRIP ||
+            (s->kind == SCOPE_LOOP && !digits_tell(m, &p, 1, s->var, m->task_dims)))
+            return false;
+    return true;
+}

@@ -25,17 +25,24 @@ static int_set *equal_to(model *m, position at, index_expr *x) {
     return e ? affine_zero(m, affine_subtract(m, affine_dim(m, dims, dims - 1), e)) : NULL;
 }
 
-static int_set *find_covered(model *m, const place *p, position at, const meeting *wait);
+/* What is the same for all asynchronous accesses of one position: which groups they belong to. */
+static const void *groups_of(const place *p) {
+    static const char of_copies, of_products;
+    return p->matrix ? &of_products : &of_copies;
+}
+
+static int_set *find_covered(model *m, bool matrix, position at, const meeting *wait);
 
 static int_set *covered_by(model *m, const place *p, position at, const meeting *wait) {
     int_set *x;
-    if (order_known(m, at.region, wait->region, p, SPACE_SHARED, ORDER_COVERED, &x))
+    const void *of = groups_of(p);
+    if (order_known(m, at.region, wait->region, of, SPACE_SHARED, ORDER_COVERED, &x))
         return x;
-    return order_keep(m, at.region, wait->region, p, SPACE_SHARED, ORDER_COVERED, find_covered(m, p, at, wait));
+    return order_keep(m, at.region, wait->region, of, SPACE_SHARED, ORDER_COVERED, find_covered(m, p->matrix, at, wait));
 }
 
 /* Where the wait covers the access: same thread, and of the groups committed since, no more are left in flight than were made later. */
-static int_set *find_covered(model *m, const place *p, position at, const meeting *wait) {
+static int_set *find_covered(model *m, bool matrix, position at, const meeting *wait) {
     sets *z = m->sets;
     if (!scope_is_sure(m, wait->scope)) {
         m->why = "a wait that data may skip";
@@ -43,9 +50,9 @@ static int_set *find_covered(model *m, const place *p, position at, const meetin
     }
     position w = meeting_position(wait);
     pair_space s = pair_of(m, at, w);
-    counted c = {KSTMT_COMMIT, p->matrix, NULL};
-    const region *base = count_base(p->region, wait->region);
-    int_set *group = equal_to(m, at, count_before(m, p->region, base, &c)),
+    counted c = {KSTMT_COMMIT, matrix, NULL};
+    const region *base = count_base(at.region, wait->region);
+    int_set *group = equal_to(m, at, count_before(m, at.region, base, &c)),
             *now = equal_to(m, w, count_before(m, wait->region, base, &c));
     if (!group || !now)
         return NULL;
@@ -78,7 +85,7 @@ int_set *flight_before(model *m, const pair_space *s, const place *a, memory_spa
     if (a->stmt->kind == KSTMT_COPY && a->stmt->name) /* ends with the phase that it signals */
         return rings_known(m) ? rings_order(m, s, space, a) : sets_empty(z, s->dims);
     int_set *all;
-    if (order_known(m, s->a.region, s->b.region, a, space, ORDER_ENDED, &all))
+    if (order_known(m, s->a.region, s->b.region, groups_of(a), space, ORDER_ENDED, &all))
         return all;
     all = sets_empty(z, s->dims);
     for (int i = 0; i < m->meetings.count; i++) {
@@ -96,7 +103,7 @@ int_set *flight_before(model *m, const pair_space *s, const place *a, memory_spa
         sets_question(z);
         all = sets_union(z, all, pair_through(m, s, meeting_position(t), covered, then, false));
     }
-    return order_keep(m, s->a.region, s->b.region, a, space, ORDER_ENDED, sets_simplify(z, all));
+    return order_keep(m, s->a.region, s->b.region, groups_of(a), space, ORDER_ENDED, sets_simplify(z, all));
 }
 
 /* Where the access never ends: no wait covers it, no phase completes with it. */

@@ -23,8 +23,7 @@ void memo_key(const kernel_ir *k, const cond *launch, const target_limits *l, ch
     text_add(&b, "\nlaunch ");
     if (launch)
         cond_print(&b, launch);
-    text_add(&b, "\n%s %" PRId64 " %" PRId64 " %" PRId64 " %d %" PRId64 " %d", l->target ? l->target : "", l->private_bytes,
-             l->shared_bytes, l->threads_per_block, l->index_bits, l->largest_extent, l->has_lanes);
+    text_add(&b, "\n%d %" PRId64, l->index_bits, l->largest_extent);
     hash_bytes(text_get(&b), b.length, key);
     text_free(&b);
 }

@@ -300,6 +300,8 @@ int_set *pair_second(model *m, const pair_space *s, int_set *x, int more);
 const char **pair_names(model *m, const pair_space *s); /* for witnesses: the second's names have a ' */
 int_set *pair_equal(model *m, const pair_space *s, int_set *x, int first, int second); /* two dimensions are equal */
 int_set *pair_same_thread(model *m, const pair_space *s, int_set *x, int levels); /* equal in the first `levels` thread ids */
+/* Where the dimensions of the pair (b, a) stand in the space of (a, b): for sets_remap. */
+int *pair_back(const model *m, const pair_space *s, const pair_space *back);
 int_set *pair_same_block(model *m, const pair_space *s, int_set *x);
 /* Answers about two places, kept. `what` is the question; `of` more that it is about. */
 typedef enum order_question {
@@ -350,6 +352,15 @@ int_set *separated_case(model *m, const pair_space *s, const stretch *a, const s
 /* Whether two accesses, each by one of the places (of one array), that agree in the dimensions outside `depth` and differ in v never touch one
  * cell. False: not seen. */
 bool digits_tell(model *m, place *const *places, int count, const index_var *v, int depth);
+
+/* Whether accesses by the place, of any threads of one task, that differ in a loop inside the scope never touch one cell. False: not seen. */
+bool loops_told(model *m, place *p, const scope *outside);
+
+/* ---- around.c ---- */
+/* Whether two accesses of one shared array, at least one of them asynchronous, are ordered one way or the other where they may touch one cell, because
+ * all is that the statements around them do, whichever threads they are of. The two may be one; `told`: its threads touch different cells. False: not
+ * seen. */
+bool ordered_around(model *m, place *a, place *b, memory_space space, bool told);
 
 /* ---- line.c ---- */
 /* Whether no x and no y touch one cell, the `depth` outer dimensions (which they share) being the same, because they stand apart in one
@@ -450,6 +461,8 @@ typedef struct prover {
 /* The workspace that the array is; NULL: it is none, or the kernel is judged by itself. */
 between_kernels *prover_between(const prover *p, const kernel_array *a);
 void prover_start(prover *p);
+/* An item, without a message. */
+void prover_add_item(prover *p, verdict v, const char *subject, source_span span, const char *witness, const char *explanation);
 void prover_proved(prover *p, const char *subject, source_span span);
 void prover_refuted(prover *p, const char *subject, source_span span, const char *witness, const char *explanation,
                     const char *mend);

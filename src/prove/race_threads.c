@@ -295,6 +295,20 @@ static bool apart_where_open(races *q, const pair_space *s, const node *a, const
     return true;
 }
 
+/* One access of one holder's lanes, in one trip of each loop, is all that touches a cell: not a race with itself. */
+static bool once_a_cell(races *q, const node *a, const bool *told) {
+    model *m = q->m;
+    if (!a->alone || a->alone->asynchronous || m->persistent)
+        return false;
+    const scope *ids = a->at.scope;
+    while (ids->depth > m->task_dims + m->thread_dims || ids->kind != SCOPE_ID)
+        ids = ids->parent;
+    for (int d = 0; d < (a->alone->collective ? m->instance_dims[a->alone->holder] : m->thread_dims); d++)
+        if (!told[d])
+            return false;
+    return loops_told(m, a->alone, ids);
+}
+
 static void ask(races *q, node *a, node *b, access_use use_a, access_use use_b) {
     model *m = q->m;
     sets *z = m->sets;
@@ -310,6 +324,11 @@ static void ask(races *q, node *a, node *b, access_use use_a, access_use use_b) 
         return;
     bool all_told, *told = ids_told(q, a, b, use_a, use_b, &all_told);
     if (!a->places[use_a == ACCESS_WRITE].count || !b->places[use_b == ACCESS_WRITE].count || (all_told && !asynchronous))
+        return;
+    if (a == b && use_a == use_b && once_a_cell(q, a, told))
+        return;
+    if (asynchronous && a->alone && b->alone && q->array->space == SPACE_SHARED &&
+        ordered_around(m, a->alone, b->alone, q->space, all_told))
         return;
     int_set *x = cells_in(q, a, use_a, &first), *y = first ? cells_in(q, b, use_b, &second) : NULL;
     if (!first || !second)
@@ -332,18 +351,7 @@ static void ask(races *q, node *a, node *b, access_use use_a, access_use use_b) 
     pair_space back = pair_of(m, b->at, a->at);
     bool full = asynchronous || rings;
     int_set *forth = full ? NULL : pair_ordered(m, &s, q->space), *other = full ? NULL : pair_ordered(m, &back, q->space);
-    /* the order of b before a, in the space of (a, b) */
-    int *from = NEW_ARRAY(m->arena, int, s.dims + 1);
-    int t = m->task_dims, n = m->thread_dims;
-    for (int side = 0; side < 2; side++)
-        for (int i = 0; i < (side ? a : b)->at.scope->depth; i++) {
-            int old = i < t       ? (side ? back.tasks_b : 0) + i
-                      : i < t + n ? (side ? back.threads_b : back.threads_a) + i - t
-                                  : (side ? back.rest_b : back.rest_a) + i - t - n;
-            from[old] = i < t       ? (side ? 0 : s.tasks_b) + i
-                        : i < t + n ? (side ? s.threads_a : s.threads_b) + i - t
-                                    : (side ? s.rest_a : s.rest_b) + i - t - n;
-        }
+    int *from = pair_back(m, &s, &back), n = m->thread_dims;
     if (full) {
         forth = flight_before(m, &s, a->alone, q->space);
         other = flight_before(m, &back, b->alone, q->space);

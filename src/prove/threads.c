@@ -57,6 +57,15 @@ const char **pair_names(model *m, const pair_space *s) {
     return names;
 }
 
+int *pair_back(const model *m, const pair_space *s, const pair_space *back) {
+    int *from = NEW_ARRAY(m->arena, int, s->dims + 1);
+    for (int i = 0; i < s->a.scope->depth; i++)
+        from[dim_b(m, back, i)] = dim_a(m, s, i);
+    for (int i = 0; i < s->b.scope->depth; i++)
+        from[dim_a(m, back, i)] = dim_b(m, s, i);
+    return from;
+}
+
 int_set *pair_equal(model *m, const pair_space *s, int_set *x, int first, int second) {
     (void)s;
     sets *z = m->sets;

@@ -224,6 +224,48 @@ static char *make_tile(uint64_t seed) {
     return text;
 }
 
+/* A ring of slots, each a tile of 2 x 8 cells that eight threads fill by copies or stores some steps ahead, with something put slightly wrong, or not. Ids
+ * of threads are taken apart in it. */
+static char *make_ring(uint64_t seed) {
+    static const char *const rows[] = {"g", "floor(l / 2)", "(l mod 2)", "floor((2 * l + g) / 4)", "0"},
+                             *const columns[] = {"2 * l", "4 * (l mod 2) + 2 * g", "4 * floor(l / 2) + 2 * g",
+                                                 "2 * ((2 * l + g) mod 4)", "2 * (l mod 2)"},
+                             *const read_rows[] = {"g", "1 - g", "(l mod 2)", "i", "floor(l / 2)"},
+                             *const read_columns[] = {"2 * l + i", "7 - 2 * l", "i", "floor(l / 2) + 4 * i"};
+    maker m = {.random = seed * 0x9E3779B97F4A7C15u + 88172645463325252u};
+    for (int i = 0; i < 20; i++)
+        roll(&m, 2);
+    bool copies = roll(&m, 3) > 0, first = roll(&m, 10)<9, last = roll(&m, 4) < 1, early = roll(&m, 4)> 0;
+    int ahead = 1 + roll(&m, 2), slots = ahead + (roll(&m, 6) < 5 || ahead == 1), left = ahead - 1 + (roll(&m, 10) == 0),
+        which = roll(&m, 5), guard = roll(&m, 12);
+    const char *row = rows[which], *column = columns[roll(&m, 8) < 7 ? which : roll(&m, 5)],
+               *commit = copies ? "    commit\n" : "", *verb = copies ? "copy_async" : "store";
+    text_buffer *t = &m.text, tile = {0}, fill = {0};
+    text_add(t,
+             "kernel random {\n    symbol N\n    task (t < 1)\n    subgroup (g < 2)\n    lane (l < 4)\n    global in x: f32[64]\n"
+             "    shared s: f32[%d, 2, 8]\n    register v: f32[]\n    store v[] <- 0:f32\n",
+             slots);
+    text_add(&tile, copies ? "%s, %s] <- x[8 * g + 2 * l] box [1, 1, 2]\n" : "%s, %s:2] <- x[8 * g + 2 * l:2]\n", row, column);
+    text_add(t, "    for a in 0 .. %d {\n    if a < N {\n    %s s[a, %s    }\n%s    }\n", ahead, verb, text_get(&tile), commit);
+    text_add(&fill, "    if %s {\n    %s s[(k + %d mod %d), %s    }\n%s",
+             guard == 0   ? "k < N"
+             : guard == 1 ? "1 <= k"
+                          : "next < N",
+             verb, ahead, slots, text_get(&tile), commit);
+    text_add(t, "    for k in 0 .. N {\n    let next = k + %d\n", ahead);
+    if (copies)
+        text_add(t, "    wait_async %d\n", left);
+    text_add(t, "%s%s", first ? "    barrier block orders shared\n" : "", early ? text_get(&fill) : "");
+    text_add(t, "    for i in 0 .. 2 {\n    store v[] <- s[(k mod %d), %s, %s]\n    }\n", slots, one_of(&m, read_rows, 5),
+             one_of(&m, read_columns, 4));
+    text_add(t, "%s%s    }\n}\n", last ? "    barrier block orders shared\n" : "", early ? "" : text_get(&fill));
+    char *text = strdup(text_get(t));
+    text_free(t);
+    text_free(&tile);
+    text_free(&fill);
+    return text;
+}
+
 static bool misbehaves(arena *a, const kernel_ir *k, const char *witness, diag_list *diags, int seeds) {
     for (int i = 0; i < seeds; i++) {
         sim_report report;
@@ -235,9 +277,9 @@ static bool misbehaves(arena *a, const kernel_ir *k, const char *witness, diag_l
     return false;
 }
 
-static void try_random(const char *what, char *(*make_text)(uint64_t seed)) {
+static void try_random(const char *what, char *(*make_text)(uint64_t seed), int usual) {
     const char *wish = getenv("TILEC_RANDOM_KERNELS");
-    int kernels = wish ? atoi(wish) : getenv("TILEC_QUICK") ? 25 : 300, proved = 0, refuted = 0, open = 0;
+    int kernels = wish ? atoi(wish) : getenv("TILEC_QUICK") ? usual / 12 : usual, proved = 0, refuted = 0, open = 0;
     double slowest = 0;
     for (int i = 0; i < kernels; i++) {
         arena *a = arena_new();
@@ -292,15 +334,21 @@ static void try_random(const char *what, char *(*make_text)(uint64_t seed)) {
 
 static void test_random_threads(void **state) {
     (void)state;
-    try_random("kernels of threads", make);
+    try_random("kernels of threads", make, 300);
 }
 
 static void test_random_tiles(void **state) {
     (void)state;
-    try_random("tiles filled by threads together", make_tile);
+    try_random("tiles filled by threads together", make_tile, 300);
+}
+
+static void test_random_rings(void **state) {
+    (void)state;
+    try_random("rings filled ahead", make_ring, 60);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_threads), cmocka_unit_test(test_random_tiles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_threads), cmocka_unit_test(test_random_tiles),
+                                       cmocka_unit_test(test_random_rings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
