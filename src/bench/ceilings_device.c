@@ -97,7 +97,7 @@ static double arithmetic_rate(session *s, const char *text, const char *entry, d
     int64_t blocks = (int64_t)r->units(d) * PROBE_BLOCKS_A_UNIT;
     void *out = k ? r->allocate(d, blocks * PROBE_THREADS * 4, diags) : NULL;
     text_argument arguments[2] = {{.array = out}, {.bytes = 4, .value.i32 = FIRST_TRIPS}};
-    text_launch launch = {{blocks, 1, 1}, {PROBE_THREADS, 1, 1}, arguments, 2};
+    text_launch launch = {{blocks, 1, 1}, {PROBE_THREADS, 1, 1}, arguments, 2, 0};
     double best = 0, ns = out ? probe_time(r, d, k, &launch, diags) : -1;
     while (ns >= 0 && ns < SAMPLE_NS && arguments[1].value.i32 < MOST_TRIPS) {
         arguments[1].value.i32 *= ns * 8 < SAMPLE_NS ? 8 : 2;

@@ -58,8 +58,8 @@ static const option_row no_options[] = {{0}};
 static const option_row explain_options[] = {
     {"--all", NULL, "every code"}, {"--markdown", NULL, "as doc/errors.md"}, {0}};
 static const option_row probe_options[] = {
-    {"--device", "NAME", "cpu, cuda:N, model:h200, or nvrtc (default: cpu)"},
-    {"--list", NULL, "the instructions that can be probed there"},
+    {"--device", "NAME", "cpu, cuda:N, opencl:N, model:h200, or nvrtc (default: cpu)"},
+    {"--list", NULL, "the instructions and traits (caches, line, banks, limits) that can be probed there"},
     {"--dots", "N", "random dots that the model is held against (default: 1000000; of a kit 20000)"},
     {"--seed", "N", "another seed for them"},
     {"--evidence", NULL, "what refuted the neighbouring values"},
@@ -119,9 +119,10 @@ const command commands[] = {
      command_cache, false},
     {"bench", "--kernel K [ARM...] | --suite FILE | --report FORM", "measure kernels against other arms, and report", bench_help, bench_option_rows,
      command_bench, false},
-    {"probe", "[INSTRUCTION...] [--device NAME]", "ask a device what its documents leave out, with evidence",
+    {"probe", "[INSTRUCTION or TRAIT...] [--device NAME]", "ask a device what its documents leave out, with evidence",
      "Finds what each matrix instruction of a device does to the bit: layouts by one-hot operands, and alignment, rounding, order, subnormals, NaN by ladders of\n"
      "dots whose answers refute every other value. Then holds a bit-exact model against the device on random dots, and planted errors against the same answers.\n"
+     "And traits of the device itself: its caches, what comes with a miss, banks of shared memory, what it refuses.\n"
      "doc/probe.md explains the method.",
      probe_options, command_probe, false},
     {"layout", "--instruction NAME | --swizzle BYTES", "which lane and register holds which entry of a matrix fragment; banks of shared memory",

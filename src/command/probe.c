@@ -8,6 +8,7 @@
 #include "probe/gates.h"
 #include "probe/kit.h"
 #include "probe/probe.h"
+#include "probe/trait.h"
 #include <inttypes.h>
 #include <string.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@ typedef struct probing {
     const char *device;
     probe_options options;
     json_t *rows;
-    int probed, held, left_out;
+    int probed, held, left_out; /* instructions, or features */
+    int traits, traits_held;
 } probing;
 
 static bool read_options(probing *p) {
@@ -121,12 +123,41 @@ static bool write_report(probing *p, const char *path) {
 
 /* The last line, and the rows. */
 static bool finish(probing *p, bool good) {
-    if (!p->report->json)
+    if (!p->report->json && p->probed)
         printf("%d of %d instructions determined, with layout and model as found before%s\n", p->held, p->probed,
                p->left_out ? arena_printf(p->report->arena, "; %d that the device lacks left out", p->left_out) : "");
+    if (!p->report->json && p->traits)
+        printf("%d of %d traits of the device determined, and as it says\n", p->traits_held, p->traits);
     /* A device that failed: what was found before it did is not kept either. */
     const char *folder = option_value(p->line, "--store");
-    return good && p->probed > 0 && (!folder || keep_rows(p, folder)) && p->held == p->probed;
+    return good && p->probed + p->traits > 0 && (!folder || keep_rows(p, folder)) && p->held == p->probed &&
+           p->traits_held == p->traits;
+}
+
+/* One trait of the whole device, or each (NULL) that it can be asked for. */
+static bool probe_traits(probing *p, const char *name) {
+    trait_box box;
+    bool good = trait_open(p->device, &box, &p->report->diags);
+    for (int i = 0; good && i < trait_count; i++) {
+        if (name && strcmp(trait_rows[i].name, name))
+            continue;
+        trait_finding found = {0};
+        good = trait_rows[i].find(p->report->arena, &box, &found, &p->report->diags);
+        if (good && !found.asked && name) {
+            diag_error(&p->report->diags, "E1202", (source_span){0}, "%s can't be asked for its %s", p->device, name);
+            good = false;
+        }
+        if (!good || !found.asked)
+            continue;
+        p->traits++;
+        p->traits_held += found.determined && !found.contradicted;
+        trait_json(&box, &trait_rows[i], &found, p->rows);
+        if (!p->report->json)
+            trait_print(&trait_rows[i], &found, option_given(p->line, "--evidence"));
+        fflush(stdout);
+    }
+    trait_close(&box);
+    return good;
 }
 
 /* What an installed compiler takes: no device. */
@@ -158,26 +189,39 @@ static bool probe_gates(probing *p) {
     return compiler && (!folder || keep_rows(p, folder)) && p->held == p->probed;
 }
 
-static bool probe_all(probing *p) {
-    int count;
-    const char *const *all = probe_instructions(p->report->arena, p->device, &count, &p->report->diags);
-    if (!all)
-        return false;
-    if (option_given(p->line, "--list")) {
-        json_t *names = json_array();
-        for (int i = 0; i < count; i++) {
-            if (!p->report->json)
-                printf("%s\n", all[i]);
-            json_array_append_new(names, json_string(all[i]));
-        }
-        if (p->report->json)
-            json_object_set(p->report->json, "instructions", names);
-        json_decref(names);
-        return true;
+static bool has_traits(const char *device) {
+    return !strncmp(device, "cuda", 4) || !strncmp(device, "opencl", 6) || !strcmp(device, "cpu");
+}
+
+static bool list_names(probing *p, const char *const *all, int count) {
+    json_t *names = json_array();
+    for (int i = 0; i < count + (has_traits(p->device) ? trait_count : 0); i++) {
+        const char *name = i < count ? all[i] : trait_rows[i - count].name;
+        if (!p->report->json)
+            printf("%s\n", name);
+        json_array_append_new(names, json_string(name));
     }
-    bool named = p->line->positional_count > 0, good = true;
-    for (int i = 0; good && i < (named ? p->line->positional_count : count); i++)
-        good = probe_one(p, named ? p->line->positional[i] : all[i], named);
+    if (p->report->json)
+        json_object_set(p->report->json, "instructions", names);
+    json_decref(names);
+    return true;
+}
+
+static bool probe_all(probing *p) {
+    int count = 0;
+    const bool traits_alone = !strncmp(p->device, "opencl", 6), named = p->line->positional_count > 0;
+    const char *const *all = traits_alone ? NULL : probe_instructions(p->report->arena, p->device, &count, &p->report->diags);
+    if (!all && !traits_alone)
+        return false;
+    if (option_given(p->line, "--list"))
+        return list_names(p, all, count);
+    bool good = true;
+    for (int i = 0; good && i < (named ? p->line->positional_count : count); i++) {
+        const char *name = named ? p->line->positional[i] : all[i];
+        good = named && has_traits(p->device) && trait_find_row(name) ? probe_traits(p, name) : probe_one(p, name, named);
+    }
+    if (good && !named && has_traits(p->device))
+        good = probe_traits(p, NULL);
     return finish(p, good);
 }
 

@@ -1,5 +1,6 @@
 /* A CUDA device's matrix instruction as a black box, through the runtime that runs other people's texts. */
 #include "probe/cuda_matrix.h"
+#include "bench/machine.h"
 #include "run/run.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,9 @@ struct cuda_box {
     const cuda_instruction *instruction;
     const runtime *runtime;
     device *device;
-    text_kernel *dots, *onehot, *rates[2]; /* rates: of the instruction and of its twin, when first asked for */
-    int launches[2];                       /* n of a launch that takes some milliseconds */
-    void *a, *b, *c, *d, *found;           /* device memory, for MOST_CELLS cells and MOST_CASES cases */
+    text_kernel *dots, *onehot, *rates[RATE_COUNT]; /* rates: when first asked for */
+    int launches[RATE_COUNT];                       /* n of a launch that takes some milliseconds */
+    void *a, *b, *c, *d, *found;                    /* device memory, for MOST_CELLS cells and MOST_CASES cases */
     char name[64], text[512];
     matrix_box box;
 };
@@ -29,7 +30,7 @@ static bool run(void *context, int64_t tiles, const void *a, const void *b, cons
         const text_argument arguments[] = {
             {.array = x->a}, {.array = x->b}, {.array = x->c}, {.array = x->d}, {.bytes = 4, .value.i32 = (int32_t)count}};
         int each = cuda_dots_tiles_a_block(x->instruction);
-        text_launch launch = {{(count + each - 1) / each, 1, 1}, {THREADS, 1, 1}, arguments, 5};
+        text_launch launch = {{(count + each - 1) / each, 1, 1}, {THREADS, 1, 1}, arguments, 5, 0};
         if (!r->copy_in(x->device, x->a, (const char *)a + first * rows * row, count * rows * row, diags) ||
             !r->copy_in(x->device, x->b, (const char *)b + first * columns * row, count * columns * row, diags) ||
             !r->copy_in(x->device, x->c, c + first * rows * columns, cells, diags) ||
@@ -116,7 +117,7 @@ void cuda_box_close(cuda_box *b) {
         b->runtime->text->unload(b->device, b->dots);
     if (b->onehot)
         b->runtime->text->unload(b->device, b->onehot);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < RATE_COUNT; i++)
         if (b->rates[i])
             b->runtime->text->unload(b->device, b->rates[i]);
     if (b->device)
@@ -148,7 +149,7 @@ bool cuda_box_onehot(cuda_box *b, int first, int cases, unsigned char *out, diag
                                            {.bytes = 4, .value.i32 = count},
                                            {.bytes = 4, .value.i32 = one_of(b->box.a)},
                                            {.bytes = 4, .value.i32 = one_of(b->box.b)}};
-        text_launch launch = {{(count + 3) / 4, 1, 1}, {THREADS, 1, 1}, arguments, 5};
+        text_launch launch = {{(count + 3) / 4, 1, 1}, {THREADS, 1, 1}, arguments, 5, 0};
         if (!r->text->launch(b->device, b->onehot, &launch, diags) ||
             !r->copy_out(b->device, out + (int64_t)done * 32, b->found, (int64_t)count * 32, diags))
             return false;
@@ -166,36 +167,79 @@ static double seconds(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Seconds of one launch of n rounds, to its end. */
-static bool time_rate(cuda_box *b, int which, int blocks, double *took, diag_list *diags) {
+static int rate_blocks(const cuda_box *b) {
+    enum { BLOCKS_A_UNIT = 4, MOST_BLOCKS = MOST_CELLS / THREADS };
+    int units = b->runtime->units(b->device);
+    return units * BLOCKS_A_UNIT < MOST_BLOCKS ? units * BLOCKS_A_UNIT : MOST_BLOCKS;
+}
+
+/* Launches n rounds of each of `times`, and waits for the last. */
+static bool launch_rate(cuda_box *b, rate_of which, int times, diag_list *diags) {
     const runtime *r = b->runtime;
     uint32_t word;
     const text_argument arguments[] = {{.array = b->d}, {.bytes = 4, .value.i32 = b->launches[which]}};
-    text_launch launch = {{blocks, 1, 1}, {THREADS, 1, 1}, arguments, 2};
+    text_launch launch = {{rate_blocks(b), 1, 1}, {THREADS, 1, 1}, arguments, 2, 0};
+    bool good = true;
+    for (int i = 0; i < times && good; i++)
+        good = r->text->launch(b->device, b->rates[which], &launch, diags);
+    return good && r->copy_out(b->device, &word, b->d, 4, diags);
+}
+
+static bool time_rate(cuda_box *b, rate_of which, int times, double *took, diag_list *diags) {
     double start = seconds();
-    bool good = r->text->launch(b->device, b->rates[which], &launch, diags) && r->copy_out(b->device, &word, b->d, 4, diags);
-    *took = seconds() - start;
+    bool good = launch_rate(b, which, times, diags);
+    *took = (seconds() - start) / times;
     return good;
 }
 
-bool cuda_box_rate(cuda_box *b, bool twin, double *per_second, diag_list *diags) {
-    const cuda_instruction *i = twin ? cuda_twin(b->instruction) : b->instruction;
-    enum { BLOCKS_A_UNIT = 4, MOST_BLOCKS = MOST_CELLS / THREADS, MOST_ROUNDS = 1 << 24 };
-    int units = b->runtime->units(b->device), blocks = units * BLOCKS_A_UNIT < MOST_BLOCKS ? units * BLOCKS_A_UNIT : MOST_BLOCKS;
+/* Multiply-adds of a launch. */
+static double rate_products(const cuda_box *b, rate_of which) {
+    const cuda_instruction *i = cuda_rate_instruction(b->instruction, which);
+    double each = i ? (i->warpgroup ? 1 : 4) * (double)i->rows * 8 * i->k : THREADS;
+    return each * rate_blocks(b) * CUDA_RATE_CHAINS * b->launches[which];
+}
+
+bool cuda_box_rate(cuda_box *b, rate_of which, double *per_second, diag_list *diags) {
+    const cuda_instruction *i = cuda_rate_instruction(b->instruction, which);
+    enum { MOST_ROUNDS = 1 << 24 };
     double took;
-    if (!b->rates[twin]) {
-        if (!(b->rates[twin] = load(b, i, cuda_rate_text(i), "rate", diags)))
+    if (!b->rates[which]) {
+        char *text = i ? cuda_rate_text(i) : cuda_scalar_rate_text();
+        if (!(b->rates[which] = load(b, i ? i : b->instruction, text, "rate", diags)))
             return false;
-        b->launches[twin] = 1;
+        b->launches[which] = 1;
         do { /* until a launch outweighs what starting it takes */
-            b->launches[twin] *= 2;
-            if (!time_rate(b, twin, blocks, &took, diags))
+            b->launches[which] *= 2;
+            if (!time_rate(b, which, 1, &took, diags))
                 return false;
-        } while (took < 0.004 && b->launches[twin] < MOST_ROUNDS);
+        } while (took < 0.004 && b->launches[which] < MOST_ROUNDS);
     }
-    if (!time_rate(b, twin, blocks, &took, diags))
+    if (!time_rate(b, which, 1, &took, diags))
         return false;
-    double warps = i->warpgroup ? 1 : 4, products = (double)i->rows * 8 * i->k;
-    *per_second = (double)blocks * warps * CUDA_RATE_CHAINS * b->launches[twin] * products / took;
+    *per_second = rate_products(b, which) / took;
+    return true;
+}
+
+static double drawn(void) {
+    json_t *gpus = machine_gpus();
+    double watts = json_array_size(gpus) == 1 ? json_number_value(json_object_get(json_array_get(gpus, 0), "watts")) : 0;
+    json_decref(gpus);
+    return watts;
+}
+
+bool cuda_box_sustained(cuda_box *b, rate_of which, double *per_second, double *watts, diag_list *diags) {
+    const double long_enough = 1.2; /* the management library tells the mean of a second */
+    double took;
+    *watts = 0;
+    if (!cuda_box_rate(b, which, per_second, diags))
+        return false;
+    double before = drawn();
+    if (before <= 0)
+        return true;
+    int times = (int)(long_enough * *per_second / rate_products(b, which)) + 1;
+    if (!time_rate(b, which, times, &took, diags))
+        return false;
+    *watts = drawn();
+    *per_second = rate_products(b, which) / took;
     return true;
 }

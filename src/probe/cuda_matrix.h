@@ -2,6 +2,7 @@
 #ifndef TILEC_PROBE_CUDA_MATRIX_H
 #define TILEC_PROBE_CUDA_MATRIX_H
 #include "probe/box.h"
+#include "probe/probe.h"
 #include "target/fragment_layout.h"
 
 typedef struct cuda_instruction {
@@ -26,6 +27,7 @@ char *cuda_onehot_text(const cuda_instruction *i);
 /* A kernel `rate(out, n)`: each warp (or warpgroup) does CUDA_RATE_CHAINS x n instructions, chains of n that do not wait for each other. Heap text. */
 enum { CUDA_RATE_CHAINS = 8 };
 char *cuda_rate_text(const cuda_instruction *i);
+char *cuda_scalar_rate_text(void); /* the same of one multiply-add a thread, in f32 */
 
 typedef struct cuda_box cuda_box;
 /* Opens device "cuda:N" for an instruction: compiles the kernels and takes memory. NULL with a diagnostic. */
@@ -34,9 +36,12 @@ void cuda_box_close(cuda_box *b);
 const matrix_box *cuda_box_matrix(const cuda_box *b);
 /* cases x 32 bytes, as the kernel gives them. False with a diagnostic. */
 bool cuda_box_onehot(cuda_box *b, int first, int cases, unsigned char *out, diag_list *diags);
-/* Multiply-adds a second of this instruction, or of the f16 one of its kind, over some milliseconds. False with a diagnostic. */
-bool cuda_box_rate(cuda_box *b, bool twin, double *per_second, diag_list *diags);
-const cuda_instruction *cuda_twin(const cuda_instruction *i);
+/* Multiply-adds a second over some milliseconds. False with a diagnostic. */
+bool cuda_box_rate(cuda_box *b, rate_of which, double *per_second, diag_list *diags);
+/* The same over more than a second, and the watts that the only GPU of the machine draws at its end; 0: nobody tells, or there are several. */
+bool cuda_box_sustained(cuda_box *b, rate_of which, double *per_second, double *watts, diag_list *diags);
+/* The instruction whose speed is meant; NULL: none (one multiply-add a thread, or no older one). */
+const cuda_instruction *cuda_rate_instruction(const cuda_instruction *i, rate_of which);
 /* How often each matrix instruction and conversion stands in the machine code of `dots`, by CUDA's disassembler; NULL where that is missing. Arena. */
 const char *cuda_opcodes(const cuda_instruction *i, int architecture, arena *a);
 int cuda_box_architecture(const cuda_box *b); /* 90 */

@@ -8,8 +8,22 @@
 #include <string.h>
 #include <unistd.h>
 
-const cuda_instruction *cuda_twin(const cuda_instruction *i) {
-    return cuda_instruction_find(i->warpgroup ? "wgmma.m64n8k16.f16" : "m16n8k16.f16");
+/* The instruction of warps with the same operands. */
+static const cuda_instruction *older(const cuda_instruction *i) {
+    for (int n = 0; i->warpgroup && n < cuda_instruction_count; n++) {
+        const cuda_instruction *o = &cuda_instructions[n];
+        if (!o->warpgroup && o->a == i->a && o->b == i->b && o->c == i->c && o->k == i->k &&
+            !strcmp(strrchr(o->name, '.'), strrchr(i->name, '.')))
+            return o;
+    }
+    return NULL;
+}
+
+const cuda_instruction *cuda_rate_instruction(const cuda_instruction *i, rate_of which) {
+    return which == RATE_OWN      ? i
+           : which == RATE_TWIN   ? cuda_instruction_find(i->warpgroup ? "wgmma.m64n8k16.f16" : "m16n8k16.f16")
+           : which == RATE_LEGACY ? older(i)
+                                  : NULL;
 }
 
 /* "HMMA", "HGMMA", "QGMMA", "IMMA" do products; F2FP converts pairs on the way of an emulated format. */

@@ -334,3 +334,17 @@ static char *warpgroup_rate_text(const cuda_instruction *i) {
 char *cuda_rate_text(const cuda_instruction *i) {
     return i->warpgroup ? warpgroup_rate_text(i) : warp_rate_text(i);
 }
+
+char *cuda_scalar_rate_text(void) {
+    text_buffer t = {0};
+    text_add(&t,
+             "extern \"C\" __global__ void __launch_bounds__(128) rate(unsigned *out, int n) {\n"
+             "    float x[%d], y = 1.0f + threadIdx.x * 1e-6f;\n"
+             "    for (int j = 0; j < %d; j++)\n        x[j] = j + threadIdx.x;\n"
+             "#pragma unroll 8\n    for (int i = 0; i < n; i++)\n#pragma unroll\n        for (int j = 0; j < %d; j++)\n"
+             "            x[j] = fmaf(x[j], y, 0.5f);\n"
+             "    float all = 0;\n    for (int j = 0; j < %d; j++)\n        all += x[j];\n"
+             "    out[blockIdx.x * 128 + threadIdx.x] = __float_as_uint(all);\n}\n",
+             CUDA_RATE_CHAINS, CUDA_RATE_CHAINS, CUDA_RATE_CHAINS, CUDA_RATE_CHAINS);
+    return t.text;
+}

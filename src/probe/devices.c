@@ -83,8 +83,12 @@ static bool cuda_onehot(void *context, int first, int cases, unsigned char *out,
     return cuda_box_onehot(context, first, cases, out, diags);
 }
 
-static bool cuda_rate(void *context, bool twin, double *per_second, diag_list *diags) {
-    return cuda_box_rate(context, twin, per_second, diags);
+static bool cuda_rate(void *context, rate_of which, double *per_second, diag_list *diags) {
+    return cuda_box_rate(context, which, per_second, diags);
+}
+
+static bool cuda_sustained(void *context, rate_of which, double *per_second, double *watts, diag_list *diags) {
+    return cuda_box_sustained(context, which, per_second, watts, diags);
 }
 
 static const char *opcodes_of(void *context, arena *a) {
@@ -108,7 +112,10 @@ static bool open_cuda(const char *device, const char *instruction, probe_target 
     out->close = cuda_close_target;
     out->onehot = i->warpgroup ? NULL : cuda_onehot;
     out->rate = cuda_rate;
-    out->twin = cuda_twin(i)->name;
+    out->sustained = cuda_sustained;
+    out->twin = cuda_rate_instruction(i, RATE_TWIN)->name;
+    const cuda_instruction *legacy = cuda_rate_instruction(i, RATE_LEGACY);
+    out->legacy = legacy ? legacy->name : NULL;
     out->opcodes = opcodes_of;
     if (strstr(out->description, "sm_90")) {
         out->recorded_as = "h200";

@@ -5,6 +5,9 @@
 #include "target/fragment_layout.h"
 #include <jansson.h>
 
+/* Whose speed is asked: this instruction's, that of the f16 one of the same kind, of one multiply-add a thread, and of the older instruction for the same operands. */
+typedef enum rate_of { RATE_OWN, RATE_TWIN, RATE_SCALAR, RATE_LEGACY, RATE_COUNT } rate_of;
+
 /* An instruction of a device, opened. */
 typedef struct probe_target {
     matrix_box box;
@@ -14,9 +17,11 @@ typedef struct probe_target {
     /* Cases from `first` on of pairs (position of a, position of b) with 1 in both and 0 elsewhere: 32 bytes a case, of each lane the set of result
      * elements that are not 0. NULL: operands do not lie in registers. */
     bool (*onehot)(void *context, int first, int cases, unsigned char *out, diag_list *diags);
-    /* One sample of the speed of this instruction, or of `twin`, which has f16 operands: multiply-adds a second. NULL: not asked. */
-    bool (*rate)(void *context, bool twin, double *per_second, diag_list *diags);
-    const char *twin;
+    /* One sample of a speed: multiply-adds a second. NULL: not asked. */
+    bool (*rate)(void *context, rate_of which, double *per_second, diag_list *diags);
+    const char *twin, *legacy; /* their names; legacy NULL: there is no older one */
+    /* The same over more than a second, and what the device draws meanwhile: watts, 0 where nobody tells. */
+    bool (*sustained)(void *context, rate_of which, double *per_second, double *watts, diag_list *diags);
     const char *(*opcodes)(void *context, arena *a); /* a line: which machine instructions it became; NULL: nobody tells */
     void *context;
     void (*close)(void *context);
@@ -53,6 +58,9 @@ typedef struct rate_finding {
     const char *verdict;
     VEC(const char *) evidence;
 } rate_finding;
+/* Where it executes, by three signals: its speed over that of multiply-adds in the threads' own units, over the older instruction's, and the energy of a
+ * multiply-add. `accelerated`: in the matrix unit; `ratio`: over the threads' own. False with a diagnostic when the device fails. */
+bool place_probe(arena *a, const probe_target *t, rate_finding *out, diag_list *diags);
 /* False with a diagnostic when the device fails. */
 bool rate_probe(arena *a, const probe_target *t, rate_finding *out, diag_list *diags);
 
@@ -66,7 +74,7 @@ typedef struct probe_options {
 typedef struct probe_result {
     const char *instruction, *description, *claim;
     layout_finding layout;
-    rate_finding rate;
+    rate_finding rate, place;
     matrix_finding finding;
     matrix_unit judged; /* the recorded unit, or the found one */
     bool has_judged, judged_is_recorded;

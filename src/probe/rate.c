@@ -15,8 +15,8 @@ bool rate_probe(arena *a, const probe_target *t, rate_finding *out, diag_list *d
     for (int i = 0; i < PAIRS; i++) { /* the one, the other; the other, the one: a drift of the clock falls out */
         double rate[2];
         for (int n = 0; n < 2; n++) {
-            bool twin = n ^ (i & 1);
-            if (!t->rate(t->context, twin, &rate[twin], diags))
+            rate_of which = n ^ (i & 1) ? RATE_TWIN : RATE_OWN;
+            if (!t->rate(t->context, which, &rate[which], diags))
                 return false;
         }
         ratios[i] = rate[0] / rate[1];

@@ -37,6 +37,22 @@ static json_t *dot_json(const probe_result *r, const matrix_question *q) {
                      (json_int_t)matrix_unit_dot(&r->judged, q->a, q->b, q->c));
 }
 
+static void add_rate(const char *device, const probe_result *r, const rate_finding *f, const char *fact, const char *asks,
+                     const char *method, json_t *rows) {
+    if (!f->asked)
+        return;
+    json_t *row = row_of(device, r, "finding", fact, f->verdict, f->determined ? "found" : "not determined"),
+           *evidence = json_array();
+    for (int e = 0; e < f->evidence.count; e++)
+        json_array_append_new(evidence, json_string(f->evidence.at[e]));
+    json_object_set_new(row, "asks", json_string(asks));
+    json_object_set_new(row, "method", json_string(method));
+    json_object_set_new(row, "evidence", evidence);
+    json_object_set_new(row, "claim", json_string("the instruction is listed; what makes it is not said"));
+    json_object_set_new(row, "ratio", json_real(f->ratio));
+    json_array_append_new(rows, row);
+}
+
 void probe_rows(arena *a, const char *device, const probe_result *r, json_t *rows) {
     if (r->layout.asked) {
         json_t *row = row_of(device, r, "layout", "layout", r->layout.verdict, r->layout.mismatches ? "contradicted" : "found");
@@ -51,22 +67,16 @@ void probe_rows(arena *a, const char *device, const probe_result *r, json_t *row
             json_string("One-hot operands: every position of a with every position of b; which element of the result is set"));
         json_array_append_new(rows, row);
     }
-    if (r->rate.asked) {
-        json_t *row = row_of(device, r, "finding", "speed", r->rate.verdict, r->rate.determined ? "found" : "not determined"),
-               *evidence = json_array();
-        for (int e = 0; e < r->rate.evidence.count; e++)
-            json_array_append_new(evidence, json_string(r->rate.evidence.at[e]));
-        json_object_set_new(row, "asks", json_string("Is the instruction made in hardware, or of others?"));
-        json_object_set_new(
-            row, "method",
-            json_string("Independent chains of it on every multiprocessor, timed in pairs with the f16 instruction "
-                        "of the same kind: at least 3/4 of what its operands' bits allow (1.5 times for 8 bits). "
-                        "And the opcodes in the machine code."));
-        json_object_set_new(row, "evidence", evidence);
-        json_object_set_new(row, "claim", json_string("the instruction is listed; what makes it is not said"));
-        json_object_set_new(row, "ratio", json_real(r->rate.ratio));
-        json_array_append_new(rows, row);
-    }
+    add_rate(device, r, &r->rate, "speed", "Is the instruction made in hardware, or of others?",
+             "Independent chains of it on every multiprocessor, timed in pairs with the f16 instruction of the same kind: at "
+             "least 3/4 of what its operands' bits "
+             "allow (1.5 times for 8 bits). And the opcodes in the machine code.",
+             rows);
+    add_rate(device, r, &r->place, "place", "Where does it execute?",
+             "Three signals: its multiply-adds a second over those of the threads' own units (fma in f32), over those of the "
+             "older instruction for the same operands, "
+             "and the energy of a multiply-add, from what the device says that it draws during more than a second of each.",
+             rows);
     for (int i = 0; i < r->finding.facts.count; i++) {
         const matrix_fact *f = &r->finding.facts.at[i];
         json_t *row = row_of(device, r, "finding", f->row->name, f->verdict, status_text(f->status)), *evidence = json_array();

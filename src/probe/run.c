@@ -64,7 +64,7 @@ bool probe_run(arena *a, const probe_target *t, const probe_options *o, probe_re
     if (out->has_judged && (!matrix_check_run(&t->box, &out->judged, 1, o->dots, o->seed + 3, o->workers, &out->check, diags) ||
                             !run_plants(a, t, o, out, diags)))
         return false;
-    if (t->rate && !rate_probe(a, t, &out->rate, diags))
+    if (t->rate && (!rate_probe(a, t, &out->rate, diags) || !place_probe(a, t, &out->place, diags)))
         return false;
     int controlled = cpu_controlled(t, 4096, diags);
     if (controlled >= 0) {
@@ -106,6 +106,13 @@ static void print_check(arena *a, const probe_result *r) {
             printf("  %-13s not noticed on %" PRId64 " dots: %s\n", "", r->plant_checks[i].dots, r->plants[i].name);
 }
 
+static void print_rate(const char *name, const rate_finding *f, bool evidence) {
+    if (f->asked)
+        printf("  %-13s %s\n", name, f->verdict);
+    for (int e = 0; evidence && e < f->evidence.count; e++)
+        printf("  %-13s   %s\n", "", f->evidence.at[e]);
+}
+
 void probe_print(arena *a, const probe_result *r, bool evidence) {
     printf("%s: %s, %d dots asked, %.1f s\n", r->instruction, r->finding.determined ? "determined" : "NOT DETERMINED",
            r->finding.questions, r->seconds);
@@ -119,9 +126,7 @@ void probe_print(arena *a, const probe_result *r, bool evidence) {
         for (int e = 0; evidence && e < f->evidence.count; e++)
             printf("  %-13s   %s\n", "", f->evidence.at[e]);
     }
-    if (r->rate.asked)
-        printf("  %-13s %s\n", "speed", r->rate.verdict);
-    for (int e = 0; evidence && e < r->rate.evidence.count; e++)
-        printf("  %-13s   %s\n", "", r->rate.evidence.at[e]);
+    print_rate("speed", &r->rate, evidence);
+    print_rate("place", &r->place, evidence);
     print_check(a, r);
 }

@@ -72,9 +72,14 @@ static bool launch(device *d, text_kernel *k, const text_launch *l, diag_list *d
         return true;
     if (!cuda_enter(d, diags))
         return false;
-    cu_status status = d->system->api.LaunchKernel(k->function, (unsigned)l->blocks[0], (unsigned)l->blocks[1],
-                                                   (unsigned)l->blocks[2], (unsigned)l->threads[0], (unsigned)l->threads[1],
-                                                   (unsigned)l->threads[2], 0, d->stream, parameters, NULL);
+    const int64_t without_asking = 48 * 1024;
+    cu_status status = l->shared_bytes > without_asking
+                           ? d->system->api.FuncSetAttribute(k->function, CU_FUNCTION_DYNAMIC_SHARED_BYTES, (int)l->shared_bytes)
+                           : 0;
+    if (!status)
+        status = d->system->api.LaunchKernel(k->function, (unsigned)l->blocks[0], (unsigned)l->blocks[1], (unsigned)l->blocks[2],
+                                             (unsigned)l->threads[0], (unsigned)l->threads[1], (unsigned)l->threads[2],
+                                             (unsigned)l->shared_bytes, d->stream, parameters, NULL);
     cuda_leave(d);
     return !status || cuda_fail(d, "the launch", status, diags);
 }

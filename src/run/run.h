@@ -54,6 +54,7 @@ typedef struct text_launch {
     int64_t blocks[3], threads[3];  /* threads: of a block */
     const text_argument *arguments; /* in the function's order */
     int count;
+    int64_t shared_bytes; /* of a block, beside what the kernel declares; devices without such a thing take 0 alone */
 } text_launch;
 typedef struct runtime_text {
     /* Compiled (or taken from the cache) as our own text is. NULL with E1022, the compiler's log in the notes. */

@@ -204,8 +204,10 @@ static void put_replaced(FILE *f, const char *text) {
 
 /* Behind each kernel NAME a function that calls it with values behind pointers. */
 static void put_callers(FILE *f, const char *text) {
-    for (const char *at = text; (at = strstr(at, "extern \"C\" __global__ void __launch_bounds__("));) {
-        at = strchr(at, ')') + 1;
+    static const char head[] = "extern \"C\" __global__ void ", bounds[] = "__launch_bounds__(";
+    for (const char *at = text; (at = strstr(at, head));) {
+        at += sizeof head - 1;
+        at = strncmp(at, bounds, sizeof bounds - 1) ? at : strchr(at, ')') + 1;
         while (isspace((unsigned char)*at))
             at++;
         int name = (int)strcspn(at, "("), count = 0;
@@ -350,6 +352,7 @@ API int cuDeviceGetAttribute(int *value, int attribute, int device) {
     (void)device;
     *value = attribute == 1    ? THREADS
              : attribute == 97 ? 227 * 1024
+             : attribute == 8  ? 48 * 1024
              : attribute == 16 ? 1
              : attribute == 75 ? (goes_wrong("capability") ? 7
                                   : goes_wrong("newer")    ? 12
@@ -474,8 +477,8 @@ static int run_launch(const function *f, unsigned blocks, unsigned threads, void
 }
 API int cuLaunchKernel(const function *f, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty, unsigned tz,
                        unsigned shared, void *s, void **values, void **extra) {
-    (void)s, (void)shared;
-    if (y != 1 || z != 1 || ty != 1 || tz != 1 || extra)
+    (void)s;
+    if (shared > 227 * 1024 || y != 1 || z != 1 || ty != 1 || tz != 1 || extra)
         return INVALID;
     if (!capturing)
         return run_launch(f, x, tx, values);

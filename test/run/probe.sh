@@ -33,6 +33,8 @@ expect "the same rows give the same page" 0 "" cmp "$work/page.html" "$work/agai
 "$tilec" probe --report "$work/findings.html" --store bench/findings
 expect "bench/findings.html is what the committed rows give (make reproduce)" 0 "" cmp "$work/findings.html" bench/findings.html
 expect "probe lists instructions" 0 "^wgmma.m64n8k32.e4m3$" "$tilec" probe --device cuda:0 --list
+expect "and traits" 0 "^caches$" "$tilec" probe --device cuda:0 --list
+expect "a processor has no banks of shared memory" 1 E1202 "$tilec" probe banks
 expect "probe knows no such device" 1 E1201 "$tilec" probe --device abacus
 expect "there is one processor" 1 E0802 "$tilec" probe vpdpbusd --device cpu:7
 expect "probe knows no such model" 1 E1201 "$tilec" probe --device model:abacus
@@ -80,6 +82,7 @@ else
         cuda_on_cpu "$fake"
         cuda=("$tilec" probe --device cuda:0 --dots 2000 m16n8k16.f16)
         expect "CUDA texts: layouts as documented" 0 "as documented: all 32768 pairs" "${cuda[@]}"
+        expect "what a device takes: more declared memory here than it tells" 1 "1024 accepted, 1025 refused; told 1024" "$tilec" probe limits --device cuda:0 --evidence
         # Two implementations of one unit: the model's in integers, the driver's in doubles.
         matmul=(run kernels/matmul.tile --kernel matmul --shape M=33,N=40,K=70 --arg a=normal:1 --arg b=normal:2 --no-check)
         expect "matmul on the driver" 0 ran "$tilec" "${matmul[@]}" --device cuda --out c="$work/driver.npy"

@@ -11,15 +11,20 @@
 typedef struct simulated_rate {
     double own, twin, noise;
     int samples, fails_at;
+    double scalar, legacy, watts, scalar_watts; /* watts: while each runs; 0: nobody tells */
 } simulated_rate;
 
-static bool sample(void *context, bool twin, double *per_second, diag_list *diags) {
+static bool sample(void *context, rate_of which, double *per_second, diag_list *diags) {
     simulated_rate *s = context;
     if (++s->samples == s->fails_at) {
         diag_error(diags, "E0859", (source_span){0}, "the simulated device fails");
         return false;
     }
-    *per_second = (twin ? s->twin : s->own) * (1 - 0.002 * s->samples) / (s->samples % 3 ? 1 : 1 + s->noise);
+    *per_second = (which == RATE_TWIN     ? s->twin
+                   : which == RATE_SCALAR ? s->scalar
+                   : which == RATE_LEGACY ? s->legacy
+                                          : s->own) *
+                  (1 - 0.002 * s->samples) / (s->samples % 3 ? 1 : 1 + s->noise);
     return true;
 }
 
@@ -53,7 +58,55 @@ static void speeds(void **state) {
     arena_free(a);
 }
 
+static bool sustain(void *context, rate_of which, double *per_second, double *watts, diag_list *diags) {
+    simulated_rate *s = context;
+    *watts = which == RATE_SCALAR ? s->scalar_watts : s->watts;
+    return sample(context, which, per_second, diags);
+}
+
+static void expect_place(simulated_rate s, bool determined, bool in_matrix_unit, const char *verdict, const char *evidence) {
+    arena *a = arena_new();
+    probe_target t = {.rate = sample,
+                      .sustained = sustain,
+                      .twin = "m16n8k16.f16",
+                      .legacy = s.legacy > 0 ? "m16n8k16.f16" : NULL,
+                      .context = &s};
+    rate_finding f = {0};
+    diag_list diags;
+    diag_init(&diags, a);
+    assert_true(place_probe(a, &t, &f, &diags));
+    if (f.determined != determined || f.accelerated != in_matrix_unit || !strstr(f.verdict, verdict))
+        fail_msg("%s", f.verdict);
+    bool found = false;
+    for (int i = 0; i < f.evidence.count; i++)
+        found = found || strstr(f.evidence.at[i], evidence);
+    assert_true(found);
+    arena_free(a);
+}
+
+/* A matrix unit; an instruction made of the threads' own; one that is fast and dear, which no single signal would tell; a device that tells no watts. */
+static void places(void **state) {
+    (void)state;
+    expect_place((simulated_rate){.own = 495e12, .scalar = 33e12, .legacy = 330e12, .watts = 600, .scalar_watts = 450}, true,
+                 true, "in the matrix unit", "times those of m16n8k16.f16");
+    expect_place((simulated_rate){.own = 31e12, .scalar = 33e12, .watts = 440, .scalar_watts = 450}, true, false,
+                 "in the threads' own units", "440 W");
+    expect_place((simulated_rate){.own = 100e12, .scalar = 33e12, .watts = 700, .scalar_watts = 200}, false, false,
+                 "not determined", "700 W");
+    expect_place((simulated_rate){.own = 495e12, .scalar = 33e12}, true, true, "in the matrix unit",
+                 "does not tell what the device draws");
+    arena *a = arena_new();
+    simulated_rate s = {.own = 1, .scalar = 1, .fails_at = 4};
+    probe_target t = {.rate = sample, .sustained = sustain, .context = &s};
+    rate_finding f = {0};
+    diag_list diags;
+    diag_init(&diags, a);
+    assert_false(place_probe(a, &t, &f, &diags));
+    assert_int_equal(diags.errors, 1);
+    arena_free(a);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(speeds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(speeds), cmocka_unit_test(places)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

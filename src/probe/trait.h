@@ -1,0 +1,81 @@
+/* What a device is like beside its matrix units: caches, banks of shared memory, what it refuses. A trait asks a black box, which is a device or a simulated one
+ * with planted facts. */
+#ifndef TILEC_PROBE_TRAIT_H
+#define TILEC_PROBE_TRAIT_H
+#include "base/diag.h"
+#include <jansson.h>
+
+typedef enum trait_limit {
+    LIMIT_THREADS,         /* of a block */
+    LIMIT_SHARED_DECLARED, /* bytes of shared memory of a block that a kernel declares */
+    LIMIT_SHARED_ASKED,    /* and that a launch asks for */
+    LIMIT_BLOCKS_Y,        /* of a launch, along y */
+    LIMIT_COUNT
+} trait_limit;
+extern const char *const trait_limit_names[LIMIT_COUNT];
+
+/* A device as traits see it. A function that it lacks is NULL: the traits that need it are not asked. Each returns false with a diagnostic when the device fails. */
+typedef struct trait_box {
+    const char *device;    /* "cuda:0" */
+    char description[512]; /* in words */
+    void *context;
+    int64_t most_bytes; /* of a ring */
+    /* Nanoseconds a hop of a chain of loads through the slots of a ring, each once, in an order that nothing foresees, as often as needed for the caches to hold
+     * what they can. `beside` > 0: each hop also loads so many bytes behind the slot's beginning, after that. */
+    bool (*chase)(void *context, int64_t bytes, int slot, int beside, double *ns, diag_list *diags);
+    /* Nanoseconds of one load by each of a block's 1024 threads, many following each other: thread l of a subgroup of 32 reads `words` words of 4 bytes from word
+     * l x stride on. Of the device's processors one at least runs such a block. */
+    bool (*shared)(void *context, int stride, int words, double *ns, diag_list *diags);
+    bool (*accepts)(void *context, trait_limit limit, int64_t value, bool *accepted, diag_list *diags);
+    int64_t (*told)(void *context, trait_limit limit); /* what the driver says; 0: nothing */
+    int64_t (*cache_told)(void *context,
+                          int level); /* bytes of the caches that documents or the system tell, nearest first; 0: no more */
+    void (*close)(void *context);
+} trait_box;
+
+typedef struct trait_finding {
+    bool asked, determined, contradicted;
+    int questions;
+    const char *verdict, *claim; /* claim: what the documents or the driver say; NULL: nothing */
+    VEC(const char *) evidence;
+} trait_finding;
+
+typedef struct trait_row {
+    const char *name, *asks, *method;
+    bool (*find)(arena *a, const trait_box *box, trait_finding *out, diag_list *diags);
+} trait_row;
+extern const trait_row trait_rows[];
+extern const int trait_count;
+const trait_row *trait_find_row(const char *name); /* NULL: there is none */
+
+/* Row by row of trait_rows, one file each. `asked` stays false where the box cannot answer. */
+bool trait_caches(arena *a, const trait_box *box, trait_finding *out, diag_list *diags);
+bool trait_line(arena *a, const trait_box *box, trait_finding *out, diag_list *diags);
+bool trait_banks(arena *a, const trait_box *box, trait_finding *out, diag_list *diags);
+bool trait_limits(arena *a, const trait_box *box, trait_finding *out, diag_list *diags);
+
+/* Opens "cpu", "cuda:N" or "opencl:N". False with a diagnostic. */
+bool trait_open(const char *device, trait_box *out, diag_list *diags);
+void trait_close(trait_box *box);
+bool trait_open_texts(const char *device, trait_box *out, diag_list *diags); /* devices that take texts */
+bool trait_open_cpu(trait_box *out, diag_list *diags);
+/* The ring of such a chase: `bytes` of words, each slot's first naming the next slot (or itself, and the word `beside` bytes behind it the next), as a number of
+ * words from the beginning. One cycle, whose order follows from the seed. */
+void trait_ring(uint32_t *ring, int64_t bytes, int slot, int beside, uint64_t seed);
+
+void trait_print(const trait_row *row, const trait_finding *f, bool evidence);
+/* A row for the store. */
+void trait_json(const trait_box *box, const trait_row *row, const trait_finding *f, json_t *rows);
+
+/* A simulated device, for tests: sizes and times of its caches (the last time is that of memory), what comes with a miss, banks, limits; `noise`: every answer is
+ * off by up to so much of itself, now more, now less; `fails_after` questions (0: never). */
+typedef struct simulated_traits {
+    int64_t cache_bytes[4];
+    double cache_ns[5];
+    int caches, line, banks;
+    int64_t limits[LIMIT_COUNT], told[LIMIT_COUNT];
+    double noise;
+    int fails_after, asked;
+} simulated_traits;
+trait_box simulated_trait_box(simulated_traits *s);
+#endif

@@ -1,0 +1,106 @@
+/* Caches: where a hop through a ring begins to take longer as the ring grows. */
+#include "probe/trait.h"
+
+enum { SLOT = 128, FIRST_BYTES = 4096, MOST_STEPS = 64, MOST_LEVELS = 8, HALVINGS = 3 };
+/* Times of one level differ by less than FLAT; those of two levels by more than APART; what is asked twice by less than NOISE.
+ * A level ends where a time is above ENDS of the last before it. */
+static const double FLAT = 1.12, APART = 1.25, NOISE = 1.15, ENDS = 1.05;
+
+typedef struct ladder {
+    int64_t bytes[MOST_STEPS];
+    double ns[MOST_STEPS];
+    int count, unsteady;
+} ladder;
+
+typedef struct level {
+    int first, last; /* steps of the ladder */
+    double ns;
+} level;
+
+/* The lesser of two answers; counts those that differ. */
+static bool ask(const trait_box *box, int64_t bytes, double *ns, int *unsteady, trait_finding *out, diag_list *diags) {
+    double again;
+    if (!box->chase(box->context, bytes, SLOT, 0, ns, diags) || !box->chase(box->context, bytes, SLOT, 0, &again, diags))
+        return false;
+    out->questions += 2;
+    *unsteady += *ns > NOISE * again || again > NOISE * *ns;
+    *ns = again < *ns ? again : *ns;
+    return true;
+}
+
+/* Stretches of the ladder over an octave at least whose times are alike; neighbours that hardly differ are one. */
+static int find_levels(const ladder *l, level levels[MOST_LEVELS]) {
+    int count = 0;
+    for (int i = 0; i < l->count;) {
+        int j = i;
+        double sum = l->ns[i];
+        while (j + 1 < l->count && l->ns[j + 1] <= FLAT * sum / (j - i + 1) && sum / (j - i + 1) <= FLAT * l->ns[j + 1])
+            sum += l->ns[++j];
+        if (j - i >= 2) {
+            double ns = sum / (j - i + 1);
+            if (count && ns < APART * levels[count - 1].ns)
+                levels[count - 1].last = j;
+            else if (count < MOST_LEVELS)
+                levels[count++] = (level){i, j, ns};
+            levels[count - 1].ns = l->ns[levels[count - 1].last];
+        }
+        i = j + 1;
+    }
+    return count;
+}
+
+static const char *size_text(arena *a, int64_t bytes) {
+    return bytes >= 1 << 20 ? arena_printf(a, "%.3g MiB", (double)bytes / (1 << 20))
+                            : arena_printf(a, "%.3g KiB", (double)bytes / 1024);
+}
+
+bool trait_caches(arena *a, const trait_box *box, trait_finding *out, diag_list *diags) {
+    ladder l = {.count = 0};
+    level levels[MOST_LEVELS];
+    int ignored = 0;
+    if (!box->chase)
+        return true;
+    out->asked = true;
+    for (int64_t octave = FIRST_BYTES; octave <= box->most_bytes; octave *= 2)
+        for (int half = 0; half < 2; half++) {
+            int64_t bytes = (half ? octave + octave / 2 : octave) / SLOT * SLOT;
+            if (bytes > box->most_bytes || l.count == MOST_STEPS)
+                continue;
+            l.bytes[l.count] = bytes;
+            if (!ask(box, bytes, &l.ns[l.count++], &l.unsteady, out, diags))
+                return false;
+        }
+    for (int i = 0; i < l.count; i += 2)
+        VEC_PUSH(a, out->evidence, arena_printf(a, "%s: %.3g ns a hop", size_text(a, l.bytes[i]), l.ns[i]));
+    if (l.unsteady * 5 > l.count) {
+        out->verdict = arena_printf(a, "not determined: the machine is noisy, %d of %d sizes took another time when asked again",
+                                    l.unsteady, l.count);
+        return true;
+    }
+    int count = find_levels(&l, levels);
+    text_buffer text = {0}, claim = {0};
+    for (int i = 0; i + 1 < count; i++) {
+        int64_t low = l.bytes[levels[i].last], high = l.bytes[levels[i].last + 1];
+        for (int h = 0; h < HALVINGS; h++) {
+            int64_t middle = (low + high) / 2 / SLOT * SLOT;
+            double ns;
+            if (!ask(box, middle, &ns, &ignored, out, diags))
+                return false;
+            *(ns <= ENDS * levels[i].ns ? &low : &high) = middle;
+        }
+        text_add(&text, "%slevel %d holds %s, not %s, at %.3g ns", i ? "; " : "", i + 1, size_text(a, low), size_text(a, high),
+                 levels[i].ns);
+        int64_t told = box->cache_told ? box->cache_told(box->context, i) : 0;
+        if (told)
+            text_add(&claim, "%slevel %d: %s", claim.length ? ", " : "", i + 1, size_text(a, told));
+    }
+    out->determined = count > 0;
+    if (count)
+        text_add(&text, "%swhat is farther takes %.3g ns (rings up to %s)", count > 1 ? "; " : "", levels[count - 1].ns,
+                 size_text(a, box->most_bytes));
+    out->verdict = count ? arena_printf(a, "%s", text_get(&text)) : "not determined: the times have no steps";
+    out->claim = claim.length ? arena_printf(a, "%s", text_get(&claim)) : NULL;
+    text_free(&text);
+    text_free(&claim);
+    return true;
+}

@@ -1,0 +1,246 @@
+/* A device that takes texts (CUDA, OpenCL) as traits see it: one text, in both spellings. */
+#include "probe/trait.h"
+#include "run/cuda.h"
+#include "run/run.h"
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BLOCK = 1024, LOADS_A_TRIP = 8, LEAST_HOPS = 1 << 14, MOST_TRIPS = 1 << 22 };
+#define MOST_BYTES (INT64_C(128) << 20)
+
+static const char cuda_words[] = "#define FAR\n#define SHARED __shared__\n#define THREAD threadIdx.x\n"
+                                 "#define MEET __syncthreads()\n";
+static const char opencl_words[] = "#define FAR __global\n#define SHARED __local\n#define THREAD get_local_id(0)\n"
+                                   "#define MEET barrier(CLK_LOCAL_MEM_FENCE)\n";
+static const char hop_text[] =
+    "hop(FAR const unsigned *ring, FAR unsigned *out, int hops, int behind) {\n"
+    "    unsigned at = out[0];\n"
+    "    if (behind)\n        for (int i = 0; i < hops; i++)\n            at = ring[ring[at] + behind];\n"
+    "    else\n        for (int i = 0; i < hops; i++)\n            at = ring[at];\n"
+    "    out[0] = at;\n}\n";
+/* Every cell names itself, in words that add up to its number, so a thread reads one place again and again, each time after the last. */
+static const char banks_text[] = "banks(FAR unsigned *out, int trips, int stride) {\n"
+                                 "    SHARED cell s[CELLS];\n    cell v;\n"
+                                 "    for (int i = THREAD; i < CELLS; i += 1024)\n        s[i] = CELL(i);\n"
+                                 "    MEET;\n    unsigned at = THREAD % 32 * stride / WORDS % CELLS;\n"
+                                 "    for (int i = 0; i < trips; i++) {\n"
+                                 "        NEXT; NEXT; NEXT; NEXT; NEXT; NEXT; NEXT; NEXT;\n    }\n"
+                                 "    out[THREAD] = at;\n}\n";
+static const char empty_text[] = "empty(FAR unsigned *out) {\n    if (THREAD > 100000)\n        out[0] = 1;\n}\n";
+
+typedef struct texts_box {
+    const runtime *runtime;
+    device *device;
+    int index;
+    bool cuda;
+    text_kernel *hop, *banks[3], *empty;
+    void *ring, *out;
+    uint32_t *host;
+    int trips;
+} texts_box;
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static text_kernel *load(texts_box *b, const char *entry, const char *defines, const char *text, diag_list *diags) {
+    text_buffer all = {0};
+    text_add(&all, "%s%s%s void %s", b->cuda ? cuda_words : opencl_words, defines,
+             b->cuda ? "extern \"C\" __global__" : "__kernel", text);
+    text_kernel *k = b->runtime->text->load(b->device, entry, text_get(&all), entry, diags);
+    text_free(&all);
+    return k;
+}
+
+/* Seconds of a launch to its end. */
+static bool timed(texts_box *b, text_kernel *k, const text_launch *l, double *took, diag_list *diags) {
+    uint32_t word;
+    double start = seconds();
+    bool good = b->runtime->text->launch(b->device, k, l, diags) && b->runtime->copy_out(b->device, &word, b->out, 4, diags);
+    *took = seconds() - start;
+    return good;
+}
+
+static bool chase(void *context, int64_t bytes, int slot, int beside, double *ns, diag_list *diags) {
+    texts_box *b = context;
+    if (!b->hop && !(b->hop = load(b, "hop", "", hop_text, diags)))
+        return false;
+    trait_ring(b->host, bytes, slot, beside, 1);
+    const uint32_t zero = 0;
+    if (!b->runtime->copy_in(b->device, b->ring, b->host, bytes, diags) ||
+        !b->runtime->copy_in(b->device, b->out, &zero, 4, diags))
+        return false;
+    /* once round and twice as many hops more: the difference has neither the start nor the first round's misses */
+    int64_t round = bytes / slot, hops = round > LEAST_HOPS ? round : LEAST_HOPS;
+    double took[2];
+    for (int i = 0; i < 2; i++) {
+        const text_argument arguments[] = {{.array = b->ring},
+                                           {.array = b->out},
+                                           {.bytes = 4, .value.i32 = (int32_t)(round + hops * i)},
+                                           {.bytes = 4, .value.i32 = beside / 4}};
+        text_launch launch = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}, .arguments = arguments, .count = 4};
+        if (!timed(b, b->hop, &launch, &took[i], diags))
+            return false;
+    }
+    *ns = (took[1] - took[0]) / (double)hops * 1e9;
+    return true;
+}
+
+static bool shared(void *context, int stride, int words, double *ns, diag_list *diags) {
+    static const char *const cuda_cells[] = {
+        "typedef unsigned cell;\n#define CELL(i) i\n#define NEXT v = s[at], at = v\n#define WORDS 1\n#define CELLS 8192\n",
+        "typedef uint2 cell;\n#define CELL(i) make_uint2(i, 0)\n#define NEXT v = s[at], at = v.x + v.y\n#define WORDS 2\n#define "
+        "CELLS 4096\n",
+        "typedef uint4 cell;\n#define CELL(i) make_uint4(i, 0, 0, 0)\n#define NEXT v = s[at], at = v.x + v.y + v.z + "
+        "v.w\n#define WORDS 4\n#define CELLS 2048\n"};
+    static const char *const opencl_cells[] = {
+        "typedef uint cell;\n#define CELL(i) i\n#define NEXT v = s[at], at = v\n#define WORDS 1\n#define CELLS 8192\n",
+        "typedef uint2 cell;\n#define CELL(i) (uint2)(i, 0)\n#define NEXT v = s[at], at = v.x + v.y\n#define WORDS 2\n#define "
+        "CELLS 4096\n",
+        "typedef uint4 cell;\n#define CELL(i) (uint4)(i, 0, 0, 0)\n#define NEXT v = s[at], at = v.x + v.y + v.z + v.w\n#define "
+        "WORDS 4\n#define CELLS 2048\n"};
+    texts_box *b = context;
+    int which = words == 4 ? 2 : words - 1;
+    if (!b->banks[which] &&
+        !(b->banks[which] = load(b, "banks", (b->cuda ? cuda_cells : opencl_cells)[which], banks_text, diags)))
+        return false;
+    double took = 0, best = 0;
+    for (int i = 0; i < 3;) {
+        const text_argument arguments[] = {
+            {.array = b->out}, {.bytes = 4, .value.i32 = b->trips}, {.bytes = 4, .value.i32 = stride}};
+        text_launch launch = {.blocks = {1, 1, 1}, .threads = {BLOCK, 1, 1}, .arguments = arguments, .count = 3};
+        if (!timed(b, b->banks[which], &launch, &took, diags))
+            return false;
+        if (took < 0.004 && b->trips < MOST_TRIPS) { /* until a launch outweighs what starting it takes */
+            b->trips *= 2;
+            i = 0;
+            continue;
+        }
+        best = i++ && best < took ? best : took;
+    }
+    *ns = best / ((double)b->trips * LOADS_A_TRIP) * 1e9;
+    return true;
+}
+
+/* Whether a launch is taken; what it says when it is not is of no interest. */
+static bool launches(texts_box *b, text_kernel *k, int64_t blocks_y, int64_t threads, int64_t bytes) {
+    arena *a = arena_new();
+    diag_list quiet;
+    diag_init(&quiet, a);
+    const text_argument arguments[] = {{.array = b->out}};
+    text_launch launch = {
+        .blocks = {1, blocks_y, 1}, .threads = {threads, 1, 1}, .arguments = arguments, .count = 1, .shared_bytes = bytes};
+    double took;
+    bool good = timed(b, k, &launch, &took, &quiet);
+    arena_free(a);
+    return good;
+}
+
+static bool declares(texts_box *b, int64_t bytes) {
+    arena *a = arena_new();
+    diag_list quiet;
+    diag_init(&quiet, a);
+    char *text = arena_printf(
+        a,
+        "declared(FAR unsigned *out) {\n    SHARED unsigned char s[%lld];\n    s[THREAD * %lld] = out[0];\n    MEET;\n"
+        "    out[1] = s[(THREAD + out[0]) %% %lld];\n}\n",
+        (long long)bytes, (long long)(bytes - 1), (long long)bytes);
+    text_kernel *k = load(b, "declared", "", text, &quiet);
+    bool good = k && launches(b, k, 1, 1, 0);
+    if (k)
+        b->runtime->text->unload(b->device, k);
+    arena_free(a);
+    return good;
+}
+
+static bool accepts(void *context, trait_limit limit, int64_t value, bool *accepted, diag_list *diags) {
+    texts_box *b = context;
+    if (!b->empty && !(b->empty = load(b, "empty", "", empty_text, diags)))
+        return false;
+    *accepted = limit == LIMIT_SHARED_DECLARED ? declares(b, value)
+                : limit == LIMIT_THREADS       ? launches(b, b->empty, 1, value, 0)
+                : limit == LIMIT_BLOCKS_Y      ? launches(b, b->empty, value, 1, 0)
+                                               : launches(b, b->empty, 1, 1, value);
+    return true;
+}
+
+static int64_t attribute(const texts_box *b, int number) {
+    const cuda_system *s = cuda_open_system();
+    int value = 0;
+    return b->index < s->count && !s->api.DeviceGetAttribute(&value, number, s->devices[b->index].device) ? value : 0;
+}
+
+static int64_t cuda_told(void *context, trait_limit limit) {
+    enum { MOST_BLOCKS_Y = 6, SHARED_BYTES = 8 };
+    const int attributes[LIMIT_COUNT] = {CU_DEVICE_MAX_THREADS_PER_BLOCK, SHARED_BYTES, CU_DEVICE_MOST_SHARED_MEMORY_PER_BLOCK,
+                                         MOST_BLOCKS_Y};
+    return attribute(context, attributes[limit]);
+}
+
+/* Launches ask for no memory and are told no limit of blocks; of what a kernel declares too much, some drivers end the process. */
+static int64_t opencl_told(void *context, trait_limit limit) {
+    (void)context;
+    return limit == LIMIT_THREADS ? 0 : -1;
+}
+
+static int64_t cuda_cache_told(void *context, int level) {
+    enum { L2_BYTES = 38 };
+    return level == 1 ? attribute(context, L2_BYTES) : 0;
+}
+
+static void close_texts(void *context) {
+    texts_box *b = context;
+    text_kernel *const kernels[] = {b->hop, b->banks[0], b->banks[1], b->banks[2], b->empty};
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (kernels[i])
+            b->runtime->text->unload(b->device, kernels[i]);
+    if (b->ring)
+        b->runtime->release(b->device, b->ring);
+    if (b->out)
+        b->runtime->release(b->device, b->out);
+    if (b->device)
+        b->runtime->close(b->device);
+    free(b->host);
+    free(b);
+}
+
+bool trait_open_texts(const char *device, trait_box *out, diag_list *diags) {
+    int index;
+    const runtime *r = runtime_find(device, &index, diags);
+    if (!r)
+        return false;
+    if (!r->text) {
+        diag_error(diags, "E1201", (source_span){0}, "%s takes no kernels as texts: its caches and limits can't be asked for",
+                   device);
+        return false;
+    }
+    texts_box *b = calloc(1, sizeof *b);
+    if (!b || !(b->host = malloc(MOST_BYTES))) {
+        free(b);
+        diag_error(diags, "E0803", (source_span){0}, "no memory for a probe");
+        return false;
+    }
+    b->runtime = r;
+    b->index = index;
+    b->cuda = !strcmp(r->name, "cuda");
+    b->trips = 16;
+    out->context = b;
+    out->close = close_texts;
+    r->describe(index, out->description, sizeof out->description);
+    if (!(b->device = r->open(index, diags)) || !(b->ring = r->allocate(b->device, MOST_BYTES, diags)) ||
+        !(b->out = r->allocate(b->device, BLOCK * 4, diags))) {
+        trait_close(out);
+        return false;
+    }
+    out->most_bytes = MOST_BYTES;
+    out->chase = chase;
+    out->shared =
+        !strcmp(runtime_target(r, index, NULL), "opencl_cpu") ? NULL : shared; /* a processor's local memory is memory */
+    out->accepts = accepts;
+    out->told = b->cuda ? cuda_told : opencl_told;
+    out->cache_told = b->cuda ? cuda_cache_told : NULL;
+    return true;
+}
