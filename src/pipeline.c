@@ -84,6 +84,8 @@ static bool run_lower(pipeline_state *s) {
     const machine_model machine = schedule_machine(s->options->target->machine(), &out->schedule.options);
     if (!lower_rows(s->arena, out->tiles, &machine, &out->rows, &out->lowered, s->diags))
         return false;
+    if (machine.options.producer && !lower_roles(s->arena, out->tiles, &machine, &out->lowered, s->diags))
+        return false;
     if (s->options->target_route)
         VEC_PUSH(s->arena, out->lowered.routes, s->options->target_route);
     if (!out->rows.count && out->rows_why)
@@ -94,8 +96,11 @@ static bool run_lower(pipeline_state *s) {
 /* z: dead lets, one-trip loops and constant index arithmetic go, so that what is proved is also what a person reads. */
 static bool run_simplify(pipeline_state *s) {
     launch_plan *plan = s->out->lowered.plan;
-    for (int i = 0; i < plan->variants.count; i++)
+    for (int i = 0; i < plan->variants.count; i++) {
         kernel_simplify(plan->variants.at[i].kernel);
+        if (plan->variants.at[i].aligned)
+            kernel_simplify(plan->variants.at[i].aligned);
+    }
     return true;
 }
 
@@ -106,7 +111,8 @@ static bool run_legalize(pipeline_state *s) {
     bool good = true;
     for (int i = 0; table && i < plan->variants.count; i++) {
         legal_routes routes = {0};
-        good = kernel_legalize(plan->variants.at[i].kernel, table, &routes, s->diags) && good;
+        good = kernel_legalize(plan->variants.at[i].kernel, table, &routes, s->diags) &&
+               (!plan->variants.at[i].aligned || kernel_legalize(plan->variants.at[i].aligned, table, &routes, s->diags)) && good;
         for (int j = 0; j < routes.count; j++) {
             bool known = false;
             for (int r = 0; r < s->out->lowered.routes.count; r++)
@@ -125,8 +131,13 @@ static bool run_align(pipeline_state *s) {
     for (int i = 0; table && i < plan->variants.count; i++) {
         if (table->aligned_shared)
             kernel_align_shared(plan->variants.at[i].kernel);
-        if (table->aligned_forms && !plan->workspaces.count)
+        if (table->aligned_forms && !plan->workspaces.count) {
+            const bool own = plan->variants.at[i].aligned;
             kernel_align_variant(s->arena, &plan->variants.at[i], table->aligned_shared);
+            if (own && !kernel_copies_in_bulk(plan->variants.at[i].aligned))
+                VEC_PUSH(s->arena, s->out->lowered.routes,
+                         "roles refused: rows of an operand never lie at multiples of 16 bytes");
+        }
     }
     return true;
 }

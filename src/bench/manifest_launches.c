@@ -108,6 +108,7 @@ static json_t *argument_object(const launch_names *n, const gpu_entry *e, const 
     case GPU_INTEGER: return json_pack("{s:s, s:s}", "name", n->integers.at[q->position], "type", integer);
     case GPU_FLOAT: return json_pack("{s:s, s:s}", "name", n->floats.at[q->position], "type", "f32");
     case GPU_BOOL: return json_pack("{s:s, s:s}", "name", n->floats.at[q->position], "type", "bool");
+    case GPU_TENSOR_MAP: /* such entries are left out */
     case GPU_FIRST_TASK: break;
     }
     return json_pack("{s:s, s:i, s:s}", "is", "first task", "value", 0, "type", integer);
@@ -178,7 +179,7 @@ json_t *manifest_launches(const launch_plan *plan, const char *target, diag_list
         list = json_array();
         for (int i = 0; i < plan->variants.count; i++) {
             for (int f = 0; f < GPU_FORMS; f++)
-                if (program.forms[f].at[i].name)
+                if (program.forms[f].at[i].name && !program.forms[f].at[i].maps.count) /* no manifest says what a tensor map is */
                     json_array_append_new(
                         list, launch_object(a, &plan->variants.at[i], &program.forms[f].at[i], gpu_form_is_aligned((gpu_form)f)));
         }

@@ -68,8 +68,8 @@ static index_expr *offset_of(const aligner *l, const kernel_access *access) {
     return offset;
 }
 
-/* Marks an access to `lanes` elements side by side along dimension `along`; rows that follow each other along `across` too (-1: there is one). */
-static void mark_row(aligner *l, kernel_access *access, int lanes, int along, int across) {
+/* Marks an access to `lanes` elements side by side along dimension `along`; rows that follow each other along the dimensions of the mask `across` too. */
+static void mark_row(aligner *l, kernel_access *access, int lanes, int along, unsigned across) {
     kernel_array *array = access->array;
     int64_t stride = 0;
     if (!(array->space == SPACE_GLOBAL ? l->global : array->space == SPACE_SHARED && l->shared) || array->view_of || lanes < 2 ||
@@ -86,11 +86,13 @@ static void mark_row(aligner *l, kernel_access *access, int lanes, int along, in
     index_expr *offset = offset_of(l, access);
     if (!offset || multiple_of(l, offset) % kernel_aligned_lanes(array, lanes))
         return;
-    if (across >= 0) {
+    for (int other = 0; other < array->rank; other++) {
+        if (!(across >> other & 1))
+            continue;
         kernel_access next = *access;
         next.indices = NEW_ARRAY(l->kernel->arena, index_expr *, array->rank);
         for (int d = 0; d < array->rank; d++)
-            next.indices[d] = ix_const(l->kernel->arena, d == across);
+            next.indices[d] = ix_const(l->kernel->arena, d == other);
         if (multiple_of(l, offset_of(l, &next)) % kernel_aligned_lanes(array, lanes))
             return;
     }
@@ -101,7 +103,7 @@ static void mark_row(aligner *l, kernel_access *access, int lanes, int along, in
 
 static void mark(void *context, kernel_access *access, bool is_write) {
     (void)is_write;
-    mark_row(context, access, access->lanes, access->vector_dim, -1);
+    mark_row(context, access, access->lanes, access->vector_dim, 0);
 }
 
 /* Where each row of memory begins that a fragment lies in. */
@@ -109,7 +111,33 @@ static void mark_fragment(aligner *l, kernel_stmt *s) {
     int along = s->access.array->rank - 1, across = along == s->column_dim ? s->row_dim : s->column_dim;
     int lanes = kernel_row_lanes(s);
     if (lanes > 1 && !s->by_reference)
-        mark_row(l, &s->access, lanes, along, across);
+        mark_row(l, &s->access, lanes, along, 1u << across);
+}
+
+/* The dimensions of the array, the copy's source or destination, along which its box has several rows. */
+static unsigned rows_of_box(const kernel_stmt *s, const kernel_array *array) {
+    unsigned mask = 0;
+    int64_t extent;
+    for (int d = 0; d < array->rank - 1 && d < 32; d++) {
+        int at = d + s->access.array->rank - array->rank; /* the last dimensions match */
+        if (at >= 0 && !(ix_is_const(s->extents[at], &extent) && extent == 1))
+            mask |= 1u << d;
+    }
+    return mask;
+}
+
+static bool block_copies_in_bulk(const kernel_block *b) {
+    bool all = true;
+    for (int i = 0; i < b->items.count && all; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        all = (s->kind != KSTMT_COPY || !s->name || (s->access.aligned && s->source.aligned)) && block_copies_in_bulk(&s->body) &&
+              block_copies_in_bulk(&s->otherwise);
+    }
+    return all;
+}
+
+bool kernel_copies_in_bulk(const kernel_ir *k) {
+    return k && k->mbarriers.count && block_copies_in_bulk(&k->body);
 }
 
 static void mark_block(aligner *l, const kernel_block *b) {
@@ -123,8 +151,8 @@ static void mark_block(aligner *l, const kernel_block *b) {
         if (s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_FRAGMENT_STORE)
             mark_fragment(l, s);
         if (s->kind == KSTMT_COPY && kernel_row_lanes(s) > 1) {
-            mark_row(l, &s->access, kernel_row_lanes(s), s->access.array->rank - 1, -1);
-            mark_row(l, &s->source, kernel_row_lanes(s), s->source.array->rank - 1, -1);
+            mark_row(l, &s->access, kernel_row_lanes(s), s->access.array->rank - 1, rows_of_box(s, s->access.array));
+            mark_row(l, &s->source, kernel_row_lanes(s), s->source.array->rank - 1, rows_of_box(s, s->source.array));
         }
         if (s->kind == KSTMT_FOR)
             learn(l, s->var, ix_gcd(multiple_of(l, s->lo), multiple_of(l, s->step)));
@@ -214,7 +242,7 @@ static int mark_at(kernel_ir *k, const plan_variant *v, int multiple, bool share
 }
 
 void kernel_align_variant(arena *a, plan_variant *v, bool shared) {
-    kernel_ir *k = v->before.count ? NULL : kernel_copy(a, v->kernel);
+    kernel_ir *own = v->before.count ? NULL : v->aligned, *k = own ? own : v->before.count ? NULL : kernel_copy(a, v->kernel);
     v->aligned = NULL;
     v->divided.count = 0;
     v->multiple = PLAN_DIVIDED;
@@ -241,6 +269,11 @@ void kernel_align_variant(arena *a, plan_variant *v, bool shared) {
         v->aligned = k;
     else
         v->divided.count = 0;
+    if (own && !kernel_copies_in_bulk(v->aligned)) { /* it has no way to make them: the kernel itself, aligned */
+        v->aligned = NULL;
+        kernel_align_variant(a, v, shared);
+        return;
+    }
     for (int i = 0; i < v->divided.count; i++)
         VEC_PUSH(a, k->assumptions,
                  cond_compare(a, COND_EQ, ix_mod(a, ix_var(a, k->symbols.at[v->divided.at[i]]), ix_const(a, v->multiple)),

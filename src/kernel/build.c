@@ -244,7 +244,11 @@ int kernel_row_lanes(const kernel_stmt *s) {
     int64_t box;
     if (s->kind == KSTMT_COPY) {
         const index_expr *last = s->extents && s->access.array->rank ? s->extents[s->access.array->rank - 1] : NULL;
-        return last && ix_is_const(last, &box) && box > 0 && box <= 4096 ? (int)box : 1;
+        if (!last || !ix_is_const(last, &box) || box < 1 || box > 4096)
+            return 1;
+        /* a copy in bulk moves rows of its box in pieces of 16 bytes, wherever a swizzle puts these */
+        int piece = 16 / element_table[s->access.array->element].block_bytes;
+        return !s->name ? (int)box : piece > 0 && box % piece == 0 ? piece : 1;
     }
     const kernel_fragment *f = s->fragments[0].fragment;
     int last = s->access.array->rank - 1, bytes = element_table[s->access.array->element].block_bytes;
@@ -337,6 +341,14 @@ int64_t kernel_private_bytes(const kernel_ir *k) {
     return space_bytes(k, SPACE_PRIVATE, 64);
 }
 
+int64_t kernel_mbarrier_bytes(const kernel_mbarrier *m) {
+    return round_up(8 * (int64_t)m->slots, 128);
+}
+
 int64_t kernel_shared_bytes(const kernel_ir *k) {
-    return space_bytes(k, SPACE_SHARED, 128);
+    int64_t bytes = space_bytes(k, SPACE_SHARED, 128);
+    for (int i = 0; i < k->mbarriers.count && bytes >= 0; i++) /* behind the arrays */
+        if (__builtin_add_overflow(bytes, kernel_mbarrier_bytes(k->mbarriers.at[i]), &bytes))
+            return -1;
+    return bytes;
 }

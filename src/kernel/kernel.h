@@ -323,6 +323,7 @@ int64_t kernel_array_cells(const kernel_array *a); /* product of constant dims i
 int64_t kernel_private_bytes(const kernel_ir *k);
 /* Bytes of SHARED arrays one block needs, each rounded up to 128; -1 when an extent is not constant. */
 int64_t kernel_shared_bytes(const kernel_ir *k);
+int64_t kernel_mbarrier_bytes(const kernel_mbarrier *m); /* of them, what its slots take */
 /* Whether an i32 or u32 scalar may have every value of its type: nothing to check, the type says it. */
 bool kernel_scalar_is_whole_type(const kernel_scalar *s);
 index_var *kernel_add_symbol(kernel_ir *k, const char *name); /* a launch extent, appended to symbols */

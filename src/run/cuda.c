@@ -255,7 +255,8 @@ static bool run(device *d, device_kernel *k, int variant, int64_t tasks, void *c
     cu_handle function = cuda_function(d, k, variant, arrays, integers, &e, diags);
     argument values[CUDA_MOST_PARAMETERS];
     void *parameters[CUDA_MOST_PARAMETERS];
-    if (!function)
+    cu_tensor_map maps[CUDA_MOST_MAPS];
+    if (!function || !cuda_make_maps(d, k, e, arrays, integers, maps, diags))
         return false;
     for (int64_t first = 0; first < tasks; first += blocks_per_launch) {
         int64_t count = tasks - first < blocks_per_launch ? tasks - first : blocks_per_launch;
@@ -267,6 +268,7 @@ static bool run(device *d, device_kernel *k, int variant, int64_t tasks, void *c
             case GPU_INTEGER: set_integer(&values[i], e, integers[q->position]); break;
             case GPU_FLOAT: values[i].real = floats[q->position]; break;
             case GPU_BOOL: values[i].flag = floats[q->position] != 0; break;
+            case GPU_TENSOR_MAP: parameters[i] = &maps[q->position]; break;
             case GPU_FIRST_TASK: set_integer(&values[i], e, first); break;
             }
         }

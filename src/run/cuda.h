@@ -46,7 +46,13 @@ device_kernel *cuda_load_plan(device *d, const launch_plan *plan, diag_list *dia
 cu_handle cuda_function(device *d, device_kernel *k, int variant, void *const *arrays, const int64_t *integers,
                         const gpu_entry **entry, diag_list *diags);
 /* Parameters of an entry, ours or a stranger's. */
-enum { CUDA_MOST_PARAMETERS = 256 };
+enum { CUDA_MOST_PARAMETERS = 256, CUDA_MOST_MAPS = 16 };
+/* ---- cuda_maps.c: tensor maps, which copies in bulk take ---- */
+/* Whether the entry's maps can be made for these arguments. */
+bool cuda_maps_fit(const device *d, const device_kernel *k, const gpu_entry *e, void *const *arrays, const int64_t *integers);
+/* Makes them. False with E0857. */
+bool cuda_make_maps(const device *d, const device_kernel *k, const gpu_entry *e, void *const *arrays, const int64_t *integers,
+                    cu_tensor_map *maps, diag_list *diags);
 
 /* A text, who wrote it, and the code of the diagnostic when the compiler refuses it. */
 typedef struct cuda_source {

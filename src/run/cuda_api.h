@@ -119,6 +119,22 @@ enum {
     CU_PROGRAMMATIC_DRIVER = 12030            /* whose graphs keep that */
 };
 
+/* A tensor map, as cuda.h has it: what stands in it is the driver's. */
+typedef struct cu_tensor_map {
+    _Alignas(128) uint64_t words[16];
+} cu_tensor_map;
+/* cuTensorMapEncodeTiled: of the element type, so many dimensions, the last of an array's first: address, extents, bytes between neighbours of all but the first, box,
+ * steps within it, interleave, swizzle, how much is fetched ahead, what fills outside. */
+typedef cu_status (*cu_encode_map)(cu_tensor_map *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,
+                                   const uint32_t *, int, int, int, int);
+enum {
+    CU_MAP_FLOAT16 = 6,
+    CU_MAP_BFLOAT16 = 9,
+    CU_MAP_UINT16 = 1,
+    CU_MAP_SWIZZLE_128 = 3,
+    CU_MAP_FETCH_256 = 3,
+};
+
 typedef struct cuda_found {
     cu_device device;
     int major, minor, multiprocessors;
@@ -129,6 +145,7 @@ typedef struct cuda_found {
 typedef struct cuda_system {
     cuda_api api;
     cu_status (*launch_with)(const cu_launch *, cu_handle, void **, void **); /* cuLaunchKernelEx; NULL: the driver has none */
+    cu_encode_map encode_map; /* NULL: the driver has none, and entries that take maps are not for it */
     cuda_found *devices;
     int count, driver; /* 13000: version 13.0 */
     char why[256];

@@ -242,7 +242,8 @@ cu_handle cuda_function(device *d, device_kernel *k, int variant, void *const *a
     int form = 0;
     for (; form < GPU_PLAIN; form++) {
         const gpu_entry *e = &k->program.forms[form].at[variant];
-        if (e->name && (fits || !e->narrow) && (!gpu_form_is_aligned((gpu_form)form) || takes(e, arrays, integers)))
+        if (e->name && (fits || !e->narrow) && (!gpu_form_is_aligned((gpu_form)form) || takes(e, arrays, integers)) &&
+            cuda_maps_fit(d, k, e, arrays, integers))
             break;
     }
     if (!load_module(d, k, (gpu_form)form, variant, diags))

@@ -34,6 +34,8 @@ static bool open_functions(void) {
     const char *overlap = getenv("TILEC_CUDA_OVERLAP");
     if (!(overlap && !strcmp(overlap, "0")) && (symbol = dlsym(library, "cuLaunchKernelEx")))
         memcpy(&found.launch_with, &symbol, sizeof symbol);
+    if ((symbol = dlsym(library, "cuTensorMapEncodeTiled")))
+        memcpy(&found.encode_map, &symbol, sizeof symbol);
     return true;
 }
 

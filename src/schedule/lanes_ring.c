@@ -87,7 +87,9 @@ static int slots_for(lower *l) {
     if (o->stages)
         return o->stages;
     int stages = l->machine->stages;
-    const int64_t most = l->machine->ring_bytes ? l->machine->ring_bytes : l->machine->shared_bytes;
+    enum { MBARRIERS = 1024 };
+    const int64_t most =
+        (l->machine->ring_bytes ? l->machine->ring_bytes : l->machine->shared_bytes) - (l->machine->producer ? MBARRIERS : 0);
     while (stages > 1 && bytes * stages > most)
         stages--;
     return stages;
@@ -170,6 +172,25 @@ static void copy_ahead(const ring *g, index_expr *next, index_expr *steps) {
     append(l, l->block, KSTMT_COMMIT, g->loop->span);
 }
 
+void lanes_ring_multiply(lower *l, const tile_stmt *loop, index_expr *hi, int64_t size, index_expr *step, int stages) {
+    arena *a = l->arena;
+    tile_range *r = loop->range;
+    index_expr *start = name_index(l, l->block, arena_printf(a, "%s_start", r->name), ix_mul(a, step, ix_const(a, size)));
+    l->place[r->id] = (range_place){.start = start,
+                                    .count = name_index(l, l->block, arena_printf(a, "%s_count", r->name),
+                                                        ix_min(a, ix_const(a, size), ix_sub(a, hi, start))),
+                                    .capacity = range_capacity(r),
+                                    .entered = true};
+    l->predicates[r->id] = NULL;
+    VEC_PUSH(a, l->loops, r);
+    l->ring_slot = name_index(l, l->block, arena_printf(a, "%s_slot", r->name), ix_mod(a, step, ix_const(a, stages)));
+    for (int i = 0; i < loop->body.items.count && !l->failed; i++)
+        lanes_epilogue_update(l, loop->body.items.at[i]);
+    l->ring_slot = NULL;
+    l->loops.count--;
+    l->place[r->id].entered = false;
+}
+
 static void wait_for_products(lower *l, kernel_block *b, int left, source_span span) {
     kernel_stmt *s = append(l, b, KSTMT_WAIT_ASYNC, span);
     s->matrix = true;
@@ -208,6 +229,9 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     VEC_PUSH(
         a, l->out->routes,
         why ? arena_printf(a, "line %d: operands copied before each step, refused: a ring of stages: %s", loop->span.line, why)
+        : l->producer
+            ? arena_printf(a, "line %d: operands copied in bulk by a producer into a ring of %d stages, others multiply them",
+                           loop->span.line, stages)
             : arena_printf(a, "line %d: operands copied asynchronously into a ring of %d stages (refused: before each step)",
                            loop->span.line, stages));
     if (why)
@@ -216,6 +240,10 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     l->out->ringed = true;
     for (int i = 0; i < loop->body.items.count; i++)
         l->rings[loop->body.items.at[i]->value->id] = stages;
+    if (l->producer) {
+        lanes_roles_loop(l, loop, hi, size, stages);
+        return true;
+    }
     kernel_block *outside = l->block;
     index_expr *steps = name_index(l, outside, arena_printf(a, "%s_steps", r->name), ix_ceildiv(a, hi, ix_const(a, size)));
     kernel_stmt *ahead = kernel_for(l->ir, outside, lower_name(l, arena_printf(a, "%s_ahead", r->name)), ix_const(a, 0),
@@ -240,20 +268,7 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     lanes_barrier(l, 1u << SPACE_SHARED, loop->span);
     if (!runs_on)
         copy_ahead(&g, next, steps);
-    index_expr *start = name_index(l, l->block, arena_printf(a, "%s_start", r->name), ix_mul(a, step, ix_const(a, size)));
-    l->place[r->id] = (range_place){.start = start,
-                                    .count = name_index(l, l->block, arena_printf(a, "%s_count", r->name),
-                                                        ix_min(a, ix_const(a, size), ix_sub(a, hi, start))),
-                                    .capacity = range_capacity(r),
-                                    .entered = true};
-    l->predicates[r->id] = NULL;
-    VEC_PUSH(a, l->loops, r);
-    l->ring_slot = name_index(l, l->block, arena_printf(a, "%s_slot", r->name), ix_mod(a, step, ix_const(a, stages)));
-    for (int i = 0; i < loop->body.items.count && !l->failed; i++)
-        lanes_epilogue_update(l, loop->body.items.at[i]);
-    l->ring_slot = NULL;
-    l->loops.count--;
-    l->place[r->id].entered = false;
+    lanes_ring_multiply(l, loop, hi, size, step, stages);
     if (runs_on) { /* this step's products run on while the next tiles' copies are begun; the barrier there tells that the last step's have ended */
         append(l, l->block, KSTMT_COMMIT, loop->span)->matrix = true;
         copy_ahead(&g, next, steps);

@@ -370,7 +370,9 @@ static void warpgroup_levels(lower *l, const survey *s) {
     const machine_model *m = l->machine;
     const schedule_options *o = &m->options;
     int columns = o->subgroup_columns ? o->subgroup_columns : 1, rows = m->subgroups / columns / m->warpgroup_subgroups;
-    index_expr *extent[2] = {ix_const(a, rows), ix_const(a, columns)};
+    /* a producer is of a warpgroup of its own: along the dimension where that adds fewest */
+    const bool more_columns = m->producer && rows < columns, more_rows = m->producer && !more_columns;
+    index_expr *extent[2] = {ix_const(a, rows + more_rows), ix_const(a, columns + more_columns)};
     kernel_add_level(l->ir, LEVEL_WARPGROUP, 2, warpgroup_names, extent);
     extent[0] = ix_const(a, m->warpgroup_subgroups);
     kernel_add_level(l->ir, LEVEL_SUBGROUP, 1, &subgroup_name, extent);

@@ -673,6 +673,50 @@ void lanes_stage_copy_async(lower *l, const tile_value *product, int operand, in
     s->clip = true;
 }
 
+const char *lanes_stage_bulk_refusal(lower *l, const tile_value *product, int operand) {
+    enum { MOST_ROWS = 256, MOST_DIMENSIONS = 5 };
+    staged_tile t = shape_of(l, product, operand);
+    const tile_array *from = t.x->array;
+    if (t.count != 2 || from->rank > MOST_DIMENSIONS)
+        return "an operand's tile has other than two ranges, or its array more than five dimensions";
+    for (int d = 0; d < 2; d++) {
+        const index_expr *x = t.x->indices[from->rank - 2 + d];
+        if (x->op != IX_VAR || x->var != t.axes[d].r->var)
+            return "an operand's ranges are not the last two dimensions of its array";
+    }
+    return t.axes[0].cells > MOST_ROWS ? "an operand's tile has more than 256 rows" : NULL;
+}
+
+void lanes_stage_copy_bulk(lower *l, const tile_value *product, int operand, index_expr *slot, const char *mbarrier) {
+    arena *a = l->arena;
+    staged_tile t = tile_of(l, product, operand);
+    const int last = t.count - 1;
+    point p = point_new(l);
+    p.block = l->block;
+    int64_t boxes = t.axes[last].cells / SWIZZLED_ROW;
+    index_expr *box = ix_const(a, 0);
+    if (boxes > 1) {
+        kernel_stmt *each = kernel_for(l->ir, p.block, lower_name(l, arena_printf(a, "%s_box", t.axes[last].r->name)),
+                                       ix_const(a, 0), ix_const(a, boxes), 1, t.span);
+        each->unroll = true;
+        p.block = &each->body;
+        box = ix_mul(a, ix_var(a, each->var), ix_const(a, SWIZZLED_ROW));
+    }
+    index_expr *at[MOST_RANK + 1] = {slot};
+    kernel_stmt *s = kernel_append(l->ir, p.block, KSTMT_COPY, t.span);
+    s->extents = NEW_ARRAY(a, index_expr *, t.count + 1);
+    s->extents[0] = ix_const(a, 1);
+    for (int d = 0; d < t.count; d++) {
+        at[d + 1] = p.position[t.axes[d].r->id] = d == last ? box : ix_const(a, 0);
+        s->extents[d + 1] = ix_const(a, d == last ? SWIZZLED_ROW : t.axes[d].cells);
+    }
+    s->access = kernel_at(l->ir, t.array, at);
+    s->source = emit_global_access(&p, t.x->array, t.x->indices);
+    s->clip = true;
+    s->name = mbarrier;
+    s->slot = slot;
+}
+
 kernel_array *lanes_stage_array(const lower *l, const tile_value *product, int operand) {
     return l->fragment_tiles[2 * product->id + operand];
 }

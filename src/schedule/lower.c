@@ -322,6 +322,11 @@ static void lower_for_threads(lower *l) {
         refuse_warpgroups(l);
         return;
     }
+    if (l->machine->producer) {
+        lanes_roles_begin(l);
+        if (l->failed)
+            return;
+    }
     held = held || ringed; /* copies are clipped at edges anyway, and products go on all the same */
     index_expr **ragged = NEW_ARRAY(a, index_expr *, count);
     for (int i = 0; i < count; i++) {

@@ -142,6 +142,8 @@ typedef struct lower {
     bool *direct;        /* by value id, of such products: operands are loaded straight from memory */
     int *rings;          /* by value id, of such products: slots of their operands' tiles; 0: one tile, copied before each step */
     int64_t *ring_bytes; /* and what one slot of both takes, about */
+    kernel_block *producer;        /* of the role that copies such operands in bulk; NULL: there are no roles */
+    cond *producing, *consuming;   /* who takes which */
     index_expr *ring_slot;         /* in a loop over such tiles: which slot is multiplied */
     kernel_array **fragment_tiles; /* by twice the value id: of such products, their operands' tiles in shared memory */
     kernel_fragment **fragments;   /* by twice the value id: of products, their operands' fragments */
@@ -345,6 +347,15 @@ cond *lanes_direct_whole(lower *l, const tile_range *r, index_expr *start);
 bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size);
 /* Whether the kernel is nothing but such loops and stores of what they add up: what is missing at the edge is masked in few places then. */
 bool lanes_ring_alone(lower *l);
+/* What a step of the ring does besides copies: multiplies the tiles in its slot. */
+void lanes_ring_multiply(lower *l, const tile_stmt *loop, index_expr *hi, int64_t size, index_expr *step, int stages);
+/* ---- lanes_roles.c ---- */
+/* Begins the two roles: what is lowered from now on is the consumers'. */
+void lanes_roles_begin(lower *l);
+/* The operand that can't be copied in bulk, for people; NULL: all of the loop's can. */
+const char *lanes_roles_refusal(lower *l, const tile_stmt *loop);
+/* The loop in both roles, `stages` slots between them. */
+void lanes_roles_loop(lower *l, const tile_stmt *loop, index_expr *hi, int64_t size, int stages);
 /* Which variables of the kernel stay in accumulators: products are added to them, and all that is made of them is elementwise and stored. */
 void lanes_epilogue_choose(lower *l);
 /* The statement is one of such a variable's: done. False: it is none. */
@@ -435,6 +446,10 @@ const tile_range *lanes_stage_last(lower *l, const tile_value *product, int oper
 int lanes_stage_width(lower *l, const tile_value *product, int operand); /* elements that are copied at once along it */
 /* Begins to copy the operand's tile into a slot of its ring. */
 void lanes_stage_copy_async(lower *l, const tile_value *product, int operand, index_expr *slot);
+/* The same by copies of whole rows of the layout's boxes, each one transfer that signals the mbarrier's slot. */
+void lanes_stage_copy_bulk(lower *l, const tile_value *product, int operand, index_expr *slot, const char *mbarrier);
+/* Why an operand's tile can't be copied so; NULL: it can. */
+const char *lanes_stage_bulk_refusal(lower *l, const tile_value *product, int operand);
 /* Computes v and stores it, by one of the threads that hold copies. */
 void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, tile_value *v);
 /* Around a loop: the updates in it that can wait for its end do. `first`: what lanes_defer returned. */

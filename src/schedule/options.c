@@ -27,7 +27,8 @@ static bool has_rows(const tile_kernel *k) {
 
 bool schedule_has_option(const tile_kernel *k, const char *key) {
     return !strcmp(key, "vector") || !strcmp(key, "subgroups") || !strcmp(key, "indices") ||
-           ((!strcmp(key, "operands") || !strcmp(key, "stages") || !strcmp(key, "matrix_access")) && has_products(k)) ||
+           ((!strcmp(key, "operands") || !strcmp(key, "stages") || !strcmp(key, "roles") || !strcmp(key, "matrix_access")) &&
+            has_products(k)) ||
            (!strcmp(key, "tasks") && has_rows(k));
 }
 
@@ -239,6 +240,24 @@ static bool set_stages(const option_place *p, const schedule_setting *s, schedul
     return true;
 }
 
+/* ---- roles ---- */
+
+static bool set_roles(const option_place *p, const schedule_setting *s, schedule_options *out) {
+    out->producer = !strcmp(s->value, "producer");
+    out->roles_at = s->span;
+    if (!out->producer && strcmp(s->value, "none") != 0) {
+        diag *g = diag_error(p->diags, "E0504", p->span, "roles = %s is neither producer nor none", s->value);
+        diag_caret(p->diags, g, "producer: a thread of its own copies operands in bulk, warpgroups multiply them");
+        return false;
+    }
+    if (has_products(p->k))
+        return true;
+    diag *g = diag_error(p->diags, "E0504", p->span, "roles = %s: kernel `%s` has no product, `@`, whose operands it could mean",
+                         s->value, p->k->name);
+    diag_caret(p->diags, g, "leave it out");
+    return false;
+}
+
 /* ---- split ---- */
 
 bool option_chunk(const option_place *p, const schedule_setting *s, int64_t *chunk) {
@@ -298,7 +317,8 @@ bool option_target_has(const machine_model *machine, const char *key) {
     return !strcmp(key, "vector") || !strcmp(key, "split") ||
            ((!strcmp(key, "subgroups") || !strcmp(key, "indices")) && machine->subgroup_lanes) ||
            (!strcmp(key, "tasks") && machine->subgroup_lanes) || (!strcmp(key, "operands") && machine->stages_operands) ||
-           (!strcmp(key, "stages") && machine->stages) || (!strcmp(key, "matrix_access") && machine->direct_fragments);
+           (!strcmp(key, "stages") && machine->stages) || (!strcmp(key, "roles") && machine->warpgroup_subgroups) ||
+           (!strcmp(key, "matrix_access") && machine->direct_fragments);
 }
 
 bool option_set(const option_place *p, const schedule_setting *s, schedule_options *out) {
@@ -306,6 +326,7 @@ bool option_set(const option_place *p, const schedule_setting *s, schedule_optio
            : !strcmp(s->key, "subgroups")     ? set_subgroups(p, s, out)
            : !strcmp(s->key, "tasks")         ? set_tasks(p, s, out)
            : !strcmp(s->key, "stages")        ? set_stages(p, s, out)
+           : !strcmp(s->key, "roles")         ? set_roles(p, s, out)
            : !strcmp(s->key, "split")         ? option_chunk(p, s, &out->split)
            : !strcmp(s->key, "indices")       ? set_indices(p, s, out)
            : !strcmp(s->key, "matrix_access") ? set_access(p, s, out)
@@ -337,6 +358,8 @@ void options_print(text_buffer *out, const schedule_options *o) {
         text_add(out, "%soperands = staged(%s)", out->length ? ", " : "", element_table[o->operand_type].name);
     else if (o->operands == OPERANDS_STAGED)
         text_add(out, "%soperands = staged", out->length ? ", " : "");
+    if (o->producer)
+        text_add(out, "%sroles = producer", out->length ? ", " : "");
     if (o->lane_access)
         text_add(out, "%smatrix_access = lanes", out->length ? ", " : "");
     if (o->wide_indices)

@@ -33,6 +33,8 @@ typedef struct schedule_options {
     int stages; /* slots of the ring that operands of matrix instructions are copied into; 1: they are copied before each step */
     bool
         operand_warpgroups; /* FRAGMENTS: by instructions of warpgroups, which read operands from shared memory; the device must have them */
+    bool
+        producer; /* a thread of its own copies such operands in bulk, the others multiply: where arrays begin and rows lie at multiples of 16 bytes */
     bool operand_typed; /* the copies are of operand_type, which holds every value of every operand exactly */
     element_type operand_type;
     int64_t
@@ -40,8 +42,8 @@ typedef struct schedule_options {
     task_choice tasks; /* chosen at the launch, where it is many by itself (schedule_few_tasks) */
     bool
         lane_access; /* matrices of a subgroup are loaded and stored by each lane for itself, also where the target has functions for it */
-    bool wide_indices;                                           /* texts with indices of 64 bits alone, also where 32 would do */
-    source_span vector_at, subgroups_at, operands_at, stages_at; /* where each was said; line 0: not in a source text */
+    bool wide_indices; /* texts with indices of 64 bits alone, also where 32 would do */
+    source_span vector_at, subgroups_at, operands_at, stages_at, roles_at; /* where each was said; line 0: not in a source text */
 } schedule_options;
 
 /* What lowering and the capacity proof need to know of a target; one row a target (target/target.def gives them). */
@@ -72,6 +74,7 @@ typedef struct machine_model {
     matrix_table matrices;                 /* what products of tiles may be made of; empty: multiply-adds of single elements */
     bool direct_fragments;    /* their operands are loaded straight from memory where they lie there as they are multiplied */
     int matrix_tile;          /* elements of their tiles along rows and along columns, where the compiler chooses; 0: 128 */
+    bool producer;            /* this lowering is the one with a producer (lower_roles); nothing in a target's row */
     schedule_options options; /* what the schedule wants of the lowering; nothing in a target's row */
 } machine_model;
 
@@ -160,4 +163,10 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
 /* The same with its forms for rows that registers hold: further variants of the plan, for the lengths that they are for, or (of constant length) its only one. */
 bool lower_rows(arena *a, const tile_kernel *k, const machine_model *machine, const row_form_list *forms, lowering *out,
                 diag_list *diags);
+/* Where the options ask for roles: gives the lowered plan's only variant its aligned form, the kernel once more with a producer of its own (lanes_roles.c). False with
+ * E0506 where that can't be. */
+bool lower_roles(arena *a, const tile_kernel *k, const machine_model *machine, lowering *out, diag_list *diags);
+/* Where the options ask for roles: gives the lowered plan's only variant its aligned form, the kernel once more with a producer of its own
+ * (lanes_roles.c). False with E0506 where that can't be. */
+bool lower_roles(arena *a, const tile_kernel *k, const machine_model *machine, lowering *out, diag_list *diags);
 #endif

@@ -126,6 +126,10 @@ static void mark_block(cfamily *p, const kernel_block *b) {
             mark_index(p, s->extents[e]);
         if (s->condition)
             mark_cond(p, s->condition);
+        if (s->slot)
+            mark_index(p, s->slot);
+        if (s->phase)
+            mark_index(p, s->phase);
         if (s->kind == KSTMT_FOR) {
             mark_index(p, s->lo);
             mark_index(p, s->hi);
@@ -395,6 +399,7 @@ void cfamily_block(cfamily *p, const kernel_block *b) {
         case KSTMT_STORE: cfamily_store(p, &s->access, s->value); break;
         case KSTMT_ATOMIC: cfamily_atomic(p, s); break;
         case KSTMT_FOR: print_for(p, s); break;
+        case KSTMT_ROLE: /* all others pass by */
         case KSTMT_IF: print_if(p, s, cfamily_cond(p, s->condition).text); break;
         case KSTMT_IF_VALUE:
             if (s->value->lanes != 1)

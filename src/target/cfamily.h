@@ -137,6 +137,13 @@ typedef struct cfamily_names {
     int slot_count, slots_taken;
 } cfamily_names;
 
+/* A tensor map that the text takes: the array that it is of, and the box that a copy moves of it, by dimension. */
+typedef struct cfamily_map {
+    const kernel_array *array;
+    const char *name;
+    int64_t box[5];
+} cfamily_map;
+
 struct cfamily {
     arena *arena;
     const cfamily_dialect *dialect;
@@ -160,6 +167,7 @@ struct cfamily {
     bool label_used;
     const char ***fragments;      /* by fragment id and index: the variables' names */
     bool products_open;           /* asynchronous products were printed just before, in this very block */
+    VEC(cfamily_map) maps;        /* of the kernel that is printed */
     const char *element;          /* in a map over a fragment: the variable that says which of the lane's elements */
     const kernel_array *accessed; /* while a block format is read: of which array */
 };

@@ -157,6 +157,8 @@ static text_expr value(cfamily *p, const kernel_value *v) {
 static bool statement(cfamily *p, const kernel_stmt *s) {
     if (s->kind == KSTMT_COPY || s->kind == KSTMT_COMMIT || s->kind == KSTMT_WAIT_ASYNC)
         return cuda_copy_statement(p, s);
+    if (s->kind == KSTMT_MBARRIER_ARRIVE || s->kind == KSTMT_MBARRIER_WAIT)
+        return cuda_mbarrier_statement(p, s);
     if (s->kind == KSTMT_FENCE)
         return cuda_proxy_fence(p, s);
     if (s->kind >= KSTMT_FRAGMENT_FILL && s->kind <= KSTMT_FRAGMENT_SET)
@@ -257,6 +259,8 @@ const gpu_dialect cuda_gpu = {
     .bool_type = "const int ",
     .begin_fragments = cuda_fragments_begin,
     .declare_fragments = cuda_fragments_declare,
+    .begin_mbarriers = cuda_mbarriers_begin,
+    .map_type = "const __grid_constant__ tensor_map ",
 };
 
 bool cuda_program(arena *a, const proved_plan *proved, gpu_program *out, diag_list *diags) {

@@ -241,10 +241,24 @@ static const char *make_header(launcher *l) {
     return c_wrap_lines(l->a, keep(l, &b));
 }
 
+/* Tensor maps are made by the runtime, which calls the driver for them; what is written here calls it for nothing. */
+static bool takes_maps(const launch_plan *plan, const gpu_program *program, diag_list *diags) {
+    for (int i = 0; i < program->variants; i++)
+        for (int f = 0; f < GPU_FORMS; f++)
+            if (program->forms[f].at[i].maps.count) {
+                diag *g = diag_error(diags, "E0551", plan->variants.at[i].kernel->span,
+                                     "what is built for target cuda can't copy in bulk (kernel %s)", plan->name);
+                diag_caret(diags, g, "the nearest legal value is roles = none");
+                return true;
+            }
+    return false;
+}
+
 bool cuda_build(const proved_plan *proved, const char *directory, diag_list *diags) {
     arena *a = arena_new();
     gpu_program program;
-    bool ok = cuda_program(a, proved, &program, diags) && file_make_folders(directory, diags);
+    bool ok = cuda_program(a, proved, &program, diags) && !takes_maps(proved_plan_get(proved), &program, diags) &&
+              file_make_folders(directory, diags);
     if (ok) {
         launcher l = {.a = a, .plan = proved_plan_get(proved), .program = &program};
         l.k = l.plan->variants.at[0].kernel;

@@ -78,7 +78,7 @@ static bool copy(cfamily *p, const kernel_stmt *s) {
     element_type t = to->element;
     int lanes = kernel_row_lanes(s), bytes = lanes * element_table[t].block_bytes;
     int64_t one;
-    if (s->name || to->space != SPACE_SHARED || from->space != SPACE_GLOBAL || lanes < 2 || bytes > 16 || (lanes & (lanes - 1)))
+    if (to->space != SPACE_SHARED || from->space != SPACE_GLOBAL || lanes < 2 || bytes > 16 || (lanes & (lanes - 1)))
         return false;
     for (int d = 0; d < to->rank - 1; d++)
         if (!ix_is_const(s->extents[d], &one) || one != 1)
@@ -107,7 +107,7 @@ static bool copy(cfamily *p, const kernel_stmt *s) {
 
 bool cuda_copy_statement(cfamily *p, const kernel_stmt *s) {
     switch (s->kind) {
-    case KSTMT_COPY: return copy(p, s);
+    case KSTMT_COPY: return s->name ? cuda_bulk_copy(p, s) : copy(p, s);
     case KSTMT_COMMIT:
         if (s->matrix)
             return cuda_warpgroup_group(p, s);

@@ -19,6 +19,10 @@ void cuda_prefix_operator(cfamily *p, const char *op, element_type t, int lanes)
 const char *cuda_warp_helper(cfamily *p, kernel_op op, element_type t, int lanes);
 /* ---- cuda_copy.c ---- */
 bool cuda_copy_statement(cfamily *p, const kernel_stmt *s); /* asynchronous copies and waits for them; false: it has no form */
+/* ---- cuda_bulk.c ---- */
+void cuda_mbarriers_begin(cfamily *p, const kernel_ir *k, text_buffer *out); /* makes them ready for the block */
+bool cuda_mbarrier_statement(cfamily *p, const kernel_stmt *s);              /* arrivals and waits */
+bool cuda_bulk_copy(cfamily *p, const kernel_stmt *s);                       /* one that signals; false with E0551 */
 /* ---- cuda_fragment.c ---- */
 /* Names the kernel's fragments; false with E0551 where one is of no matrix instruction. */
 bool cuda_fragments_begin(cfamily *p, const kernel_ir *k);

@@ -36,6 +36,8 @@ static void bind_outside(cfamily *p, const kernel_ir *k) {
         cfamily_bind(p, k->symbols.at[i], cfamily_unique(p, k->symbols.at[i]->name));
     for (int i = 0; i < k->scalars.count; i++)
         cfamily_bind(p, scalar_key(&k->scalars.at[i]), cfamily_unique(p, k->scalars.at[i].name));
+    for (int i = 0; i < k->mbarriers.count; i++)
+        cfamily_bind(p, k->mbarriers.at[i], cfamily_unique(p, k->mbarriers.at[i]->name));
     for (int i = 0; i < k->levels.count; i++)
         for (int d = 0; d < k->levels.at[i].rank; d++)
             cfamily_bind(p, k->levels.at[i].ids[d], cfamily_unique(p, k->levels.at[i].ids[d]->name));
@@ -74,6 +76,15 @@ static void parameters(printed *t) {
                 arena_printf(a, "%s%s *%s", qualifier, p->dialect->storage_type(array->element), views ? "" : t->dialect->limit),
                 p->arrays[i].name, constant);
         position++;
+    }
+    for (int i = 0; i < p->maps.count; i++) {
+        const cfamily_map *m = &p->maps.at[i];
+        gpu_tensor_map map = {.element = m->array->element, .rank = m->array->rank, .extents = m->array->dims};
+        memcpy(map.box, m->box, sizeof map.box);
+        for (int j = 0; k->arrays.at[j] != m->array; j++)
+            map.array += k->arrays.at[j]->space == SPACE_GLOBAL && !k->arrays.at[j]->view_of;
+        VEC_PUSH(a, t->entry->maps, map);
+        add_parameter(t, GPU_TENSOR_MAP, i, t->dialect->map_type, m->name, true);
     }
     for (int i = 0; i < k->symbols.count; i++)
         if (used(p, k->symbols.at[i]))
@@ -325,6 +336,24 @@ static void declarations(printed *t, text_buffer *out) {
     }
 }
 
+/* Behind the arrays, as kernel_shared_bytes counts. */
+static void declare_mbarriers(printed *t, text_buffer *out) {
+    int64_t at = kernel_shared_bytes(t->kernel);
+    for (int i = t->kernel->mbarriers.count - 1; i >= 0; i--)
+        at -= kernel_mbarrier_bytes(t->kernel->mbarriers.at[i]);
+    for (int i = 0; i < t->kernel->mbarriers.count; i++) {
+        const kernel_mbarrier *m = t->kernel->mbarriers.at[i];
+        if (t->entry->dynamic_bytes)
+            text_add(out, "    unsigned long long *const %s = (unsigned long long *)(shared_memory + %lld);\n",
+                     cfamily_find(t->p, m)->text, (long long)at);
+        else
+            text_add(out, "    %sunsigned long long %s[%d];\n",
+                     t->dialect->shared_array ? t->dialect->shared_array : t->dialect->shared, cfamily_find(t->p, m)->text,
+                     m->slots);
+        at += kernel_mbarrier_bytes(m);
+    }
+}
+
 void gpu_parameter_list(text_buffer *out, const gpu_entry *e) {
     for (int i = 0; i < e->parameters.count; i++)
         text_add(out, "%s%s%s", i ? ", " : "", e->parameters.at[i].type, e->parameters.at[i].name);
@@ -355,14 +384,14 @@ static void comment(arena *a, text_buffer *out, const launch_plan *plan, int var
 }
 
 /* What this form of kernel leaves out. */
-static bool printable(cfamily *p, const gpu_dialect *dialect, const launch_plan *plan, int variant, int64_t *threads) {
-    const kernel_ir *k = plan->variants.at[variant].kernel;
+static bool printable(cfamily *p, const gpu_dialect *dialect, const launch_plan *plan, int variant, const kernel_ir *k,
+                      int64_t *threads) {
     *threads = 1;
     if (plan->variants.at[variant].before.count || plan->workspaces.count)
         return cfamily_refuse(p, k->span, "pre-passes and workspaces");
     if (k->grid)
         return cfamily_refuse(p, k->span, "a persistent kernel (`grid`)");
-    if (k->mbarriers.count)
+    if (k->mbarriers.count && !dialect->begin_mbarriers)
         return cfamily_refuse(p, k->span, "mbarriers");
     if (k->fragments.count && !dialect->begin_fragments)
         return cfamily_refuse(p, k->span, "fragments");
@@ -400,8 +429,10 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
     arena *a = p->arena;
     cfamily_begin(p, k);
     p->cell_names = (cfamily_names){0};
+    p->maps.at = NULL;
+    p->maps.count = p->maps.capacity = 0;
     p->narrow = entry->narrow;
-    if (p->failed || !printable(p, dialect, plan, variant, &entry->threads))
+    if (p->failed || !printable(p, dialect, plan, variant, k, &entry->threads))
         return "";
     printed t = {p, dialect, k, entry};
     names_add(p, &p->names, "task");
@@ -414,7 +445,7 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
         entry->warpgroups = entry->warpgroups || k->fragments.at[i]->holder == LEVEL_WARPGROUP;
     if (aligned)
         divide(&t, v);
-    text_buffer body = {0}, lines = {0}, kept = {0}, all = {0};
+    text_buffer body = {0}, lines = {0}, kept = {0}, ready = {0}, all = {0};
     p->out = &body;
     p->indent = 1;
     cfamily_block(p, &k->body);
@@ -426,12 +457,17 @@ static const char *print_variant(cfamily *p, const gpu_dialect *dialect, const l
     entry->dynamic_bytes =
         dialect->most_declared && (far_apart || entry->shared_bytes > dialect->most_declared) ? entry->shared_bytes : 0;
     declarations(&t, &kept);
+    declare_mbarriers(&t, &kept);
     if (k->fragments.count)
         dialect->declare_fragments(p, k, &kept);
+    if (k->mbarriers.count)
+        dialect->begin_mbarriers(p, k, &ready);
     parameters(&t);
     comment(a, &all, plan, variant, entry, aligned);
     dialect->head(a, &all, entry);
-    text_add(&all, "%s%s%s%s}\n", text_get(&kept), dialect->begin ? dialect->begin : "", text_get(&lines), text_get(&body));
+    text_add(&all, "%s%s%s%s%s}\n", text_get(&kept), text_get(&ready), dialect->begin ? dialect->begin : "", text_get(&lines),
+             text_get(&body));
+    text_free(&ready);
     text_free(&body);
     text_free(&lines);
     text_free(&kept);

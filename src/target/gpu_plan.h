@@ -5,9 +5,16 @@
 #include "kernel/legalize.h"
 #include "target/cfamily.h"
 
-typedef enum gpu_parameter_kind { GPU_ARRAY, GPU_INTEGER, GPU_FLOAT, GPU_BOOL, GPU_FIRST_TASK } gpu_parameter_kind;
+typedef enum gpu_parameter_kind {
+    GPU_ARRAY,
+    GPU_INTEGER,
+    GPU_FLOAT,
+    GPU_BOOL,
+    GPU_FIRST_TASK,
+    GPU_TENSOR_MAP
+} gpu_parameter_kind;
 /* What the runtime passes: the array, integer or float (see target.h) at `position`; FIRST_TASK: the number of the task that block 0 runs. Integers and
- * FIRST_TASK have 64 bits, 32 in narrow entries. */
+ * FIRST_TASK have 64 bits, 32 in narrow entries. TENSOR_MAP: the one at `position` among the entry's maps, by value. */
 typedef struct gpu_parameter {
     gpu_parameter_kind kind;
     int position;
@@ -17,10 +24,21 @@ typedef struct gpu_parameter {
 
 enum { GPU_ALIGNMENT = PLAN_ALIGNMENT };
 
+/* A description of an array for copies in bulk, which the driver makes at the launch: rows one after the other, boxes of so many elements a dimension, rows of
+ * 128 bytes whose 16-byte pieces are exchanged over eight, zero outside. */
+typedef struct gpu_tensor_map {
+    int array; /* its position, as a GPU_ARRAY's */
+    element_type element;
+    int rank;
+    index_expr **extents; /* over launch values */
+    int64_t box[5];
+} gpu_tensor_map;
+
 typedef struct gpu_entry {
     const char *name; /* of the kernel function; NULL: there is none */
     const char *text; /* the function, with the comment in front */
     VEC(gpu_parameter) parameters;
+    VEC(gpu_tensor_map) maps;
     VEC(int) divided; /* an entry for aligned arrays: the launch integers that it takes to be multiples of `multiple` */
     int multiple;
     int64_t threads;       /* of a block */
@@ -68,6 +86,9 @@ typedef struct gpu_dialect {
     /* Of a target with matrix instructions: names and declares fragments. NULL: fragments are refused. */
     bool (*begin_fragments)(cfamily *p, const kernel_ir *k);
     void (*declare_fragments)(cfamily *p, const kernel_ir *k, text_buffer *out);
+    /* Of a target with mbarriers and copies in bulk: lines that make the kernel's mbarriers ready, and the type of a tensor map as a parameter. NULL: both are refused. */
+    void (*begin_mbarriers)(cfamily *p, const kernel_ir *k, text_buffer *out);
+    const char *map_type;
 } gpu_dialect;
 
 /* Prints every variant. False with diagnostics. */

@@ -53,6 +53,12 @@ API void fake_meet(int warp) {
     swapcontext(&contexts[me], &scheduler);
 }
 
+/* A thread that waits for an mbarrier lets others go on; `fake_progress` counts what may end such a wait. */
+API unsigned long long fake_progress;
+API void fake_yield(void) {
+    swapcontext(&contexts[fake_thread.x], &scheduler);
+}
+
 static void one_thread(void) {
     unsigned me = fake_thread.x;
     entry(arguments);
@@ -73,9 +79,10 @@ static int run_block(unsigned threads) {
         bool moved = false;
         for (unsigned t = 0; t < threads; t++) {
             if (states[t] == RUNNABLE) {
+                const unsigned long long before = fake_progress;
                 fake_thread.x = t;
                 swapcontext(&scheduler, &contexts[t]);
-                moved = true;
+                moved = moved || states[t] != RUNNABLE || fake_progress != before;
             }
             finished += states[t] == FINISHED;
             in_block += states[t] == IN_BLOCK;
@@ -97,7 +104,7 @@ static int run_block(unsigned threads) {
             moved = true;
         }
         if (!moved) {
-            fprintf(stderr, "a barrier or shuffle that not every thread reaches: %u of %u at the barrier, %u finished\n",
+            fprintf(stderr, "a barrier, shuffle or arrival that not every thread reaches: %u of %u at the barrier, %u finished\n",
                     in_block, threads, finished);
             return LOST;
         }
@@ -165,6 +172,16 @@ static const struct {
     {"asm volatile(\"cp.async.wait_group 4;", "fake_wait(4)"},
     {"asm volatile(\"cp.async.wait_group 5;", "fake_wait(5)"},
     {"asm volatile(\"fence.proxy.async.shared::cta;", "fake_fence()"},
+    {"asm volatile(\"fence.mbarrier_init.release.cluster;", ""},
+    {"asm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;", "fake_mbarrier_init(barrier, arrivals)"},
+    {"asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];", "fake_mbarrier_arrive(barrier)"},
+    {"asm volatile(\"mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;", "fake_mbarrier_expect(barrier, bytes)"},
+    {"asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; ",
+     "done = fake_mbarrier_try(barrier, parity)"},
+    {"asm volatile(\"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes ",
+     "const int at[] = {x0, x1}; fake_copy_box(to, from, barrier, 2, at)"},
+    {"asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes ",
+     "const int at[] = {x0, x1, x2}; fake_copy_box(to, from, barrier, 3, at)"},
     {"asm volatile(\"wgmma.fence.sync.aligned;", "fake_products_begin()"},
     {"asm volatile(\"wgmma.commit_group.sync.aligned;", "fake_products_commit()"},
     {"asm volatile(\"wgmma.wait_group.sync.aligned 0;", "fake_products_wait(0)"},
@@ -202,8 +219,9 @@ static void put_replaced(FILE *f, const char *text) {
     }
 }
 
-/* Behind each kernel NAME a function that calls it with values behind pointers. */
+/* Behind each kernel NAME a function that calls it with values behind pointers, how many there are, and their bytes. */
 static void put_callers(FILE *f, const char *text) {
+    static char text_of_sizes[64 * PARAMETERS];
     static const char head[] = "extern \"C\" __global__ void ", bounds[] = "__launch_bounds__(";
     for (const char *at = text; (at = strstr(at, head));) {
         at += sizeof head - 1;
@@ -213,15 +231,19 @@ static void put_callers(FILE *f, const char *text) {
         int name = (int)strcspn(at, "("), count = 0;
         fprintf(f, "extern \"C\" void %.*s_call(void **p) { %.*s(", name, at, name, at);
         const char *p = at + name + 1, *end = strchr(p, ')');
+        text_of_sizes[0] = 0;
         while (p < end) {
             const char *comma = memchr(p, ',', (size_t)(end - p)), *last = comma ? comma : end, *type = last;
             while (isalnum((unsigned char)type[-1]) || type[-1] == '_')
                 type--;
             fprintf(f, "%s*(%.*s *)p[%d]", count ? ", " : "", (int)(type - p), p, count);
+            snprintf(text_of_sizes + strlen(text_of_sizes), sizeof text_of_sizes - strlen(text_of_sizes), "sizeof(%.*s), ",
+                     (int)(type - p), p);
             count++;
             p = comma ? comma + 1 : end;
         }
         fprintf(f, "); }\nextern \"C\" const int %.*s_count = %d;\n", name, at, count);
+        fprintf(f, "extern \"C\" const int %.*s_sizes[] = {%s0};\n", name, at, text_of_sizes);
     }
 }
 
@@ -301,12 +323,15 @@ API int nvrtcGetPTX(program *p, char *out) {
 typedef struct function {
     void (*call)(void **);
     int count;
+    const int *sizes;
     char name[128];
 } function;
 typedef struct launch {
     const function *f;
     unsigned blocks, threads;
-    uint64_t values[PARAMETERS];
+    struct {
+        _Alignas(128) unsigned char bytes[128];
+    } values[PARAMETERS];
     struct launch *next;
 } launch;
 static launch *captured, **capture_end;
@@ -443,11 +468,14 @@ API int cuModuleGetFunction(function **f, void *module, const char *name) {
     void *call = dlsym(module, symbol);
     snprintf(symbol, sizeof symbol, "%s_count", name);
     int *count = dlsym(module, symbol);
-    if (!call || !count)
+    snprintf(symbol, sizeof symbol, "%s_sizes", name);
+    const int *sizes = dlsym(module, symbol);
+    if (!call || !count || !sizes)
         return NOT_FOUND;
     *f = calloc(1, sizeof **f);
     memcpy(&(*f)->call, &call, sizeof call);
     (*f)->count = *count;
+    (*f)->sizes = sizes;
     snprintf((*f)->name, sizeof(*f)->name, "%s", name);
     return usable();
 }
@@ -482,10 +510,10 @@ API int cuLaunchKernel(const function *f, unsigned x, unsigned y, unsigned z, un
         return INVALID;
     if (!capturing)
         return run_launch(f, x, tx, values);
-    launch *l = calloc(1, sizeof *l);
+    launch *l = aligned_alloc(128, sizeof *l);
     *l = (launch){.f = f, .blocks = x, .threads = tx};
     for (int i = 0; i < f->count; i++)
-        memcpy(&l->values[i], values[i], 8);
+        memcpy(&l->values[i], values[i], (size_t)f->sizes[i]);
     *capture_end = l;
     capture_end = &l->next;
     return OK;
@@ -509,6 +537,31 @@ API int cuLaunchKernelEx(const configuration *c, const function *f, void **value
     if (c->count != 1 || c->attributes[0].id != 6 || c->attributes[0].value.allowed != 1)
         return INVALID;
     return cuLaunchKernel(f, c->x, c->y, c->z, c->tx, c->ty, c->tz, c->shared, c->stream, values, extra);
+}
+/* What stands in a tensor map is the driver's to say: _cuda_on_cpu.h reads it so. */
+API int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *extents,
+                               const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
+                               int ahead, int fill) {
+    struct fake_map {
+        uint64_t address, extents[5], strides[5];
+        uint32_t rank, box[5];
+    } *m = map;
+    (void)ahead;
+    if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || (type != 6 && type != 9 && type != 1) || rank < 2 || rank > 5 ||
+        interleave || swizzle != 3 || fill || box[0] * 2 != 128)
+        return INVALID;
+    memset(m, 0, 128);
+    m->address = (uintptr_t)address;
+    m->rank = rank;
+    for (uint32_t d = 0; d < rank; d++) {
+        m->extents[d] = extents[d];
+        m->strides[d] = d ? strides[d - 1] : 2;
+        m->box[d] = box[d];
+        if (!extents[d] || extents[d] >> 32 || steps[d] != 1 || !box[d] || box[d] > 256 ||
+            (d && (m->strides[d] % 16 || m->strides[d] >> 40)))
+            return INVALID;
+    }
+    return OK;
 }
 API int cuStreamCreate(void **s, unsigned flags) {
     (void)flags;

@@ -13,6 +13,7 @@
 #define __launch_bounds__(n)
 #define __align__(n) __attribute__((aligned(n)))
 #define __shared__ static
+#define __grid_constant__
 
 struct fake_number {
     unsigned x;
@@ -21,6 +22,8 @@ extern "C" {
 extern fake_number fake_thread, fake_block;
 extern uint64_t fake_slots[1024];
 extern uint32_t fake_registers[1024][8];
+extern unsigned long long fake_progress;
+void fake_yield();        /* lets other threads go on */
 void fake_meet(int warp); /* waits for the block's threads, or for the warp's */
 }
 #define threadIdx fake_thread
@@ -49,15 +52,21 @@ static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 static inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
 // clang-format on
 
-static inline int fake_sum(int a, int b) { return (int)((unsigned)a + (unsigned)b); }
-static inline unsigned fake_sum(unsigned a, unsigned b) { return a + b; }
-static inline float fake_sum(float a, float b) { return a + b; }
+static inline int fake_sum(int a, int b) {
+    return (int)((unsigned)a + (unsigned)b);
+}
+static inline unsigned fake_sum(unsigned a, unsigned b) {
+    return a + b;
+}
+static inline float fake_sum(float a, float b) {
+    return a + b;
+}
 /* One coroutine runs at a time. */
-#define FAKE_ATOMIC(name, next)                                   \
-    template <class T> static inline T atomic##name(T *p, T v) { \
-        const T old = *p;                                         \
-        *p = next;                                                \
-        return old;                                               \
+#define FAKE_ATOMIC(name, next)                                                                                                  \
+    template <class T> static inline T atomic##name(T *p, T v) {                                                                 \
+        const T old = *p;                                                                                                        \
+        *p = next;                                                                                                               \
+        return old;                                                                                                              \
     }
 FAKE_ATOMIC(Add, fake_sum(old, v))
 FAKE_ATOMIC(Min, old < v ? old : v)
@@ -106,7 +115,7 @@ struct fake_copy {
 };
 enum { FAKE_COPIES = 256 };
 static fake_copy fake_copies[1024][FAKE_COPIES];
-static bool fake_fenced[1024]; /* since something landed */
+static bool fake_unfenced[1024]; /* something has landed since the last fence */
 static unsigned fake_copy_count[1024], fake_groups[1024];
 
 static inline void fake_copy_async(void *to, const void *from, int bytes, int size) {
@@ -126,7 +135,7 @@ static inline void fake_wait(unsigned left) {
         if (c.group + left < fake_groups[me]) {
             memcpy(c.to, c.from, (size_t)c.bytes);
             memset((char *)c.to + c.bytes, 0, (size_t)(c.size - c.bytes));
-            fake_fenced[me] = false;
+            fake_unfenced[me] = true;
         } else
             fake_copies[me][kept++] = c;
     }
@@ -135,6 +144,112 @@ static inline void fake_wait(unsigned left) {
 
 /* Memory that a launch gives the block. Descriptors tell 18 bits of an address, which are its own within it. */
 static __align__(1024) unsigned char fake_shared[227 * 1024];
+
+/* ---- mbarriers, and copies in bulk: made when somebody waits for the phase that they complete, so that what is read too early is seen ---- */
+
+struct fake_map {
+    uint64_t address, extents[5], strides[5];
+    uint32_t rank, box[5];
+};
+struct fake_box {
+    char *to;
+    const fake_map *from;
+    int at[5];
+};
+struct fake_mbarrier {
+    const void *place;
+    int arrivals, pending;
+    long long bytes;
+    unsigned phase;
+    fake_box boxes[64];
+    int box_count;
+};
+enum { FAKE_MBARRIERS = 64 };
+static fake_mbarrier fake_mbarriers[FAKE_MBARRIERS];
+static int fake_mbarrier_count;
+
+static inline fake_mbarrier &fake_mbarrier_at(const void *place) {
+    for (int i = 0; i < fake_mbarrier_count; i++)
+        if (fake_mbarriers[i].place == place)
+            return fake_mbarriers[i];
+    if (fake_mbarrier_count == FAKE_MBARRIERS)
+        abort();
+    fake_mbarriers[fake_mbarrier_count].place = place;
+    return fake_mbarriers[fake_mbarrier_count++];
+}
+static inline void fake_mbarrier_init(void *place, unsigned arrivals) {
+    fake_mbarrier &m = fake_mbarrier_at(place);
+    m.arrivals = m.pending = (int)arrivals;
+    m.bytes = m.box_count = 0;
+    m.phase = 0;
+}
+static inline void fake_mbarrier_settle(fake_mbarrier &m) {
+    if (m.pending || m.bytes || m.box_count)
+        return;
+    m.pending = m.arrivals;
+    m.phase++;
+    fake_progress++;
+}
+static inline void fake_mbarrier_arrive(void *place) {
+    fake_mbarrier &m = fake_mbarrier_at(place);
+    if (!m.pending || !m.arrivals)
+        abort(); /* more than the phase takes */
+    m.pending--;
+    fake_progress++;
+    fake_mbarrier_settle(m);
+}
+static inline void fake_mbarrier_expect(void *place, unsigned bytes) {
+    fake_mbarrier_at(place).bytes += bytes;
+}
+static inline void fake_copy_box(void *to, const void *from, void *place, int rank, const int *at) {
+    fake_mbarrier &m = fake_mbarrier_at(place);
+    const fake_map *map = (const fake_map *)from;
+    if ((size_t)to % 1024 || map->rank != (uint32_t)rank || m.box_count == 64)
+        abort();
+    fake_box &b = m.boxes[m.box_count++];
+    b.to = (char *)to;
+    b.from = map;
+    for (int d = 0; d < rank; d++)
+        b.at[d] = at[d];
+}
+/* Elements of two bytes, rows of 128 bytes, whose 16-byte pieces are exchanged by bits 7 to 9 of the address; outside the array zeros. */
+static inline long long fake_land(const fake_box &b) {
+    const fake_map &m = *b.from;
+    long long elements = 1;
+    for (uint32_t d = 0; d < m.rank; d++)
+        elements *= m.box[d];
+    for (long long i = 0; i < elements; i++) {
+        uint64_t from = m.address, to = (uint64_t)(size_t)b.to + 2 * (uint64_t)i;
+        long long rest = i;
+        bool inside = true;
+        for (uint32_t d = 0; d < m.rank; d++) {
+            const long long x = b.at[d] + rest % m.box[d];
+            rest /= m.box[d];
+            inside = inside && x >= 0 && x < (long long)m.extents[d];
+            from += (uint64_t)x * m.strides[d];
+        }
+        to ^= (to >> 7 & 7) << 4;
+        uint16_t bits = 0;
+        if (inside)
+            memcpy(&bits, (const void *)(size_t)from, 2);
+        memcpy((void *)(size_t)to, &bits, 2);
+    }
+    return 2 * elements;
+}
+static inline unsigned fake_mbarrier_try(void *place, unsigned parity) {
+    fake_mbarrier &m = fake_mbarrier_at(place);
+    if ((m.phase & 1) == parity && !m.pending && m.box_count) {
+        for (int i = 0; i < m.box_count; i++)
+            m.bytes -= fake_land(m.boxes[i]);
+        m.box_count = 0;
+        fake_progress++;
+        fake_mbarrier_settle(m);
+    }
+    if ((m.phase & 1) != parity)
+        return 1;
+    fake_yield();
+    return 0;
+}
 
 /* ---- matrices: what the PTX manual says each lane holds, for groups of four lanes ---- */
 
@@ -225,7 +340,8 @@ template <bool wide> static inline void fake_mma_halves(float *d, const unsigned
             factors[k][1] = right[k][column];
         }
         d[i] = fake_add_products<wide>(factors, c[i]);
-        if (!strcmp(fault, "narrow-sums")) /* faults, on request: f16 to nearest, and 14 bits cut as the fp8 unit of an H200 cuts them */
+        if (!strcmp(fault,
+                    "narrow-sums")) /* faults, on request: f16 to nearest, and 14 bits cut as the fp8 unit of an H200 cuts them */
             d[i] = _cvtsh_ss(_cvtss_sh(d[i], 0));
         if (!strcmp(fault, "short-sums"))
             d[i] = __builtin_bit_cast(float, __builtin_bit_cast(unsigned, d[i]) & ~0x3FFu);
@@ -297,7 +413,7 @@ static bool fake_begun[1024];
 
 /* What this thread has copied reaches the matrix unit behind a fence alone. */
 static inline void fake_fence() {
-    fake_fenced[fake_thread.x] = true;
+    fake_unfenced[fake_thread.x] = false;
 }
 static inline void fake_products_begin() {
     fake_begun[fake_thread.x] = true;
@@ -310,7 +426,7 @@ static inline void fake_products_commit() {
 static inline void fake_wgmma(float *d, int n, bool wide, unsigned long long a, unsigned long long b, bool across_a,
                               bool across_b) {
     const unsigned me = fake_thread.x;
-    if (!fake_fenced[me] || !fake_begun[me] || fake_product_count[me] == FAKE_PRODUCTS || a >> 62 != 1 || b >> 62 != 1)
+    if (fake_unfenced[me] || !fake_begun[me] || fake_product_count[me] == FAKE_PRODUCTS || a >> 62 != 1 || b >> 62 != 1)
         abort(); /* a device would give wrong numbers here, or stop */
     fake_products[me][fake_product_count[me]++] = {d, a, b, n, wide, across_a, across_b, fake_product_groups[me]};
 }

@@ -313,11 +313,14 @@ static void tiles_of_launches(void **state) {
 
 static void not_built(void **state) {
     (void)state;
-    static const char *const keys[] = {"roles", "swizzle", "cluster"};
-    for (int i = 0; i < 3; i++)
+    static const char *const keys[] = {"swizzle", "cluster"};
+    for (int i = 0; i < 2; i++)
         for (int on = 0; on < target_count; on++)
             expect_refused(product, NULL, target_table[on].name, keys[i], "2", "E0503", 1, 8, "not a choice",
                            "its tile sizes: BM, BN, BK");
+    expect_refused(product, NULL, "c", "roles", "producer", "E0503", 1, 8, "not a choice", "its tile sizes: BM, BN, BK");
+    expect_refused(product, NULL, "cuda", "roles", "two", "E0504", 1, 8, "neither producer nor none",
+                   "producer: a thread of its own copies operands in bulk, warpgroups multiply them");
     expect_refused(product, NULL, "c", "stages", "2", "E0503", 1, 8, "not a choice", "its tile sizes: BM, BN, BK");
     expect_refused(product, NULL, "cuda", "stages", "9", "E0504", 1, 8, "not a whole number in 1 .. 8",
                    "1: operands are copied before each step; 2 and more: that many tiles, copied ahead");
