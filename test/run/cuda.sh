@@ -118,12 +118,14 @@ FAKE_CUDA=narrow-sums expect "cuda long sums in f16 are not taken for sums in f3
 FAKE_CUDA=short-sums expect "cuda long sums in 14 bits are not taken for sums in f32" 1 E0790 "$tilec" "${long[@]}"
 # Products of warpgroups: operands along the sum and across it, several accumulators, a result that goes on, edges everywhere.
 warpgroups=(--set "operands=fragments(warpgroup)" --set BN=64)
-FAKE_CUDA_LOG=$fake/warpgroups expect "cuda products by warpgroups" 0 "worst error" "$tilec" "${product[@]}" "${warpgroups[@]}" --set BM=128 --set subgroups=4 --shape M=136,N=72,K=200
+FAKE_CUDA_LOG=$fake/warpgroups expect "cuda products by warpgroups" 0 "worst error" "$tilec" "${product[@]}" "${warpgroups[@]}" --set BM=128 --set subgroups=4 --set roles=producer --shape M=136,N=72,K=200
+expect "cuda rows that lie at other places are copied by all threads" 0 "_narrow [0-9]* 128$" grep launch "$fake/warpgroups"
 expect "cuda such a text is for one architecture" 0 "option --gpu-architecture=sm_90a" cat "$fake/warpgroups"
 expect "cuda products by warpgroups, rows apart, tiles of 128 of the sum" 0 "worst error" "$tilec" run kernels/matmul.tile --kernel gemm --device cuda --arg a=random:1 --arg w=random:2 --check \
     "${warpgroups[@]}" --set BM=64 --set BK=128 --set subgroups=4 --set stages=3 --shape M=65,N=65,K=131
-expect "cuda products by warpgroups, both operands across, the result exchanged" 0 "worst error" "$tilec" run kernels/matmul.tile --kernel matmul_tt_gelu --device cuda --arg a=random:1 \
-    --arg b=random:2 --arg bias=random:3 --check "${warpgroups[@]}" --set BM=128 --shape M=136,N=72,K=80
+FAKE_CUDA_LOG=$fake/roles expect "cuda a producer copies in bulk, both operands across, the result exchanged" 0 "worst error" "$tilec" run kernels/matmul.tile --kernel matmul_tt_gelu --device cuda --arg a=random:1 \
+    --arg b=random:2 --arg bias=random:3 --check "${warpgroups[@]}" --set BM=128 --set stages=3 --set roles=producer --shape M=144,N=80,K=272
+expect "cuda a producer is a warpgroup of its own" 0 "_narrow_aligned [0-9]* 384$" grep launch "$fake/roles"
 FAKE_CUDA=narrow-sums expect "cuda sums of warpgroups in f16 are not taken for sums in f32" 1 E0790 "$tilec" "${product[@]}" "${warpgroups[@]}" --set BM=64 --set subgroups=4 --shape M=64,N=64,K=176
 FAKE_CUDA=ampere expect "cuda products by warpgroups on a device without them" 1 "E0858.*compute capability 9.0" "$tilec" "${product[@]}" "${warpgroups[@]}" --shape M=64,N=64,K=64
 FAKE_CUDA=no-device expect "cuda without a device" 1 "does not start" "$tilec" "${softmax[@]}" --shape R=5,C=9
