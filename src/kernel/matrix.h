@@ -15,6 +15,7 @@ typedef struct matrix_instruction {
     /* What a float row's unit does at worst (doc/tile-ir.md, Matrix units): it adds `added` products to the sum at a time, each term cut off at
      * 2^-fraction of the largest, the result cut off at 24 bits. 0 for integers, which are exact. */
     int added, fraction;
+    int kept; /* bits behind the point of its results, where they are fewer than f32's 23: only a schedule that says `promote` takes it; 0: all */
 } matrix_instruction;
 typedef struct matrix_table {
     const matrix_instruction *at;

@@ -199,7 +199,7 @@ static int64_t proposed_for_threads(const survey *s, const tile_range *r, const 
                                                                        : 8 * machine->subgroups;
     bool few = machine->options.tasks == TASKS_FEW;
     if (role->contracted_twice_sided)
-        return machine->options.operand_warpgroups ? SWIZZLED_ROW : role->bytes > 2 ? 16 : 32;
+        return machine->options.operand_warpgroups ? SWIZZLED_BYTES / (role->bytes == 1 ? 1 : 2) : role->bytes > 2 ? 16 : 32;
     if (role->contracted) /* two loads of 16 bytes of f16 are under way in each thread (more leave more of a row to the guarded end), and several of blocks */
         return (role->bytes > 4 ? 32 : 16) * machine->subgroup_lanes * (few ? machine->subgroups : 1);
     if (role->product_rows || role->product_columns)
@@ -246,8 +246,8 @@ static void list_tiles(const tile_kernel *k, text_buffer *out) {
 }
 
 static void unknown_key(const tile_kernel *k, const char *key, source_span span, const machine_model *machine, diag_list *diags) {
-    static const char *const elsewhere[] = {"vector",        "subgroups", "operands", "tasks",   "indices",
-                                            "matrix_access", "roles",     "stages",   "swizzle", "cluster"};
+    static const char *const elsewhere[] = {"vector", "subgroups", "operands", "tasks",   "indices", "matrix_access",
+                                            "roles",  "stages",    "swizzle",  "cluster", "promote"};
     text_buffer names = {0};
     list_tiles(k, &names);
     diag *g;

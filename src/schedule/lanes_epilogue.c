@@ -206,6 +206,30 @@ static fragment_tile tile_of_variable(lower *l, const tile_variable *x) {
     return lanes_fragment_tile(l, l->fragment_products[x->id], &l->fragment_variables[x->id], x->name);
 }
 
+fragment_tile lanes_epilogue_promoted(lower *l, const tile_variable *x) {
+    return lanes_fragment_tile(l, l->fragment_products[x->id], &l->promoted[x->id], arena_printf(l->arena, "%s_unit", x->name));
+}
+
+void lanes_epilogue_promote(lower *l, const tile_variable *x, source_span span) {
+    fragment_tile sum = tile_of_variable(l, x), unit = lanes_epilogue_promoted(l, x);
+    index_expr *row, *column, *which;
+    kernel_block *b = lanes_fragment_each(l, &sum, &row, &column, &which, span);
+    kernel_stmt *map = lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_MAP, sum.f, which, span);
+    kernel_value *of[2];
+    map->row = kernel_new_var(l->ir, lower_name(l, "row_in"), INDEX_LOOP);
+    map->column = kernel_new_var(l->ir, lower_name(l, "column_in"), INDEX_LOOP);
+    for (int i = 0; i < 2; i++) {
+        of[i] = NEW(l->arena, kernel_value);
+        *of[i] = (kernel_value){.op = KERNEL_FRAGMENT_ELEMENT,
+                                .type = sum.f->element,
+                                .lanes = 1,
+                                .fragment = i ? unit.f : sum.f,
+                                .fragment_index = sum.f->count > 1 ? which : NULL,
+                                .span = span};
+    }
+    map->value = kernel_op2(l->ir, KERNEL_ADD, sum.f->element, of[0], of[1]);
+}
+
 bool lanes_epilogue_declare(lower *l, tile_variable *x) {
     if (!l->fragment_products[x->id])
         return false;
@@ -219,13 +243,14 @@ bool lanes_epilogue_update(lower *l, const tile_stmt *s) {
     if (!l->fragment_products[s->variable->id])
         return false;
     tile_value *product = s->value;
-    fragment_tile t = tile_of_variable(l, s->variable);
+    const tile_variable *x = s->variable;
+    fragment_tile t = l->adds_promoted && l->matrices[product->id]->kept ? lanes_epilogue_promoted(l, x) : tile_of_variable(l, x);
     ghost_record ghost = {0};
     prepare_root(l, product, product);
     ghost_make(l, &ghost, product->axes, product->axis_count, product->contract, product->contract_count, product);
     lanes_fragment_add(l, product, &t, &ghost, s->span);
     reduction_tree tree = lanes_fragment_tree(l, product);
-    tree.deferred = true;
+    tree.deferred = !t.with->kept;
     VEC_PUSH(l->arena, l->out->trees, tree);
     VEC_PUSH(l->arena, l->out->routes,
              arena_printf(l->arena,

@@ -35,6 +35,7 @@ static const matrix_instruction *warpgroup_row(lower *l, const tile_value *produ
     const machine_model *m = l->machine;
     const schedule_options *o = &m->options;
     element_type x = product->operands[0]->type;
+    const int bytes = element_table[x].block_bytes;
     int rows_of_subgroups = o->subgroup_rows ? o->subgroup_rows : m->subgroups,
         across = o->subgroup_rows ? o->subgroup_columns : 1;
     if (rows_of_subgroups % m->warpgroup_subgroups) {
@@ -44,9 +45,9 @@ static const matrix_instruction *warpgroup_row(lower *l, const tile_value *produ
     }
     *why = NULL;
     for (int i = 0; i < product->contract_count; i++)
-        if (range_capacity(product->contract[i]) != 1 && range_capacity(product->contract[i]) % SWIZZLED_ROW)
+        if (range_capacity(product->contract[i]) != 1 && range_capacity(product->contract[i]) % (SWIZZLED_BYTES / bytes))
             *why = arena_printf(a, "tiles of `%s` are no multiple of %d, a row of what is read from shared memory",
-                                product->contract[i]->name, SWIZZLED_ROW);
+                                product->contract[i]->name, SWIZZLED_BYTES / bytes);
     const matrix_instruction *row =
         range_capacity(columns) % across == 0 && x == product->operands[1]->type
             ? matrix_row_by_reference(&m->matrices, x, accumulator_type(product), range_capacity(columns) / across)
@@ -54,6 +55,13 @@ static const matrix_instruction *warpgroup_row(lower *l, const tile_value *produ
     if (!row && !*why)
         *why = arena_printf(a, "no matrix instruction of a warpgroup takes operands of %s over %lld columns",
                             element_table[x].name, (long long)range_capacity(columns) / across);
+    if (!*why && row->kept && !o->promote)
+        *why = arena_printf(a, "%s keeps %d of the 23 bits of its sums: say how many products it may add, as in promote = %d",
+                            row->name, row->kept, SWIZZLED_BYTES);
+    for (int i = 0; i < product->contract_count && !*why && row->kept; i++)
+        if (o->promote % range_capacity(product->contract[i]))
+            *why = arena_printf(a, "promote = %d is no multiple of the tiles of `%s`, %lld", o->promote,
+                                product->contract[i]->name, (long long)range_capacity(product->contract[i]));
     if (!*why)
         *why = shape_refusal(l, product, rows, columns, row);
     return *why ? NULL : row;
@@ -394,8 +402,9 @@ kernel_array *lanes_fragment_meet(lower *l, const tile_value *product, const fra
 reduction_tree lanes_fragment_tree(const lower *l, const tile_value *product) {
     const matrix_instruction *with = l->matrices[product->id];
     return (reduction_tree){.value_id = product->id,
-                            .chunk = range_capacity(summed_range(product)),
+                            .chunk = with->kept ? l->machine->options.promote : range_capacity(summed_range(product)),
                             .parallel = 1,
                             .added = with->added,
-                            .fraction = with->fraction};
+                            .fraction = with->fraction,
+                            .kept = with->kept};
 }

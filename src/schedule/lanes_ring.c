@@ -172,6 +172,76 @@ static void copy_ahead(const ring *g, index_expr *next, index_expr *steps) {
     append(l, l->block, KSTMT_COMMIT, g->loop->span);
 }
 
+static void wait_for_products(lower *l, kernel_block *b, int left, source_span span) {
+    kernel_stmt *s = append(l, b, KSTMT_WAIT_ASYNC, span);
+    s->matrix = true;
+    s->count = left;
+}
+
+/* ---- units that keep fewer bits than f32: their sums begin anew after each interval ---- */
+
+static bool keeps_fewer(const lower *l, const tile_stmt *loop) {
+    bool any = false;
+    for (int i = 0; i < loop->body.items.count; i++)
+        any = any || l->matrices[loop->body.items.at[i]->value->id]->kept;
+    return any;
+}
+
+static kernel_block *below(lower *l, cond *c, source_span span) {
+    kernel_block *outside = l->block;
+    if (c) {
+        kernel_stmt *s = append(l, l->block, KSTMT_IF, span);
+        s->condition = c;
+        l->block = &s->body;
+    }
+    return outside;
+}
+
+/* Once for each variable of the loop. */
+static bool is_first_of(const tile_stmt *loop, int i) {
+    for (int n = 0; n < i; n++)
+        if (loop->body.items.at[n]->variable == loop->body.items.at[i]->variable)
+            return false;
+    return true;
+}
+
+/* Steps after which the unit's sums are added in f32; 0: it keeps all bits. */
+static int64_t steps_promoted(const lower *l, const tile_stmt *loop, int64_t size) {
+    return keeps_fewer(l, loop) ? l->machine->options.promote / size : 0;
+}
+
+static void begin_promoted(lower *l, const tile_stmt *loop, cond *c) {
+    kernel_block *outside = below(l, c, loop->span);
+    for (int i = 0; i < loop->body.items.count; i++) {
+        const tile_stmt *s = loop->body.items.at[i];
+        if (!l->matrices[s->value->id]->kept || !is_first_of(loop, i))
+            continue;
+        fragment_tile t = lanes_epilogue_promoted(l, s->variable);
+        lanes_fragment_fill(l, &t, kernel_const(l->ir, t.f->element, 1, 0), loop->span);
+    }
+    l->block = outside;
+}
+
+static void end_promoted(lower *l, const tile_stmt *loop, cond *c) {
+    kernel_block *outside = below(l, c, loop->span);
+    for (int i = 0; i < loop->body.items.count; i++)
+        if (l->matrices[loop->body.items.at[i]->value->id]->kept && is_first_of(loop, i))
+            lanes_epilogue_promote(l, loop->body.items.at[i]->variable, loop->span);
+    l->block = outside;
+}
+
+/* Waits for the products of the step before this one; where the unit keeps fewer bits, for this one's, and at the end of an interval adds them. */
+void lanes_ring_settle(lower *l, const tile_stmt *loop, index_expr *hi, int64_t size, index_expr *step) {
+    arena *a = l->arena;
+    const int64_t every = steps_promoted(l, loop, size);
+    wait_for_products(l, l->block, every ? 0 : 1, loop->span);
+    if (!every)
+        return;
+    cond *ends = cond_or(a, cond_compare(a, COND_EQ, ix_mod(a, step, ix_const(a, every)), ix_const(a, every - 1)),
+                         cond_compare(a, COND_EQ, step, ix_sub(a, ix_ceildiv(a, hi, ix_const(a, size)), ix_const(a, 1))));
+    end_promoted(l, loop, every > 1 ? ends : NULL);
+}
+
 void lanes_ring_multiply(lower *l, const tile_stmt *loop, index_expr *hi, int64_t size, index_expr *step, int stages) {
     arena *a = l->arena;
     tile_range *r = loop->range;
@@ -184,17 +254,16 @@ void lanes_ring_multiply(lower *l, const tile_stmt *loop, index_expr *hi, int64_
     l->predicates[r->id] = NULL;
     VEC_PUSH(a, l->loops, r);
     l->ring_slot = name_index(l, l->block, arena_printf(a, "%s_slot", r->name), ix_mod(a, step, ix_const(a, stages)));
+    const int64_t every = steps_promoted(l, loop, size);
+    if (every)
+        begin_promoted(l, loop, every > 1 ? cond_compare(a, COND_EQ, ix_mod(a, step, ix_const(a, every)), ix_const(a, 0)) : NULL);
+    l->adds_promoted = every > 0;
     for (int i = 0; i < loop->body.items.count && !l->failed; i++)
         lanes_epilogue_update(l, loop->body.items.at[i]);
+    l->adds_promoted = false;
     l->ring_slot = NULL;
     l->loops.count--;
     l->place[r->id].entered = false;
-}
-
-static void wait_for_products(lower *l, kernel_block *b, int left, source_span span) {
-    kernel_stmt *s = append(l, b, KSTMT_WAIT_ASYNC, span);
-    s->matrix = true;
-    s->count = left;
 }
 
 bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size) {
@@ -272,7 +341,7 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     if (runs_on) { /* this step's products run on while the next tiles' copies are begun; the barrier there tells that the last step's have ended */
         append(l, l->block, KSTMT_COMMIT, loop->span)->matrix = true;
         copy_ahead(&g, next, steps);
-        wait_for_products(l, l->block, 1, loop->span);
+        lanes_ring_settle(l, loop, hi, size, step);
         wait_for_products(l, outside, 0, loop->span);
     }
     l->block = outside;

@@ -108,9 +108,7 @@ void lanes_roles_loop(lower *l, const tile_stmt *loop, index_expr *hi, int64_t s
     meet(l, l->block, KSTMT_MBARRIER_WAIT, full, ix_mod(a, step, all), loop->span)->phase = ix_floordiv(a, step, all);
     lanes_ring_multiply(l, loop, hi, size, step, stages);
     kernel_append(l->ir, l->block, KSTMT_COMMIT, loop->span)->matrix = true;
-    kernel_stmt *wait = kernel_append(l->ir, l->block, KSTMT_WAIT_ASYNC, loop->span);
-    wait->matrix = true;
-    wait->count = 1;
+    lanes_ring_settle(l, loop, hi, size, step);
     meet(l, l->block, KSTMT_MBARRIER_ARRIVE, empty, ix_mod(a, ix_add(a, step, ix_const(a, stages - 1)), all), loop->span)
         ->participants = l->consuming;
     kernel_append(l->ir, outside, KSTMT_WAIT_ASYNC, loop->span)->matrix = true;

@@ -235,8 +235,11 @@ static bool numbers_along(const tile_value *v, const tile_range *r) {
     return false;
 }
 
-/* Elements of r that are copied at once: as many as an access of 16 bytes holds where memory is contiguous, and the predicates leave a prefix. */
-static int copy_width(lower *l, tile_value *x, const tile_range *r) {
+/* Elements of r that are copied at once: as many as an access of 16 bytes holds where memory is contiguous, and the predicates leave a prefix. Eight at
+ * most where each is converted on its way. */
+static int copy_width(lower *l, const tile_value *product, tile_value *x, const tile_range *r) {
+    const matrix_instruction *with = l->matrices[product->id];
+    const bool as_it_is = with && x->op == TILE_LOAD && x->array->type == with->operand;
     if (vector_score(l, x, r) <= 0 || leaves_along(l, x, r) || numbers_along(x, r))
         return 1;
     for (int i = 0; i < l->atoms.count; i++)
@@ -244,7 +247,7 @@ static int copy_width(lower *l, tile_value *x, const tile_range *r) {
             return 1;
     int bytes = load_bytes(x), width = bytes && bytes <= ACCESS_BYTES ? ACCESS_BYTES / bytes : 1,
         most = l->machine->widest_vector;
-    while (width > 8 || (most && width > most) || (width > 1 && range_capacity(r) < width))
+    while (width > (as_it_is ? ACCESS_BYTES : 8) || (most && width > most) || (width > 1 && range_capacity(r) < width))
         width /= 2;
     return width;
 }
@@ -273,7 +276,7 @@ static const tile_range *last_of_matrix(lower *l, const tile_value *product, til
             *(in ? &contracted : &other) = x->axes[i];
     }
     bool halves = element_table[l->matrices[product->id]->operand].block_bytes == 2;
-    return halves && other && copy_width(l, x, other) > copy_width(l, x, contracted) ? other : contracted;
+    return halves && other && copy_width(l, product, x, other) > copy_width(l, product, x, contracted) ? other : contracted;
 }
 
 /* The tile without its array; the axis that is copied in vectors has a width. */
@@ -302,7 +305,7 @@ static staged_tile shape_of(lower *l, const tile_value *product, int operand) {
     /* One range is copied in vectors: the one that memory is contiguous along. */
     tile_axis *widest = NULL;
     for (int d = 0; d < t.count; d++) {
-        int width = copy_width(l, t.x, t.axes[d].r);
+        int width = copy_width(l, product, t.x, t.axes[d].r);
         if (width > 1 && (!widest || width > widest->width)) {
             if (widest)
                 widest->width = 1;
@@ -360,14 +363,15 @@ static void note_copied(lower *l, const staged_tile *t) {
 
 /* As a warpgroup's instructions read it: boxes of rows of 128 bytes, their 16-byte pieces exchanged over eight rows. */
 static void lay_out_by_reference(lower *l, kernel_array *array, int lead) {
-    array->layout = (kernel_layout){.kind = LAYOUT_BOX, .bits = 3, .base = 3, .shift = 3};
+    const int bytes = element_table[array->element].block_bytes;
+    array->layout = (kernel_layout){.kind = LAYOUT_BOX, .bits = 3, .base = bytes == 1 ? 4 : 3, .shift = 3};
     array->layout.box = NEW_ARRAY(l->arena, int64_t, array->rank);
     for (int d = 0; d < array->rank; d++) {
         array->layout.box[d] = 1;
         if (d >= lead && d < array->rank - 1)
             ix_is_const(array->dims[d], &array->layout.box[d]);
     }
-    array->layout.box[array->rank - 1] = SWIZZLED_ROW;
+    array->layout.box[array->rank - 1] = SWIZZLED_BYTES / bytes;
     array->alignment = SWIZZLE_BYTES;
 }
 
@@ -650,7 +654,7 @@ const tile_range *lanes_stage_last(lower *l, const tile_value *product, int oper
 }
 
 int lanes_stage_width(lower *l, const tile_value *product, int operand) {
-    return copy_width(l, product->operands[operand], lanes_stage_last(l, product, operand));
+    return copy_width(l, product, product->operands[operand], lanes_stage_last(l, product, operand));
 }
 
 void lanes_stage_copy_async(lower *l, const tile_value *product, int operand, index_expr *slot) {
@@ -677,6 +681,8 @@ const char *lanes_stage_bulk_refusal(lower *l, const tile_value *product, int op
     enum { MOST_ROWS = 256, MOST_DIMENSIONS = 5 };
     staged_tile t = shape_of(l, product, operand);
     const tile_array *from = t.x->array;
+    if (element_table[from->type].block_bytes != 2)
+        return "operands of bytes are copied by all threads";
     if (t.count != 2 || from->rank > MOST_DIMENSIONS)
         return "an operand's tile has other than two ranges, or its array more than five dimensions";
     for (int d = 0; d < 2; d++) {
@@ -690,17 +696,17 @@ const char *lanes_stage_bulk_refusal(lower *l, const tile_value *product, int op
 void lanes_stage_copy_bulk(lower *l, const tile_value *product, int operand, index_expr *slot, const char *mbarrier) {
     arena *a = l->arena;
     staged_tile t = tile_of(l, product, operand);
-    const int last = t.count - 1;
+    const int last = t.count - 1, row = SWIZZLED_BYTES / element_table[t.array->element].block_bytes;
     point p = point_new(l);
     p.block = l->block;
-    int64_t boxes = t.axes[last].cells / SWIZZLED_ROW;
+    int64_t boxes = t.axes[last].cells / row;
     index_expr *box = ix_const(a, 0);
     if (boxes > 1) {
         kernel_stmt *each = kernel_for(l->ir, p.block, lower_name(l, arena_printf(a, "%s_box", t.axes[last].r->name)),
                                        ix_const(a, 0), ix_const(a, boxes), 1, t.span);
         each->unroll = true;
         p.block = &each->body;
-        box = ix_mul(a, ix_var(a, each->var), ix_const(a, SWIZZLED_ROW));
+        box = ix_mul(a, ix_var(a, each->var), ix_const(a, row));
     }
     index_expr *at[MOST_RANK + 1] = {slot};
     kernel_stmt *s = kernel_append(l->ir, p.block, KSTMT_COPY, t.span);
@@ -708,7 +714,7 @@ void lanes_stage_copy_bulk(lower *l, const tile_value *product, int operand, ind
     s->extents[0] = ix_const(a, 1);
     for (int d = 0; d < t.count; d++) {
         at[d + 1] = p.position[t.axes[d].r->id] = d == last ? box : ix_const(a, 0);
-        s->extents[d + 1] = ix_const(a, d == last ? SWIZZLED_ROW : t.axes[d].cells);
+        s->extents[d + 1] = ix_const(a, d == last ? row : t.axes[d].cells);
     }
     s->access = kernel_at(l->ir, t.array, at);
     s->source = emit_global_access(&p, t.x->array, t.x->indices);

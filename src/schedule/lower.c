@@ -303,6 +303,26 @@ static void refuse_warpgroups(lower *l) {
     l->failed = true;
 }
 
+/* Whether some product goes by a unit that keeps fewer bits than f32. */
+static bool keeps_fewer_bits(const lower *l) {
+    for (int i = 0; i < l->k->value_count; i++)
+        if (l->matrices[i] && l->matrices[i]->kept)
+            return true;
+    return false;
+}
+
+static void refuse_promote(lower *l) {
+    if (l->failed)
+        return;
+    const source_span at = l->machine->options.promote_at;
+    diag *g = diag_error(l->diags, "E0506", at.line ? at : l->k->span,
+                         "promote = %d: no product of kernel `%s` is summed in fewer bits than f32 has",
+                         l->machine->options.promote, l->k->name);
+    diag_caret(l->diags, g, "leave it out, or say operands = fragments(warpgroup)");
+    diag_note(l->diags, g, "it is for products of e4m3 and e5m2 by instructions of warpgroups; others are summed in f32 anyway");
+    l->failed = true;
+}
+
 /* A block of threads: tasks whose tiles are all whole, or subgroups that need no other, take a path without guards. */
 static void lower_for_threads(lower *l) {
     arena *a = l->arena;
@@ -320,6 +340,10 @@ static void lower_for_threads(lower *l) {
                alone = lanes_direct_alone(l); /* alone: each subgroup tells for itself what exists */
     if (l->machine->options.operand_warpgroups && !ringed) {
         refuse_warpgroups(l);
+        return;
+    }
+    if (l->machine->options.promote && !keeps_fewer_bits(l)) {
+        refuse_promote(l);
         return;
     }
     if (l->machine->producer) {
@@ -422,6 +446,7 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     l.met = NEW_ARRAY(a, kernel_array *, values);
     l.fragment_products = NEW_ARRAY(a, const tile_value *, variables);
     l.fragment_variables = NEW_ARRAY(a, kernel_fragment *, variables);
+    l.promoted = NEW_ARRAY(a, kernel_fragment *, variables);
     *out = (lowering){.plan = NEW(a, launch_plan)};
     out->plan->name = k->name;
     lower_arguments(&l);

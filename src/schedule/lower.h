@@ -153,9 +153,12 @@ typedef struct lower {
     const tile_value **
         fragment_products; /* by variable id: it is kept in accumulators, this is one of its products; NULL: in registers of single threads */
     kernel_fragment **fragment_variables; /* by variable id: those accumulators, once they are made */
-    VEC(deferred_update) deferred;        /* in the loops entered */
-    const tile_stmt *dealt; /* the loop whose tiles go to the subgroups in turn; NULL: each tile is the whole block's */
-    tile_value ***partners; /* by variable id, then field: of a state, what another subgroup's stands for */
+    kernel_fragment *
+        *promoted;      /* by variable id: accumulators of a unit that keeps fewer bits, added to those after each interval */
+    bool adds_promoted; /* products go to these now */
+    VEC(deferred_update) deferred; /* in the loops entered */
+    const tile_stmt *dealt;        /* the loop whose tiles go to the subgroups in turn; NULL: each tile is the whole block's */
+    tile_value ***partners;        /* by variable id, then field: of a state, what another subgroup's stands for */
     bool failed;
 } lower;
 
@@ -299,8 +302,8 @@ bool relax_atom(lower *l, index_expr **x, const tile_range *r, bool *exact);
 /* Joins these values, by field, to the state. lower_statement.c. */
 void lower_join_values(lower *l, tile_variable *x, tile_value **values, source_span span);
 /* ---- lanes_fragment.c: products by matrix instructions; lanes_epilogue.c: what is made of their results in the accumulators ---- */
-/* Elements of two bytes in a row of 128, what the swizzle of operands that matrix instructions read themselves goes over. */
-enum { SWIZZLED_ROW = 64 };
+/* Bytes of a row, what the swizzle of operands that matrix instructions read themselves goes over. */
+enum { SWIZZLED_BYTES = 128 };
 /* Accumulators of one product or variable, [across rows][across columns] for each subgroup. */
 typedef struct fragment_tile {
     const matrix_instruction *with;
@@ -348,6 +351,7 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
 /* Whether the kernel is nothing but such loops and stores of what they add up: what is missing at the edge is masked in few places then. */
 bool lanes_ring_alone(lower *l);
 /* What a step of the ring does besides copies: multiplies the tiles in its slot. */
+void lanes_ring_settle(lower *l, const tile_stmt *loop, index_expr *hi, int64_t size, index_expr *step);
 void lanes_ring_multiply(lower *l, const tile_stmt *loop, index_expr *hi, int64_t size, index_expr *step, int stages);
 /* ---- lanes_roles.c ---- */
 /* Begins the two roles: what is lowered from now on is the consumers'. */
@@ -359,6 +363,9 @@ void lanes_roles_loop(lower *l, const tile_stmt *loop, index_expr *hi, int64_t s
 /* Which variables of the kernel stay in accumulators: products are added to them, and all that is made of them is elementwise and stored. */
 void lanes_epilogue_choose(lower *l);
 /* The statement is one of such a variable's: done. False: it is none. */
+/* Accumulators of a unit that keeps fewer bits than f32, whose products x takes after each interval; and a statement that adds them to it. */
+fragment_tile lanes_epilogue_promoted(lower *l, const tile_variable *x);
+void lanes_epilogue_promote(lower *l, const tile_variable *x, source_span span);
 bool lanes_epilogue_declare(lower *l, tile_variable *x);
 bool lanes_epilogue_update(lower *l, const tile_stmt *s);
 bool lanes_epilogue_store(lower *l, const tile_stmt *s);

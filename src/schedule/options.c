@@ -27,7 +27,8 @@ static bool has_rows(const tile_kernel *k) {
 
 bool schedule_has_option(const tile_kernel *k, const char *key) {
     return !strcmp(key, "vector") || !strcmp(key, "subgroups") || !strcmp(key, "indices") ||
-           ((!strcmp(key, "operands") || !strcmp(key, "stages") || !strcmp(key, "roles") || !strcmp(key, "matrix_access")) &&
+           ((!strcmp(key, "operands") || !strcmp(key, "stages") || !strcmp(key, "roles") || !strcmp(key, "promote") ||
+             !strcmp(key, "matrix_access")) &&
             has_products(k)) ||
            (!strcmp(key, "tasks") && has_rows(k));
 }
@@ -258,6 +259,29 @@ static bool set_roles(const option_place *p, const schedule_setting *s, schedule
     return false;
 }
 
+/* ---- promote ---- */
+
+enum { LEAST_PROMOTE = 32, MOST_PROMOTE = 1 << 20 };
+
+static bool set_promote(const option_place *p, const schedule_setting *s, schedule_options *out) {
+    int64_t n;
+    if (!whole_number(s->value, &n) || n < LEAST_PROMOTE || n > MOST_PROMOTE || n % LEAST_PROMOTE) {
+        diag *g = diag_error(p->diags, "E0504", p->span, "promote = %s is no multiple of %d in %d .. %d", s->value, LEAST_PROMOTE,
+                             LEAST_PROMOTE, MOST_PROMOTE);
+        diag_caret(p->diags, g, "as in promote = 128: so many products are summed by the unit, then added in f32");
+        return false;
+    }
+    if (!has_products(p->k)) {
+        diag *g = diag_error(p->diags, "E0504", p->span,
+                             "promote = %s: kernel `%s` has no product, `@`, whose sums it could mean", s->value, p->k->name);
+        diag_caret(p->diags, g, "leave it out");
+        return false;
+    }
+    out->promote = (int)n;
+    out->promote_at = s->span;
+    return true;
+}
+
 /* ---- split ---- */
 
 bool option_chunk(const option_place *p, const schedule_setting *s, int64_t *chunk) {
@@ -318,6 +342,7 @@ bool option_target_has(const machine_model *machine, const char *key) {
            ((!strcmp(key, "subgroups") || !strcmp(key, "indices")) && machine->subgroup_lanes) ||
            (!strcmp(key, "tasks") && machine->subgroup_lanes) || (!strcmp(key, "operands") && machine->stages_operands) ||
            (!strcmp(key, "stages") && machine->stages) || (!strcmp(key, "roles") && machine->warpgroup_subgroups) ||
+           (!strcmp(key, "promote") && machine->warpgroup_subgroups) ||
            (!strcmp(key, "matrix_access") && machine->direct_fragments);
 }
 
@@ -327,6 +352,7 @@ bool option_set(const option_place *p, const schedule_setting *s, schedule_optio
            : !strcmp(s->key, "tasks")         ? set_tasks(p, s, out)
            : !strcmp(s->key, "stages")        ? set_stages(p, s, out)
            : !strcmp(s->key, "roles")         ? set_roles(p, s, out)
+           : !strcmp(s->key, "promote")       ? set_promote(p, s, out)
            : !strcmp(s->key, "split")         ? option_chunk(p, s, &out->split)
            : !strcmp(s->key, "indices")       ? set_indices(p, s, out)
            : !strcmp(s->key, "matrix_access") ? set_access(p, s, out)
@@ -346,6 +372,8 @@ void options_print(text_buffer *out, const schedule_options *o) {
         text_add(out, "%ssubgroups = %d", out->length ? ", " : "", o->subgroups);
     if (o->stages)
         text_add(out, "%sstages = %d", out->length ? ", " : "", o->stages);
+    if (o->promote)
+        text_add(out, "%spromote = %d", out->length ? ", " : "", o->promote);
     if (o->operands == OPERANDS_DIRECT)
         text_add(out, "%soperands = direct", out->length ? ", " : "");
     else if (operands_by_fragments(o->operands))

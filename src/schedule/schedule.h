@@ -30,6 +30,7 @@ typedef struct schedule_options {
     int subgroups;                       /* of a block */
     int subgroup_rows, subgroup_columns; /* how they stand over the results of a product: their product is `subgroups` */
     operand_choice operands;
+    int promote; /* products that a unit may add which keeps fewer bits than f32, before its sum is added in f32; 0: no such unit is taken */
     int stages; /* slots of the ring that operands of matrix instructions are copied into; 1: they are copied before each step */
     bool
         operand_warpgroups; /* FRAGMENTS: by instructions of warpgroups, which read operands from shared memory; the device must have them */
@@ -43,7 +44,7 @@ typedef struct schedule_options {
     bool
         lane_access; /* matrices of a subgroup are loaded and stored by each lane for itself, also where the target has functions for it */
     bool wide_indices; /* texts with indices of 64 bits alone, also where 32 would do */
-    source_span vector_at, subgroups_at, operands_at, stages_at, roles_at; /* where each was said; line 0: not in a source text */
+    source_span vector_at, subgroups_at, operands_at, stages_at, roles_at, promote_at; /* where each was said; line 0: not in a source text */
 } schedule_options;
 
 /* What lowering and the capacity proof need to know of a target; one row a target (target/target.def gives them). */

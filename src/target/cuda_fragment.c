@@ -308,7 +308,8 @@ static void fill(cfamily *p, const kernel_stmt *s) {
     text_buffer all = {0};
     if (share(f) > 8) {
         cfamily_line(p, "fill_%s(%s, %s);", fill_function(p, f), fragment, value);
-        if (f->holder == LEVEL_WARPGROUP && f->element == ELEMENT_F32) /* else ptxas makes constants again while products run */
+        if (f->holder == LEVEL_WARPGROUP &&
+            (f->element == ELEMENT_F32 || f->element == ELEMENT_I32)) /* else ptxas makes constants again while products run */
             cuda_warpgroup_settle(p, f, fragment);
         return;
     }

@@ -20,18 +20,26 @@ enum {
 
 /* What a warp multiplies at once. The numbers of the float rows hold for every device from `since` on by what is published of an A100 (Fasi et al., PeerJ
  * Computer Science 7:e330, 2021; Khattak and Mikaitis, arXiv 2512.07004) and was found on an H200 (bench/findings): sm_80's units add eight products (four of
- * tf32) and keep one bit below the largest term's; Hopper's add sixteen and keep two. */
+ * tf32) and keep one bit below the largest term's; Hopper's add sixteen and keep two. Its warpgroups' unit for 8-bit floats adds 32 and
+ * keeps 13 bits behind the point of the largest term and of the result: such rows are taken by schedules that say after how many products its sums are added in f32. */
 static const matrix_instruction matrices[] = {
-    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 8, 24},
-    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 8, 24},
-    {"mma.sync.m16n8k32", 16, 8, 32, ELEMENT_I8, ELEMENT_I32, LEVEL_SUBGROUP, LANES, "sm_80", 0, 0},
-    {"mma.sync.m16n8k8", 16, 8, 8, ELEMENT_TF32, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 4, 24},
-    {"wgmma.m64n64k16", 64, 64, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25},
-    {"wgmma.m64n128k16", 64, 128, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25},
-    {"wgmma.m64n256k16", 64, 256, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25},
-    {"wgmma.m64n64k16", 64, 64, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25},
-    {"wgmma.m64n128k16", 64, 128, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25},
-    {"wgmma.m64n256k16", 64, 256, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25},
+    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 8, 24, 0},
+    {"mma.sync.m16n8k16", 16, 8, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 8, 24, 0},
+    {"mma.sync.m16n8k32", 16, 8, 32, ELEMENT_I8, ELEMENT_I32, LEVEL_SUBGROUP, LANES, "sm_80", 0, 0, 0},
+    {"mma.sync.m16n8k8", 16, 8, 8, ELEMENT_TF32, ELEMENT_F32, LEVEL_SUBGROUP, LANES, "sm_80", 4, 24, 0},
+    {"wgmma.m64n64k16", 64, 64, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, 0},
+    {"wgmma.m64n128k16", 64, 128, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, 0},
+    {"wgmma.m64n256k16", 64, 256, 16, ELEMENT_F16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, 0},
+    {"wgmma.m64n64k16", 64, 64, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, 0},
+    {"wgmma.m64n128k16", 64, 128, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, 0},
+    {"wgmma.m64n256k16", 64, 256, 16, ELEMENT_BF16, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 16, 25, 0},
+    {"wgmma.m64n64k32", 64, 64, 32, ELEMENT_I8, ELEMENT_I32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 0, 0, 0},
+    {"wgmma.m64n128k32", 64, 128, 32, ELEMENT_I8, ELEMENT_I32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 0, 0, 0},
+    {"wgmma.m64n256k32", 64, 256, 32, ELEMENT_I8, ELEMENT_I32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 0, 0, 0},
+    {"wgmma.m64n64k32", 64, 64, 32, ELEMENT_E4M3, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 32, 13, 13},
+    {"wgmma.m64n128k32", 64, 128, 32, ELEMENT_E4M3, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 32, 13, 13},
+    {"wgmma.m64n64k32", 64, 64, 32, ELEMENT_E5M2, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 32, 13, 13},
+    {"wgmma.m64n128k32", 64, 128, 32, ELEMENT_E5M2, ELEMENT_F32, LEVEL_WARPGROUP, WARPGROUP, "sm_90a", 32, 13, 13},
 };
 
 /* Tiles leave room for what warps exchange. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define HEAD "static __device__ inline "
-enum { ROW_BYTES = 128, ROWS = 8, PIECE = 8, ROW = 64 };
+enum { ROW_BYTES = 128, ROWS = 8, PIECE_BYTES = 16 };
 
 /* ---- places ---- */
 
@@ -23,19 +23,22 @@ static const char *refusal(cfamily *p, const kernel_stmt *s) {
     const kernel_array *a = s->access.array;
     const kernel_layout *l = &a->layout;
     const int last = a->rank - 1, other = s->row_dim == last ? s->column_dim : s->row_dim;
+    const int bytes = element_table[a->element].block_bytes;
     int64_t extent;
-    if (a->space != SPACE_SHARED || element_table[a->element].block_bytes != 2 || a->alignment % (ROWS * ROW_BYTES) || a->view_of)
-        return "operands by reference that are no 16-bit elements of shared memory aligned to 1024 bytes";
-    if (l->kind != LAYOUT_BOX || l->bits != 3 || l->base != 3 || l->shift != 3 || l->box[last] != ROW || s->row_step ||
-        s->column_step || (s->row_dim != last && s->column_dim != last) || other == last ||
-        !ix_is_const(a->dims[other], &extent) || l->box[other] != extent || extent % ROWS)
-        return "operands by reference in another layout than boxes of all rows and 64 columns, swizzle(3, 3, 3)";
+    if (a->space != SPACE_SHARED || bytes > 2 || a->alignment % (ROWS * ROW_BYTES) || a->view_of)
+        return "operands by reference that are no elements of 8 or 16 bits of shared memory aligned to 1024 bytes";
+    if (l->kind != LAYOUT_BOX || l->bits != 3 || l->base != (bytes == 1 ? 4 : 3) || l->shift != 3 ||
+        l->box[last] != ROW_BYTES / bytes || s->row_step || s->column_step || (s->row_dim != last && s->column_dim != last) ||
+        other == last || !ix_is_const(a->dims[other], &extent) || l->box[other] != extent || extent % ROWS)
+        return "operands by reference in another layout than boxes of all rows and 128 bytes, swizzled in pieces of 16";
     for (int d = 0; d < last; d++)
         if (d != other && l->box[d] != 1)
             return "operands by reference whose boxes are several tiles";
+    if (bytes == 1 && runs_across(s))
+        return "operands of bytes that run across the sum";
     /* whole groups of eight rows, and along memory steps of a row that stay in it, or whole rows */
     int64_t along = cfamily_multiple(p, cfamily_fold(p, s->access.indices[last]));
-    int64_t wanted = runs_across(s) ? ROW : 2 * PIECE;
+    int64_t wanted = runs_across(s) ? ROW_BYTES / bytes : 2 * PIECE_BYTES / bytes;
     if (cfamily_multiple(p, cfamily_fold(p, s->access.indices[other])) % ROWS || along % wanted)
         return "operands by reference that begin within eight rows, or within a piece of a row";
     return NULL;
@@ -56,9 +59,10 @@ bool cuda_warpgroup_place(cfamily *p, const kernel_stmt *s, const char *fragment
     int64_t rows = 0;
     ix_is_const(array->dims[other], &rows);
     p->arrays[array->id].used = true;
-    cfamily_line(p, "%s = operand_place(%s, %lld, %d) + %s;", fragment, p->arrays[array->id].name,
-                 runs_across(s) ? (long long)rows * ROW_BYTES : 16ll, ROWS * ROW_BYTES,
-                 cfamily_wrap(p, cfamily_pieces(p, &s->access, PIECE), PRECEDENCE_ADD));
+    cfamily_line(
+        p, "%s = operand_place(%s, %lld, %d) + %s;", fragment, p->arrays[array->id].name,
+        runs_across(s) ? (long long)rows * ROW_BYTES : 16ll, ROWS * ROW_BYTES,
+        cfamily_wrap(p, cfamily_pieces(p, &s->access, PIECE_BYTES / element_table[array->element].block_bytes), PRECEDENCE_ADD));
     return true;
 }
 
@@ -79,7 +83,8 @@ static const kernel_stmt *load_of(const kernel_block *b, const kernel_fragment *
 }
 
 static const char *product(cfamily *p, const matrix_instruction *with, const char *type, bool across_a, bool across_b) {
-    const char *operand = element_table[with->operand].name;
+    const bool halves = element_table[with->operand].block_bytes == 2, floats = element_table[with->accumulator].is_float;
+    const char *operand = with->operand == ELEMENT_I8 ? "s8" : element_table[with->operand].name, *sum = floats ? "f32" : "s32";
     const char *name = arena_printf(p->arena, "wgmma_m%dn%dk%d_%s%s%s", with->m, with->n, with->k, operand,
                                     across_a ? "_a_across" : "", across_b ? "_b_across" : "");
     if (!cfamily_first_use(p, name))
@@ -88,18 +93,25 @@ static const char *product(cfamily *p, const matrix_instruction *with, const cha
     text_add(&p->prelude,
              "/* d += a b, until it is waited for */\n" HEAD "void %s(%s &d, unsigned long long a, unsigned long long b)\n{\n",
              name, type);
-    text_add(&p->prelude, "    const int across_a = %d, across_b = %d;\n", across_a, across_b);
+    if (halves)
+        text_add(&p->prelude, "    const int across_a = %d, across_b = %d;\n", across_a, across_b);
     text_add(&p->prelude,
-             "    asm volatile(\"{ .reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m%dn%dk%d.f32.%s.%s \"\n  "
+             "    asm volatile(\"{ .reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m%dn%dk%d.%s.%s.%s \"\n  "
              "      \"{",
-             with->m, with->n, with->k, operand, operand);
+             with->m, with->n, with->k, sum, operand, operand);
     for (int e = 0; e < elements; e++)
         text_add(&p->prelude, "%s%%%d%s", e ? ", " : "", e, e % 16 == 15 && e < elements - 1 ? "\"\n        \"" : "");
-    text_add(&p->prelude, "}, %%%d, %%%d, add, 1, 1, %%%d, %%%d; }\"\n        :", elements, elements + 1, elements + 2,
-             elements + 3);
+    text_add(&p->prelude, "}, %%%d, %%%d, add", elements, elements + 1);
+    if (halves)
+        text_add(&p->prelude, ", 1, 1, %%%d, %%%d", elements + 2, elements + 3);
+    else if (floats)
+        text_add(&p->prelude, ", 1, 1");
+    text_add(&p->prelude, "; }\"\n        :");
     for (int e = 0; e < elements; e++)
-        text_add(&p->prelude, "%s\"+f\"(d.v[%d])%s", e ? ", " : " ", e, e % 8 == 7 && e < elements - 1 ? "\n         " : "");
-    text_add(&p->prelude, "\n        : \"l\"(a), \"l\"(b), \"n\"(across_a), \"n\"(across_b) : \"memory\");\n}\n");
+        text_add(&p->prelude, "%s\"+%s\"(d.v[%d])%s", e ? ", " : " ", floats ? "f" : "r", e,
+                 e % 8 == 7 && e < elements - 1 ? "\n         " : "");
+    text_add(&p->prelude, "\n        : \"l\"(a), \"l\"(b)%s : \"memory\");\n}\n",
+             halves ? ", \"n\"(across_a), \"n\"(across_b)" : "");
     return name;
 }
 
@@ -113,7 +125,7 @@ bool cuda_warpgroup_multiply(cfamily *p, const kernel_stmt *s, const cuda_produc
     const matrix_instruction *with = matrix_of_mma(&cuda_machine()->matrices, s);
     const kernel_stmt *a = load_of(&p->kernel->body, s->fragments[1].fragment),
                       *b = load_of(&p->kernel->body, s->fragments[2].fragment);
-    if (!with || with->holder != LEVEL_WARPGROUP || with->accumulator != ELEMENT_F32)
+    if (!with || with->holder != LEVEL_WARPGROUP)
         return cfamily_refuse(p, s->span, "an asynchronous product of such fragments");
     if (!a || !b || !a->by_reference || !b->by_reference || strcmp(n->d, n->c) != 0)
         return cfamily_refuse(p, s->span,
@@ -136,7 +148,7 @@ void cuda_warpgroup_settle(cfamily *p, const kernel_fragment *f, const char *fra
     for (int e = 0; e < elements; e += 8) {
         text_add(&p->prelude, "    asm volatile(\"\" :");
         for (int i = e; i < e + 8 && i < elements; i++)
-            text_add(&p->prelude, "%s\"+f\"(d.v[%d])", i > e ? ", " : " ", i);
+            text_add(&p->prelude, "%s\"+%s\"(d.v[%d])", i > e ? ", " : " ", f->element == ELEMENT_F32 ? "f" : "r", i);
         text_add(&p->prelude, " : : \"memory\");\n");
     }
     text_add(&p->prelude, "}\n");
@@ -155,7 +167,8 @@ bool cuda_warpgroup_group(cfamily *p, const kernel_stmt *s) {
                        arena_printf(p->arena, "wgmma.wait_group.sync.aligned %lld", (long long)s->count)));
     for (int i = 0; i < p->kernel->fragments.count && !s->count; i++) {
         const kernel_fragment *f = p->kernel->fragments.at[i];
-        if (f->holder != LEVEL_WARPGROUP || f->role != FRAGMENT_ACCUMULATOR || f->element != ELEMENT_F32)
+        if (f->holder != LEVEL_WARPGROUP || f->role != FRAGMENT_ACCUMULATOR ||
+            (f->element != ELEMENT_F32 && f->element != ELEMENT_I32))
             continue;
         for (int n = 0; n < f->count; n++)
             cuda_warpgroup_settle(p, f, p->fragments[i][n]);

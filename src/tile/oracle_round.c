@@ -86,9 +86,9 @@ static bool at_this_extent(const oracle *o, const reduction_tree *tree) {
 }
 
 /* What one step of a matrix unit may lose, in roundings of 2^-24 of the terms' magnitudes: each of added + 1 terms less than 2^-fraction of the largest,
- * and the result less than 2^-23 of itself. */
+ * and the result less than 2^-23 of itself, or as many bits as the unit keeps. */
 static double unit_roundings(const reduction_tree *t) {
-    return (t->added + 1) * exp2(24 - t->fraction) + 2;
+    return (t->added + 1) * exp2(24 - t->fraction) + exp2(24 - (t->kept ? t->kept : 23));
 }
 
 static double tree_depth(const pending *p, const reduction_tree *tree) {

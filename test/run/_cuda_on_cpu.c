@@ -199,6 +199,19 @@ static const struct {
     WGMMA(128, "bf16", "true"),
     WGMMA(256, "bf16", "true"),
 #undef WGMMA
+#define WGMMA(n, sum, type, kind)                                                                                                \
+    {                                                                                                                            \
+        "asm volatile(\"{ .reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n" #n "k32." sum "." type "." type, \
+            "fake_wgmma_bytes(d.v, " #n ", " kind ", a, b)"                                                                      \
+    }
+    WGMMA(64, "s32", "s8", "FAKE_S8"),
+    WGMMA(128, "s32", "s8", "FAKE_S8"),
+    WGMMA(256, "s32", "s8", "FAKE_S8"),
+    WGMMA(64, "f32", "e4m3", "FAKE_E4M3"),
+    WGMMA(128, "f32", "e4m3", "FAKE_E4M3"),
+    WGMMA(64, "f32", "e5m2", "FAKE_E5M2"),
+    WGMMA(128, "f32", "e5m2", "FAKE_E5M2"),
+#undef WGMMA
     {"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 ", "fake_mma_halves<false>(d.v, a.v, b.v, c.v)"},
     {"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 ", "fake_mma_halves<true>(d.v, a.v, b.v, c.v)"},
     {"asm(\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 ", "fake_mma_tf32(d.v, a.v, b.v, c.v)"},

@@ -399,11 +399,13 @@ static inline void fake_mma_bytes(int *d, const unsigned *a, const unsigned *b, 
 
 /* ---- products of warpgroups: made as late as a wait allows, like copies, so that a tile that is filled again too early is seen ---- */
 
+enum fake_kind { FAKE_F16, FAKE_BF16, FAKE_S8, FAKE_E4M3, FAKE_E5M2 };
 struct fake_product {
-    float *d;
+    void *d;
     unsigned long long a, b;
     int n;
-    bool wide, across_a, across_b;
+    fake_kind kind;
+    bool across_a, across_b;
     unsigned group;
 };
 enum { FAKE_PRODUCTS = 256 };
@@ -423,12 +425,19 @@ static inline void fake_products_commit() {
     fake_begun[fake_thread.x] = false;
 }
 
-static inline void fake_wgmma(float *d, int n, bool wide, unsigned long long a, unsigned long long b, bool across_a,
+static inline void fake_issue(void *d, int n, fake_kind kind, unsigned long long a, unsigned long long b, bool across_a,
                               bool across_b) {
     const unsigned me = fake_thread.x;
     if (fake_unfenced[me] || !fake_begun[me] || fake_product_count[me] == FAKE_PRODUCTS || a >> 62 != 1 || b >> 62 != 1)
         abort(); /* a device would give wrong numbers here, or stop */
-    fake_products[me][fake_product_count[me]++] = {d, a, b, n, wide, across_a, across_b, fake_product_groups[me]};
+    fake_products[me][fake_product_count[me]++] = {d, a, b, n, kind, across_a, across_b, fake_product_groups[me]};
+}
+static inline void fake_wgmma(float *d, int n, bool wide, unsigned long long a, unsigned long long b, bool across_a,
+                              bool across_b) {
+    fake_issue(d, n, wide ? FAKE_BF16 : FAKE_F16, a, b, across_a, across_b);
+}
+static inline void fake_wgmma_bytes(void *d, int n, fake_kind kind, unsigned long long a, unsigned long long b) {
+    fake_issue(d, n, kind, a, b, false, false);
 }
 
 /* Element (r, k) of the operand: rows of 128 bytes, whose 16-byte pieces are exchanged by bits 7 to 9 of the address. Along the sum: row r, bytes 2 k of it, eight
@@ -448,6 +457,69 @@ static inline double fake_operand(unsigned long long place, bool across, int r, 
     return fake_half(bits, wide);
 }
 
+/* Byte k of row r of an operand that runs along the sum. */
+static inline unsigned char fake_byte(unsigned long long place, int r, int k) {
+    const unsigned start = (unsigned)(place & 0x3fff) << 4, stride = (unsigned)(place >> 32 & 0x3fff) << 4;
+    unsigned at = start + (unsigned)(r / 8) * stride + (unsigned)(r % 8) * 128 + (unsigned)k;
+    at ^= (at >> 7 & 7) << 4;
+    const unsigned within = (at - (unsigned)(size_t)fake_shared) & 0x3ffff;
+    if (within >= sizeof fake_shared)
+        abort();
+    return fake_shared[within];
+}
+
+/* An 8-bit float, and the exponent that its code has (of subnormals that of the smallest normal number). */
+static inline double fake_eighth(unsigned char code, bool e4m3, int *exponent) {
+    const int bits = e4m3 ? 3 : 2, bias = e4m3 ? 7 : 15, field = (code & 0x7f) >> bits, fraction = code & ((1 << bits) - 1);
+    const double sign = code & 0x80 ? -1 : 1;
+    *exponent = field ? field - bias : 1 - bias;
+    if (e4m3 ? (code & 0x7f) == 0x7f : field == 31)
+        return !e4m3 && !fraction ? sign * INFINITY : NAN;
+    return sign * ldexp((field ? 1 << bits : 0) + fraction, *exponent - bits);
+}
+
+/* C and 32 exact products: each cut off at 2^-13 of the largest, their exact sum cut off at 13 bits behind the point: what was found on an H200. */
+static inline float fake_add_eighths(const fake_product &p, int row, int column, float c) {
+    const bool e4m3 = p.kind == FAKE_E4M3;
+    double terms[33], sum = c;
+    int largest = c != 0 ? fake_exponent(c, -126) : INT32_MIN;
+    terms[32] = c;
+    for (int k = 0; k < 32; k++) {
+        int ex, ey;
+        const double x = fake_eighth(fake_byte(p.a, row, k), e4m3, &ex), y = fake_eighth(fake_byte(p.b, column, k), e4m3, &ey);
+        terms[k] = x * y;
+        sum += terms[k];
+        if (x != 0 && y != 0 && isfinite(x * y))
+            largest = ex + ey > largest ? ex + ey : largest;
+    }
+    if (!isfinite(sum))
+        return isnan(sum) ? fake_bits<float>(0x7fffffff) : (float)sum;
+    if (largest == INT32_MIN)
+        return 0;
+    largest = largest < -133 ? -133 : largest;
+    double whole = 0;
+    for (int k = 0; k < 33; k++)
+        whole += trunc(ldexp(terms[k], 13 - largest));
+    if (whole == 0)
+        return 0;
+    return fake_bits<float>(fake_bits<unsigned>((float)ldexp(whole, largest - 13)) & ~0x3ffu);
+}
+
+static inline void fake_multiply_bytes(const fake_product &p) {
+    const unsigned lane = fake_thread.x % 32, warp = fake_thread.x / 32 % 4;
+    for (int e = 0; e < p.n / 2; e++) {
+        const int row = (int)(warp * 16 + lane / 4) + (e >> 1) % 2 * 8, column = (e >> 2) * 8 + (int)(lane % 4) * 2 + (e & 1);
+        if (p.kind != FAKE_S8) {
+            ((float *)p.d)[e] = fake_add_eighths(p, row, column, ((float *)p.d)[e]);
+            continue;
+        }
+        unsigned sum = ((unsigned *)p.d)[e];
+        for (int k = 0; k < 32; k++)
+            sum += (unsigned)((int8_t)fake_byte(p.a, row, k) * (int8_t)fake_byte(p.b, column, k));
+        ((unsigned *)p.d)[e] = sum;
+    }
+}
+
 template <bool wide> static inline void fake_multiply(const fake_product &p) {
     const unsigned lane = fake_thread.x % 32, warp = fake_thread.x / 32 % 4;
     static const bool narrow = getenv("FAKE_CUDA") && !strcmp(getenv("FAKE_CUDA"), "narrow-sums");
@@ -458,9 +530,10 @@ template <bool wide> static inline void fake_multiply(const fake_product &p) {
             factors[k][0] = fake_operand(p.a, p.across_a, row, k, wide);
             factors[k][1] = fake_operand(p.b, p.across_b, column, k, wide);
         }
-        p.d[e] = fake_add_products<wide>(factors, p.d[e]);
+        float &d = ((float *)p.d)[e];
+        d = fake_add_products<wide>(factors, d);
         if (narrow) /* a fault, on request */
-            p.d[e] = _cvtsh_ss(_cvtss_sh(p.d[e], 0));
+            d = _cvtsh_ss(_cvtss_sh(d, 0));
     }
 }
 
@@ -471,10 +544,12 @@ static inline void fake_products_wait(unsigned left) {
         const fake_product p = fake_products[me][i];
         if (p.group + left >= fake_product_groups[me])
             fake_products[me][kept++] = p;
-        else if (p.wide)
+        else if (p.kind == FAKE_BF16)
             fake_multiply<true>(p);
-        else
+        else if (p.kind == FAKE_F16)
             fake_multiply<false>(p);
+        else
+            fake_multiply_bytes(p);
     }
     fake_product_count[me] = kept;
 }

@@ -127,6 +127,29 @@ FAKE_CUDA_LOG=$fake/roles expect "cuda a producer copies in bulk, both operands 
     --arg b=random:2 --arg bias=random:3 --check "${warpgroups[@]}" --set BM=128 --set stages=3 --set roles=producer --shape M=144,N=80,K=272
 expect "cuda a producer is a warpgroup of its own" 0 "_narrow_aligned [0-9]* 384$" grep launch "$fake/roles"
 FAKE_CUDA=narrow-sums expect "cuda sums of warpgroups in f16 are not taken for sums in f32" 1 E0790 "$tilec" "${product[@]}" "${warpgroups[@]}" --set BM=64 --set subgroups=4 --shape M=64,N=64,K=176
+# Operands of bytes: whole numbers exactly; 8-bit floats to the bit as the model of an H200's unit, which keeps 14 bits, gives them: no bound of the oracle's tells so much.
+cat > "$fake/bytes.tile" << 'END'
+kernel whole(x: i8[M, K], w: i8[N, K], bias: i32[N]) -> (y: i32[M, N]) {
+    for tile y[i: BM, j: BN] {
+        acc: i32[i, j] = 0
+        for k: BK in K { acc += x[i, k] @ w[j, k] }
+        y[i, j] = max(acc + bias[j], 0)
+    }
+}
+kernel floats(x: e4m3[M, K], w: e4m3[N, K], scale: f32[N]) -> (y: f32[M, N]) {
+    for tile y[i: BM, j: BN] {
+        acc: f32[i, j] = 0
+        for k: BK in K { acc += x[i, k] @ w[j, k] }
+        y[i, j] = acc * scale[j]
+    }
+}
+END
+bytes=(run "$fake/bytes.tile" --set "operands=fragments(warpgroup)" --set BM=64 --set BN=64 --set subgroups=4 --arg w=normal:2)
+expect "cuda products of bytes by warpgroups" 0 "worst error 0 of" "$tilec" "${bytes[@]}" --kernel whole --device cuda --arg x=random:1 --arg bias=random:3 --check --shape M=65,N=9,K=160
+floats=("${bytes[@]}" --kernel floats --set promote=256 --arg x=normal:1 --arg scale=positive:3 --no-check --shape M=33,N=9,K=288)
+"$tilec" "${floats[@]}" --device model:h200 --out y="$fake/model.npy" > "$fake/said" 2>&1 && "$tilec" "${floats[@]}" --device cuda --out y="$fake/floats.npy" >> "$fake/said" 2>&1
+expect "cuda products of 8-bit floats by warpgroups, to the bit" 0 "" cmp "$fake/model.npy" "$fake/floats.npy"
+expect "cuda products of tf32" 0 "worst error" "$tilec" run test/accept/bf16.tile --kernel gemm_tf32 --device cuda --arg a=normal:1 --arg w=normal:2 --arg r=normal:3 --check --shape M=19,N=9,K=37
 FAKE_CUDA=ampere expect "cuda products by warpgroups on a device without them" 1 "E0858.*compute capability 9.0" "$tilec" "${product[@]}" "${warpgroups[@]}" --shape M=64,N=64,K=64
 FAKE_CUDA=no-device expect "cuda without a device" 1 "does not start" "$tilec" "${softmax[@]}" --shape R=5,C=9
 FAKE_CUDA=no-device expect "cuda without a device leaves the others" 0 "^cpu" "$tilec" devices

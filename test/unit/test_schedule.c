@@ -258,6 +258,36 @@ static void warpgroups(void **state) {
                    "E0506", 8, 29, "fragments of warpgroups", "the nearest legal value is fragments");
     expect_refused(rounded, NULL, "cuda", "operands", "fragments(warpgroup)", "E0506", 1, 8, "fragments of warpgroups",
                    "the nearest legal value is fragments");
+    static const char eight[] = "kernel product(a: e4m3[M, K], b: e4m3[N, K]) -> (c: f32[M, N]) {\n"
+                                "    for tile c[i: BM, j: BN] {\n"
+                                "        acc: f32[i, j] = 0\n"
+                                "        for k: BK in K { acc += a[i, k] @ b[j, k] }\n"
+                                "        c[i, j] = acc\n"
+                                "    }\n"
+                                "}\n";
+    static const char *const intervals[][2] = {{"promote = 128", "promote = 128"}, {"promote = 384, BK = 128", "promote = 384"}};
+    for (size_t i = 0; i < sizeof intervals / sizeof *intervals; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "schedule product for cuda { operands = fragments(warpgroup), %s }\n", intervals[i][0]);
+        trial t = expect_accepted(eight, text, "cuda", NULL, NULL, intervals[i][1]);
+        assert_true(has_route(&t, "dot by wgmma.m64n128k32 over all tiles"));
+        bool unit = false;
+        for (int r = 0; r < t.c.lowered.trees.count; r++)
+            unit = unit || (t.c.lowered.trees.at[r].kept == 13 && t.c.lowered.trees.at[r].chunk == (i ? 384 : 128));
+        assert_true(unit);
+        arena_free(t.arena);
+    }
+    expect_refused(eight, "schedule product for cuda { operands = fragments(warpgroup) }\n", "cuda", NULL, NULL, "E0506", 8, 29,
+                   "can't be made of fragments", "leave it out, or say fragments");
+    expect_refused(eight, "schedule product for cuda { operands = fragments(warpgroup), promote = 192 }\n", "cuda", NULL, NULL,
+                   "E0506", 8, 29, "can't be made of fragments", "leave it out, or say fragments");
+    expect_refused(eight, "schedule product for cuda { promote = 128 }\n", "cuda", NULL, NULL, "E0506", 8, 29,
+                   "no product of kernel `product` is summed in fewer bits",
+                   "leave it out, or say operands = fragments(warpgroup)");
+    expect_refused(eight, "schedule product for cuda { promote = 100 }\n", "cuda", NULL, NULL, "E0504", 8, 29,
+                   "no multiple of 32", "as in promote = 128: so many products are summed by the unit, then added in f32");
+    expect_refused(eight, "schedule product for metal { promote = 128 }\n", "metal", NULL, NULL, "E0503", 8, 30,
+                   "not a choice that target metal has", "its tile sizes: BM, BN, BK");
     expect_refused(product, NULL, "c", "operands", "fragments(warpgroup)", "E0504", 1, 8, "no matrix instructions",
                    "the nearest legal value is staged");
 }
