@@ -4,6 +4,7 @@
 #include "bench/lab.h"
 #include "bench/machine.h"
 #include "bench/store.h"
+#include "probe/conversion.h"
 #include "probe/findings.h"
 #include "probe/gates.h"
 #include "probe/kit.h"
@@ -21,7 +22,7 @@ typedef struct probing {
     probe_options options;
     json_t *rows;
     int probed, held, left_out; /* instructions, or features */
-    int traits, traits_held;
+    int traits, traits_held, conversions, conversions_held;
 } probing;
 
 static bool read_options(probing *p) {
@@ -128,10 +129,12 @@ static bool finish(probing *p, bool good) {
                p->left_out ? arena_printf(p->report->arena, "; %d that the device lacks left out", p->left_out) : "");
     if (!p->report->json && p->traits)
         printf("%d of %d traits of the device determined, and as it says\n", p->traits_held, p->traits);
+    if (!p->report->json && p->conversions)
+        printf("%d of %d conversions determined\n", p->conversions_held, p->conversions);
     /* A device that failed: what was found before it did is not kept either. */
     const char *folder = option_value(p->line, "--store");
-    return good && p->probed + p->traits > 0 && (!folder || keep_rows(p, folder)) && p->held == p->probed &&
-           p->traits_held == p->traits;
+    return good && p->probed + p->traits + p->conversions > 0 && (!folder || keep_rows(p, folder)) && p->held == p->probed &&
+           p->traits_held == p->traits && p->conversions_held == p->conversions;
 }
 
 /* One trait of the whole device, or each (NULL) that it can be asked for. */
@@ -189,14 +192,57 @@ static bool probe_gates(probing *p) {
     return compiler && (!folder || keep_rows(p, folder)) && p->held == p->probed;
 }
 
+static bool is_conversion(probing *p, const char *name) {
+    int count;
+    const char *const *names = conversion_names(p->report->arena, p->device, &count);
+    for (int i = 0; i < count; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+static bool probe_conversion(probing *p, const char *name, bool named) {
+    conversion_box box;
+    conversion_finding found;
+    int before = p->report->diags.items.count;
+    if (!conversion_open(p->device, name, &box, &p->report->diags)) {
+        bool lacks = !named && p->report->diags.items.count > before && !strcmp(p->report->diags.items.at[before]->code, "E1202");
+        if (lacks)
+            drop_missing(p, before);
+        return lacks;
+    }
+    bool good = conversion_find(p->report->arena, &box, &found, &p->report->diags);
+    if (good) {
+        p->conversions++;
+        p->conversions_held += found.determined;
+        conversion_json(&box, &found, p->rows);
+        if (!p->report->json)
+            conversion_print(&box, &found, option_given(p->line, "--evidence"));
+        fflush(stdout);
+    }
+    conversion_close(&box);
+    return good;
+}
+
+static bool probe_conversions(probing *p) {
+    int count;
+    const char *const *names = conversion_names(p->report->arena, p->device, &count);
+    bool good = true;
+    for (int i = 0; i < count && good; i++)
+        good = probe_conversion(p, names[i], false);
+    return good;
+}
+
 static bool has_traits(const char *device) {
     return !strncmp(device, "cuda", 4) || !strncmp(device, "opencl", 6) || !strcmp(device, "cpu");
 }
 
 static bool list_names(probing *p, const char *const *all, int count) {
     json_t *names = json_array();
-    for (int i = 0; i < count + (has_traits(p->device) ? trait_count : 0); i++) {
-        const char *name = i < count ? all[i] : trait_rows[i - count].name;
+    int traits = has_traits(p->device) ? trait_count : 0, others;
+    const char *const *conversions = conversion_names(p->report->arena, p->device, &others);
+    for (int i = 0; i < count + traits + others; i++) {
+        const char *name = i < count ? all[i] : i < count + traits ? trait_rows[i - count].name : conversions[i - count - traits];
         if (!p->report->json)
             printf("%s\n", name);
         json_array_append_new(names, json_string(name));
@@ -218,10 +264,12 @@ static bool probe_all(probing *p) {
     bool good = true;
     for (int i = 0; good && i < (named ? p->line->positional_count : count); i++) {
         const char *name = named ? p->line->positional[i] : all[i];
-        good = named && has_traits(p->device) && trait_find_row(name) ? probe_traits(p, name) : probe_one(p, name, named);
+        good = named && has_traits(p->device) && trait_find_row(name) ? probe_traits(p, name)
+               : named && is_conversion(p, name)                      ? probe_conversion(p, name, true)
+                                                                      : probe_one(p, name, named);
     }
     if (good && !named && has_traits(p->device))
-        good = probe_traits(p, NULL);
+        good = probe_conversions(p) && probe_traits(p, NULL);
     return finish(p, good);
 }
 

@@ -70,7 +70,7 @@ void trait_json(const trait_box *box, const trait_row *row, const trait_finding 
 /* A simulated device, for tests: sizes and times of its caches (the last time is that of memory), what comes with a miss, banks, limits; `noise`: every answer is
  * off by up to so much of itself, now more, now less; `fails_after` questions (0: never). */
 typedef struct simulated_traits {
-    int64_t cache_bytes[4];
+    int64_t cache_bytes[4], cache_told[4];
     double cache_ns[5];
     int caches, line, banks;
     int64_t limits[LIMIT_COUNT], told[LIMIT_COUNT];

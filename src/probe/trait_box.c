@@ -85,6 +85,10 @@ static int64_t simulated_told(void *context, trait_limit limit) {
     return ((simulated_traits *)context)->told[limit];
 }
 
+static int64_t simulated_cache_told(void *context, int level) {
+    return level < 4 ? ((simulated_traits *)context)->cache_told[level] : 0;
+}
+
 trait_box simulated_trait_box(simulated_traits *s) {
     return (trait_box){.device = "simulated",
                        .description = "no device",
@@ -93,5 +97,6 @@ trait_box simulated_trait_box(simulated_traits *s) {
                        .chase = simulated_chase,
                        .shared = simulated_shared,
                        .accepts = simulated_accepts,
-                       .told = simulated_told};
+                       .told = simulated_told,
+                       .cache_told = simulated_cache_told};
 }

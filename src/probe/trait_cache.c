@@ -3,8 +3,8 @@
 
 enum { SLOT = 128, FIRST_BYTES = 4096, MOST_STEPS = 64, MOST_LEVELS = 8, HALVINGS = 3 };
 /* Times of one level differ by less than FLAT; those of two levels by more than APART; what is asked twice by less than NOISE.
- * A level ends where a time is above ENDS of the last before it. */
-static const double FLAT = 1.12, APART = 1.25, NOISE = 1.15, ENDS = 1.05;
+ * A level ends where a time is above ENDS of the last before it; one that is told WRONG times as large, or as small, is not as told. */
+static const double FLAT = 1.12, APART = 1.25, NOISE = 1.15, ENDS = 1.05, WRONG = 1.5;
 
 typedef struct ladder {
     int64_t bytes[MOST_STEPS];
@@ -91,6 +91,8 @@ bool trait_caches(arena *a, const trait_box *box, trait_finding *out, diag_list 
         text_add(&text, "%slevel %d holds %s, not %s, at %.3g ns", i ? "; " : "", i + 1, size_text(a, low), size_text(a, high),
                  levels[i].ns);
         int64_t told = box->cache_told ? box->cache_told(box->context, i) : 0;
+        out->contradicted |= told && (double)low > WRONG * (double)told;
+        out->contradicted |= told && (double)told > WRONG * (double)low;
         if (told)
             text_add(&claim, "%slevel %d: %s", claim.length ? ", " : "", i + 1, size_text(a, told));
     }

@@ -59,6 +59,7 @@ expect "a store without findings has no page" 1 E1205 "$tilec" probe --report "$
 
 if grep -q avx512_bf16 /proc/cpuinfo 2> /dev/null; then
     expect "vdpbf16ps is determined" 0 "1 of 1 instructions determined" "$tilec" probe vdpbf16ps --dots 20000 --store "$work/vdpbf16ps"
+    expect "vcvtneps2bf16 flushes what it reads" 0 "ties to even.*subnormals are read as zero; NaN keeps" "$tilec" probe vcvtneps2bf16
     expect "vdpbf16ps adds the odd pair first" 0 "\"verdict\":\"one product after the other, the last first\"" cat "$work"/vdpbf16ps/*.jsonl
     expect "vdpbf16ps ignores the rounding control" 0 "\"verdict\":\"rounding control and flush flags are ignored" cat "$work"/vdpbf16ps/*.jsonl
     expect "vdpbf16ps flushes what is subnormal after rounding" 0 "results that are subnormal after rounding become zero" cat "$work"/vdpbf16ps/*.jsonl

@@ -42,6 +42,8 @@ static void plants_are_found(void **state) {
     simulated_traits s = plain;
     expect_found(s, "caches", false, "level 1 holds 48 KiB, not 50 KiB, at 2 ns; level 2 holds 2 MiB");
     expect_found(s, "caches", false, "what is farther takes 7");
+    s.cache_told[0] = 48 << 10, s.cache_told[1] = 4 << 20; /* half of it is far */
+    expect_found(s, "caches", true, "level 2 holds 2 MiB");
     expect_found(s, "line", false, "64 bytes come with a miss");
     expect_found(s, "banks", false, "32 banks of 4 bytes");
     expect_found(
