@@ -49,6 +49,7 @@ static void plants_are_found(void **state) {
     expect_found(
         s, "limits", false,
         "1024 threads a block, 49152 bytes of shared memory declared, 232448 bytes of shared memory asked for, 65535 blocks");
+    s.cache_told[0] = s.cache_told[1] = 0;
     s.cache_bytes[0] = 192 << 10;
     s.caches = 1;
     expect_found(s, "caches", false, "level 1 holds 192 KiB");
