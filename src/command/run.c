@@ -178,8 +178,9 @@ static bool run_on(report *r, const command_line *line, session *s, const tile_m
     if (option_given(line, "--explain") && !r->json)
         for (int i = 0; held && i < c->steps.count; i++) {
             text_buffer text = {0};
-            if (c->steps.at[i].route)
-                text_add(&text, "%s\n  routes        %s\n", c->steps.at[i].kernel->name, c->steps.at[i].route);
+            const char *route = call_route(c, i, c->arena, "\n                ");
+            if (route)
+                text_add(&text, "%s\n  routes        %s\n", c->steps.at[i].kernel->name, route);
             if (c->steps.at[i].compiled && c->steps.at[i].compiled->schedule.text)
                 compile_explain(c->steps.at[i].compiled, &text);
             fputs(text_get(&text), stdout);

@@ -42,19 +42,6 @@ static bool check_overlap(run_call *c, diag_list *diags) {
     return true;
 }
 
-static bool step_symbol(void *context, const index_var *v, int64_t *value) {
-    const binding *b = context;
-    int at = v->has_value ? -1 : binding_find_symbol(b, v->name);
-    if (!v->has_value && (at < 0 || !b->known[at]))
-        return false;
-    *value = v->has_value ? v->value : b->values[at];
-    return true;
-}
-
-static bool has_warpgroups(const session *s) {
-    return s->runtime->streams && s->runtime->streams->warpgroups && s->runtime->streams->warpgroups(s->device);
-}
-
 bool session_compile_step(run_call *c, call_step *step, diag_list *diags) {
     session *s = c->session;
     VEC(tile_binding) statics = {0};
@@ -66,32 +53,15 @@ bool session_compile_step(run_call *c, call_step *step, diag_list *diags) {
             text_add(&key, "%s=%" PRId64 " ", b.name, b.value);
         }
     /* A program's kernels share --set: each takes what it has. */
-    VEC(schedule_setting) settings = {0};
-    step->route = NULL;
+    setting_list settings = {0};
+    step->choices = NULL;
     for (int i = 0; i < c->settings.count; i++)
         if ((c->kernel && !c->split) || session_takes_setting(step->kernel, c->settings.at[i].key)) {
             VEC_PUSH(c->arena, settings, c->settings.at[i]);
             text_add(&key, "%s:%s ", c->settings.at[i].key, c->settings.at[i].value);
         }
-    const machine_model *row = s->target->machine();
-    const split_device device = {s->runtime->units(s->device), row->subgroup_lanes > 0, has_warpgroups(s)};
-    const tile_kernel *bound = statics.count ? tile_specialise(c->arena, step->kernel, statics.at, statics.count) : step->kernel;
-    if (c->shapes_solved && schedule_few_tasks(c->arena, c->module, bound, row, settings.at, settings.count, device, step_symbol,
-                                               &step->binding, &step->route)) {
-        schedule_setting few = {.key = "tasks", .value = "few"};
-        VEC_PUSH(c->arena, settings, few);
-        text_add(&key, "tasks:few ");
-    }
-    schedule_setting tiles[PRODUCT_SETTINGS];
-    const char *route = NULL;
-    int tile_count = c->shapes_solved ? schedule_product_tiles(c->arena, c->module, bound, row, settings.at, settings.count,
-                                                               device, step_symbol, &step->binding, tiles, &route)
-                                      : 0;
-    step->route = tile_count ? route : step->route;
-    for (int i = 0; i < tile_count; i++) {
-        VEC_PUSH(c->arena, settings, tiles[i]);
-        text_add(&key, "%s:%s ", tiles[i].key, tiles[i].value);
-    }
+    if (c->shapes_solved)
+        launch_settings(c, step, statics.at, statics.count, &settings, &key);
     for (int i = 0; i < s->compiled.count; i++)
         if (s->compiled.at[i].kernel == step->kernel && s->compiled.at[i].key &&
             strcmp(s->compiled.at[i].key, text_get(&key)) == 0) {

@@ -237,14 +237,13 @@ static bool choose_split(run_call *c, diag_list *diags) {
     session *s = c->session;
     c->split = NULL;
     const machine_model *row = s->target->machine();
-    const split_device device = {s->runtime->units(s->device), row->subgroup_lanes > 0, false};
     if (!c->kernel || c->keeps_whole)
         return true;
     for (int i = 0; i < c->settings.count; i++)
         if (strcmp(c->settings.at[i].key, "split") != 0 && !session_takes_setting(c->kernel, c->settings.at[i].key))
             return true; /* the compiler says what is wrong with it */
-    if (!schedule_split(c->arena, c->module, c->kernel, row, c->settings.at, c->settings.count, device, lookup, c, &c->chunk,
-                        &c->split_route, diags))
+    if (!schedule_split(c->arena, c->module, c->kernel, row, c->settings.at, c->settings.count, session_processors(s), lookup, c,
+                        &c->chunk, &c->split_route, diags))
         return false;
     const char *why;
     const tile_stmt *loop = split_loop(c->kernel, &why);

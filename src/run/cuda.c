@@ -430,6 +430,17 @@ bool cuda_has_warpgroups(const device *d) {
            nvrtc_open_system()->major >= WARPGROUP_COMPILER;
 }
 
-const runtime_streams cuda_streams = {
-    enqueue, enqueue_checked, copy_in_on, copy_out_on, wait_for, owns,      mark,  between,
-    unmark,  record,          recorded,   replay,      forget,   resources, ready, cuda_has_warpgroups};
+static void processor(const device *d, device_processor *out) {
+    int64_t *const to[] = {&out->shared_bytes, &out->registers, &out->threads, &out->clock_khz};
+    static const int from[] = {CU_DEVICE_SHARED_MEMORY_OF_MULTIPROCESSOR, CU_DEVICE_REGISTERS_OF_MULTIPROCESSOR,
+                               CU_DEVICE_THREADS_OF_MULTIPROCESSOR, CU_DEVICE_CLOCK_RATE};
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
+        int value = 0;
+        bool told = !d->system->api.DeviceGetAttribute(&value, from[i], d->found->device) && value > 0;
+        *to[i] = told ? value : 0;
+    }
+    out->warpgroups = cuda_has_warpgroups(d);
+}
+
+const runtime_streams cuda_streams = {enqueue, enqueue_checked, copy_in_on, copy_out_on, wait_for, owns,      mark,  between,
+                                      unmark,  record,          recorded,   replay,      forget,   resources, ready, processor};

@@ -13,6 +13,13 @@ typedef struct kernel_resources {
     int64_t local_bytes, shared_bytes; /* a thread's memory outside registers (spills, and arrays of its own); a block's */
 } kernel_resources;
 
+/* Of each processor that runs blocks of threads, as the device's driver tells; 0: it does not. */
+typedef struct device_processor {
+    int64_t shared_bytes, registers, threads; /* of all blocks that it runs at a time */
+    int64_t clock_khz;
+    bool warpgroups; /* it has their matrix instructions */
+} device_processor;
+
 /* What a device with queues offers besides. Its memory is plain pointers of the device's own, which other libraries' may stand for. `stream` NULL:
  * the device's own queue. Nothing here waits for the device unless it says so. */
 typedef struct runtime_streams {
@@ -36,7 +43,7 @@ typedef struct runtime_streams {
     bool (*resources)(const device *d, const device_kernel *k, kernel_resources *out);
     /* Compiles what a launch with these values will take, unless that was done: a plan's variants are not all compiled when it is loaded. */
     bool (*ready)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, diag_list *diags);
-    bool (*warpgroups)(const device *d); /* whether it has the matrix instructions of warpgroups */
+    void (*processor)(const device *d, device_processor *out);
 } runtime_streams;
 
 /* A kernel that comes as text rather than from a proved plan: nothing is known of it, and nothing is checked. */

@@ -54,7 +54,8 @@ typedef struct call_step {
     const tile_kernel *kernel;
     const compiled_kernel *compiled;
     device_kernel *loaded;
-    const char *route; /* what was chosen for this launch, a line for people; NULL: nothing */
+    const struct launch_choices *choices; /* that this launch had; NULL: none */
+    bool few;                             /* its tasks are few */
     binding binding;
     int *arrays;          /* per array of the kernel: position in call.arrays */
     int *scalars;         /* per scalar of the kernel: position in call.scalars */
@@ -111,6 +112,8 @@ bool call_bind_device(run_call *c, const char *name, element_type type, int rank
                       diag_list *diags);
 bool call_bind_scalar(run_call *c, const char *name, double value, diag_list *diags);
 
+/* What was chosen for the prepared step's launch and why, lines for people parted by `between`; NULL: nothing. Arena text. */
+const char *call_route(const run_call *c, int step, arena *a, const char *between);
 /* Solves every symbol, of a program's kernels too. After it every array's host.dims are known, and inputs nobody gave memory can be filled
  * by the caller: see call_allocate. */
 bool call_solve(run_call *c, diag_list *diags);

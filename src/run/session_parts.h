@@ -13,6 +13,14 @@ typedef struct compiled_entry {
     device_kernel *loaded;
 } compiled_entry;
 
+/* What the kernel's launches choose from under these statics and settings: asked for once, not by each. launch_choice.c */
+typedef struct launch_choices {
+    const tile_kernel *kernel;
+    const char *key;
+    const few_choice *few;       /* whether tasks are few; NULL: never */
+    product_choice *products[2]; /* tiles of products, tasks being few or not; NULL: there is nothing to choose */
+} launch_choices;
+
 struct session {
     arena *arena;
     const runtime *runtime;
@@ -22,6 +30,8 @@ struct session {
     char name[64];
     bool shares_memory; /* host pointers go to the device as they are */
     VEC(compiled_entry) compiled;
+    VEC(launch_choices *) choices;
+    split_device processors;  /* of the device, for schedules; units 0: not asked yet */
     VEC(tile_split *) splits; /* of the kernels that some launch ran in two */
 };
 
@@ -30,6 +40,14 @@ void call_scalar_changed(run_call *c, const tile_scalar *s);
 /* Compiles and loads the step's kernel for the statics its binding knows and the call's settings, or finds it compiled; sets
  * step->compiled (a refused one's too) and step->loaded. */
 bool session_compile_step(run_call *c, call_step *step, diag_list *diags);
+
+/* The processors of the session's device, for schedules. launch_choice.c */
+split_device session_processors(session *s);
+/* The settings that the step's launch takes besides those given, for the symbols its binding knows: added to `settings` and, as text, to `key`, which says those
+ * given and the statics. */
+typedef VEC(schedule_setting) setting_list;
+void launch_settings(run_call *c, call_step *step, const tile_binding *statics, int static_count, setting_list *settings,
+                     text_buffer *key);
 
 /* Whether an array declared as one type may be given as another (bytes of a block format, i32 words of an index array). */
 bool session_type_fits(element_type declared, element_type given);

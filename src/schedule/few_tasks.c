@@ -46,27 +46,42 @@ static bool same_sizes(const schedule_choice *x, const schedule_choice *y) {
     return same;
 }
 
-bool schedule_few_tasks(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
-                        const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup, void *context,
-                        const char **route) {
-    *route = NULL;
+struct few_choice {
+    const tile_kernel *kernel;
+    schedule_choice many;
+    int64_t most; /* tasks */
+};
+
+const few_choice *schedule_few(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                               const schedule_setting *settings, int setting_count, split_device device) {
     if (!device.blocks || !option_target_has(row, "tasks") || !schedule_has_option(k, "tasks"))
-        return false;
+        return NULL;
     schedule_setting *wanted = NEW_ARRAY(a, schedule_setting, setting_count + 1);
     for (int i = 0; i < setting_count; i++)
         wanted[i] = settings[i];
     wanted[setting_count] = (schedule_setting){.key = "tasks", .value = "few"};
-    schedule_choice many, few;
+    schedule_choice few;
+    few_choice *c = NEW(a, few_choice);
     diag_list quiet;
     diag_init(&quiet, a);
-    if (!schedule_choose_settings(a, m, k, row, settings, setting_count, &many, &quiet) || many.options.tasks ||
-        !schedule_choose_settings(a, m, k, row, wanted, setting_count + 1, &few, &quiet) || same_sizes(&many, &few))
-        return false;
-    int64_t tasks = tasks_of(k, &many, lookup, context), most = (int64_t)device.units * BLOCKS_OF_QUARTER;
-    if (tasks < 1 || tasks > most)
-        return false;
-    *route = arena_printf(
+    if (!schedule_choose_settings(a, m, k, row, settings, setting_count, &c->many, &quiet) || c->many.options.tasks ||
+        !schedule_choose_settings(a, m, k, row, wanted, setting_count + 1, &few, &quiet) || same_sizes(&c->many, &few))
+        return NULL;
+    c->kernel = k;
+    c->most = (int64_t)device.units * BLOCKS_OF_QUARTER;
+    return c;
+}
+
+bool schedule_few_tasks(const few_choice *c, ix_lookup lookup, void *context) {
+    int64_t tasks = c ? tasks_of(c->kernel, &c->many, lookup, context) : -1;
+    return tasks >= 1 && tasks <= c->most;
+}
+
+const char *schedule_few_route(arena *a, const few_choice *c, ix_lookup lookup, void *context) {
+    if (!schedule_few_tasks(c, lookup, context))
+        return NULL;
+    int64_t tasks = tasks_of(c->kernel, &c->many, lookup, context);
+    return arena_printf(
         a, "tasks: few: %" PRId64 " block%s of a row for each subgroup would leave three quarters of the device idle", tasks,
         tasks == 1 ? "" : "s");
-    return true;
 }

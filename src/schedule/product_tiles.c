@@ -1,13 +1,10 @@
 /* Tiles of a product by matrix instructions for one launch: of a few that differ in shape the one that a model of the device takes least time for. Settings are few,
- * so launches of many shapes share their code. What a schedule or the caller says of tiles, subgroups, stages or operands stands. */
+ * so launches of many shapes share their code. What a schedule or the caller says of tiles, subgroups, stages or operands stands. Which tilings the kernel can have does
+ * not depend on the launch: each is asked about once. */
 #include "schedule/lower.h"
+#include "schedule/product_model.h"
 #include <inttypes.h>
 #include <string.h>
-
-typedef struct tiling {
-    int rows, columns, step, subgroup_rows, subgroup_columns;
-    bool warpgroups;
-} tiling;
 
 static const tiling tilings[] = {
     {128, 256, 64, 8, 1, true}, {256, 128, 64, 8, 1, true}, {128, 128, 64, 8, 1, true}, {128, 64, 64, 8, 1, true},
@@ -17,33 +14,10 @@ static const tiling tilings[] = {
 };
 enum { TILINGS = sizeof tilings / sizeof *tilings };
 
-/* A processor of an H200, in clocks: multiply-adds of each kind, bytes from shared memory and from the far cache; clocks until a copy lands, until a block has begun
- * and stored; what blocks share. */
-enum {
-    BY_WARPGROUP = 1800,
-    BY_SUBGROUP = 1000,
-    SHARED_BYTES = 128,
-    FAR_BYTES = 40,
-    FAR_BY_SUBGROUP = 24, /* copies wait behind the loads of fragments */
-    LANDING = 900,
-    AROUND = 2500,
-    STORED_BYTES = 24,
-    ALL_SHARED = 227 * 1024,
-    ALL_REGISTERS = 64 * 1024,
-    MOST_RESIDENT_THREADS = 2048,
-    OTHER_REGISTERS = 64,
-    OF_FUNCTION = 25, /* operations, about */
-    AFTER_EACH = 4,   /* clocks from one to the next in a thread */
-    BUSY_THREADS = 512,
-    BUSY_SUBGROUPS = 8,
-    MOST_REGISTERS = 255
-};
-
 /* The kernel's products: ranges of their results and of the sum, each in tiles of one symbol, the same of all. */
 typedef struct products {
     const tile_range *rows, *columns, *summed;
-    int count, bytes;
-    int operations; /* of the kernel's values, about: what becomes of a result */
+    product_work work;
 } products;
 
 typedef struct search {
@@ -101,7 +75,8 @@ static const tile_range *columns_of(arena *a, const tile_value *v) {
 
 static bool look(const tile_value *v, void *context) {
     search *s = context;
-    s->found->operations += !strcmp(tile_op_table[v->op].kind, "math") ? OF_FUNCTION : v->op != TILE_DOT && v->operand_count > 0;
+    s->found->work.operations +=
+        !strcmp(tile_op_table[v->op].kind, "math") ? OF_FUNCTION : v->op != TILE_DOT && v->operand_count > 0;
     if (v->op != TILE_DOT || s->other)
         return s->other;
     const tile_value *x = v->operands[0], *y = v->operands[1];
@@ -114,8 +89,8 @@ static bool look(const tile_value *v, void *context) {
             fits = tile_has_axis(x, r) != tile_has_axis(y, r) && note(r == columns ? &s->found->columns : &s->found->rows, r);
     }
     s->other = !fits;
-    s->found->count++;
-    s->found->bytes = element_table[x->type].block_bytes;
+    s->found->work.count++;
+    s->found->work.bytes = element_table[x->type].block_bytes;
     return s->other;
 }
 
@@ -123,62 +98,26 @@ static bool find_products(arena *a, const tile_kernel *k, const matrix_table *t,
     *out = (products){0};
     search s = {a, t, out, false};
     tile_block_some(&k->body, k->value_count, look, &s);
-    return out->count && !s.other && tiled(out->rows) && tiled(out->columns) && tiled(out->summed) &&
+    return out->work.count && !s.other && tiled(out->rows) && tiled(out->columns) && tiled(out->summed) &&
            out->rows->size->var != out->columns->size->var && out->rows->size->var != out->summed->size->var &&
            out->columns->size->var != out->summed->size->var;
 }
 
-/* ---- the model ---- */
+/* ---- what is the same for all launches ---- */
 
-static int64_t least(int64_t x, int64_t y) {
-    return x < y ? x : y;
-}
-static int64_t greatest(int64_t x, int64_t y) {
-    return x > y ? x : y;
-}
-static int64_t up(int64_t x, int64_t y) {
-    return (x + y - 1) / y;
-}
-
-/* Clocks that the launch takes; -1: the tiling is none for it. */
-static int64_t clocks(const tiling *t, const products *p, const machine_model *row, split_device device, int64_t m, int64_t n,
-                      int64_t k, int64_t tasks_beside) {
-    const int threads = row->subgroup_lanes * t->subgroup_rows * t->subgroup_columns;
-    const int64_t accumulated = (int64_t)p->count * t->rows * t->columns / threads,
-                  slot = (int64_t)p->count * (t->rows + t->columns) * t->step * p->bytes,
-                  room = t->warpgroups ? row->warpgroup_bytes : row->ring_bytes;
-    const int64_t stages = least(t->warpgroups ? row->warpgroup_stages : row->stages, room / slot),
-                  ahead = t->warpgroups ? stages - 2 : stages - 1, registers = accumulated + OTHER_REGISTERS;
-    if (ahead < 1 || registers > MOST_REGISTERS)
-        return -1;
-    const int64_t resident =
-        least(least(ALL_SHARED / (stages * slot + 1024), ALL_REGISTERS / (threads * registers)), MOST_RESIDENT_THREADS / threads);
-    if (resident < 1)
-        return -1;
-    /* what one step of one block takes of the processor */
-    const int64_t multiplied = (int64_t)p->count * t->rows * t->columns * t->step / (t->warpgroups ? BY_WARPGROUP : BY_SUBGROUP);
-    const int64_t wide = t->columns / t->subgroup_columns;
-    const int64_t read = t->warpgroups ? (int64_t)t->rows / 64 * t->subgroup_columns * (64 + wide)
-                                       : (int64_t)t->subgroup_columns * t->rows + (int64_t)t->subgroup_rows * t->columns;
-    const int64_t shared = p->count * (read + t->rows + t->columns) * t->step * p->bytes / SHARED_BYTES,
-                  far = slot / (t->warpgroups ? FAR_BYTES : FAR_BY_SUBGROUP);
-    const int64_t each = greatest(multiplied, greatest(shared, far)), steps = up(k, t->step);
-    /* what it takes at least, however few others there are: its subgroups wait for their own fragments */
-    const int64_t alone = t->warpgroups ? multiplied : multiplied * BUSY_SUBGROUPS / (t->subgroup_rows * t->subgroup_columns);
-    const int64_t tasks = up(m, t->rows) * up(n, t->columns) * tasks_beside, at_once = device.units * resident;
-    const int64_t stored = (int64_t)t->rows * t->columns * 4 / STORED_BYTES, computed = accumulated * p->operations * AFTER_EACH;
-    int64_t sum = 0;
-    for (int i = 0; i < 2; i++) { /* whole waves, then what is left, whose blocks have more of the processor each */
-        const int64_t waves = i ? tasks % at_once > 0 : tasks / at_once,
-                      blocks = i ? up(tasks % at_once, device.units) : resident;
-        if (waves)
-            sum += waves * (steps * greatest(blocks * each, greatest(LANDING / ahead, alone)) + AROUND + blocks * stored +
-                            computed * greatest(blocks * threads, BUSY_THREADS) / BUSY_THREADS);
-    }
-    return sum;
-}
-
-/* ---- the choice ---- */
+struct product_choice {
+    arena *arena;
+    const tile_module *module;
+    const tile_kernel *kernel;
+    const machine_model *row;
+    const schedule_setting *settings;
+    int setting_count;
+    split_device device;
+    products found;
+    tiling_cost costs[TILINGS];
+    bool asked[TILINGS]; /* whether the schedule takes it; then costs[i].none says why it does not */
+    schedule_setting own[TILINGS][PRODUCT_SETTINGS];
+};
 
 static bool is_said(const schedule_setting *settings, int count, const tile_schedule *given, const char *key) {
     for (int i = 0; i < count; i++)
@@ -190,6 +129,70 @@ static bool is_said(const schedule_setting *settings, int count, const tile_sche
     return false;
 }
 
+/* The settings that the tiling is. */
+static void settings_of(const product_choice *c, int number, schedule_setting out[PRODUCT_SETTINGS]) {
+    const tiling *t = &tilings[number];
+    const tile_range *const ranges[] = {c->found.rows, c->found.columns, c->found.summed};
+    const int sizes[] = {t->rows, t->columns, t->step};
+    for (int i = 0; i < 3; i++)
+        out[i] = (schedule_setting){.key = ranges[i]->size->var->name, .value = arena_printf(c->arena, "%d", sizes[i])};
+    out[3] =
+        (schedule_setting){.key = "subgroups", .value = arena_printf(c->arena, "%dx%d", t->subgroup_rows, t->subgroup_columns)};
+    out[4] = (schedule_setting){.key = "operands", .value = t->warpgroups ? "fragments(warpgroup)" : "fragments"};
+}
+
+product_choice *schedule_products(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                                  const schedule_setting *settings, int setting_count, split_device device) {
+    static const char *const others[] = {"subgroups", "stages", "operands"};
+    const tile_schedule *given = module_schedule(m, k, row->target);
+    product_choice c = {a, m, k, row, settings, setting_count, device, .found = {0}};
+    if (!device.blocks || device.units < 2 || !row->matrices.count || !find_products(a, k, &row->matrices, &c.found))
+        return NULL;
+    const tile_range *const ranges[] = {c.found.rows, c.found.columns, c.found.summed};
+    for (int i = 0; i < 3; i++)
+        if (is_said(settings, setting_count, given, ranges[i]->size->var->name) ||
+            is_said(settings, setting_count, given, others[i]))
+            return NULL;
+    product_choice *out = NEW(a, product_choice);
+    *out = c;
+    for (int i = 0; i < TILINGS; i++) {
+        out->costs[i] = product_cost(a, &tilings[i], &c.found.work, row, &device);
+        out->asked[i] = out->costs[i].none != NULL;
+    }
+    return out;
+}
+
+static const char *refusal(arena *a, const diag_list *said) {
+    const diag *g = said->items.count ? said->items.at[0] : NULL;
+    if (!g)
+        return "the schedule refuses it";
+    return g->notes.count ? arena_printf(a, "%s: %s", g->message, g->notes.at[0]) : g->message;
+}
+
+/* Whether the kernel can have the tiling. */
+static bool is_taken(product_choice *c, int number) {
+    if (!c->asked[number]) {
+        schedule_setting *all = NEW_ARRAY(c->arena, schedule_setting, c->setting_count + PRODUCT_SETTINGS);
+        schedule_choice made;
+        diag_list quiet;
+        diag_init(&quiet, c->arena);
+        settings_of(c, number, c->own[number]);
+        for (int i = 0; i < c->setting_count + PRODUCT_SETTINGS; i++)
+            all[i] = i < c->setting_count ? c->settings[i] : c->own[number][i - c->setting_count];
+        if (!schedule_choose_settings(c->arena, c->module, c->kernel, c->row, all, c->setting_count + PRODUCT_SETTINGS, &made,
+                                      &quiet))
+            c->costs[number].none = refusal(c->arena, &quiet);
+        c->asked[number] = true;
+    }
+    return !c->costs[number].none;
+}
+
+/* ---- one launch ---- */
+
+typedef struct launch_extents {
+    int64_t rows, columns, summed, times;
+} launch_extents;
+
 /* Tasks for each of the product's tiles: other ranges of tasks, of one element each. False: not known. */
 static bool beside(const tile_kernel *k, const products *p, ix_lookup lookup, void *context, int64_t *out) {
     *out = 1;
@@ -199,63 +202,108 @@ static bool beside(const tile_kernel *k, const products *p, ix_lookup lookup, vo
         if (r == p->rows || r == p->columns)
             continue;
         if (r->whole || !ix_is_const(r->size, &size) || size < 1 || !ix_eval(r->extent, lookup, context, &extent) ||
-            __builtin_mul_overflow(*out, up(extent, size), out) || *out > INT32_MAX)
+            __builtin_mul_overflow(*out, (extent + size - 1) / size, out) || *out > INT32_MAX)
             return false;
     }
     return true;
 }
 
-int schedule_product_tiles(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
-                           const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup,
-                           void *context, schedule_setting out[PRODUCT_SETTINGS], const char **route) {
-    static const char *const others[] = {"subgroups", "stages", "operands"};
-    const tile_schedule *given = module_schedule(m, k, row->target);
-    products p;
-    int64_t rows, columns, summed, tasks_beside;
-    *route = NULL;
-    if (!device.blocks || device.units < 2 || !row->matrices.count || !find_products(a, k, &row->matrices, &p))
-        return 0;
-    const char *const tiles[] = {p.rows->size->var->name, p.columns->size->var->name, p.summed->size->var->name};
-    for (int i = 0; i < 3; i++)
-        if (is_said(settings, setting_count, given, tiles[i]) || is_said(settings, setting_count, given, others[i]))
-            return 0;
+static bool extents_of(const product_choice *c, ix_lookup lookup, void *context, launch_extents *out) {
     const int64_t most = 1 << 30;
-    if (!ix_eval(p.rows->extent, lookup, context, &rows) || !ix_eval(p.columns->extent, lookup, context, &columns) ||
-        !ix_eval(p.summed->extent, lookup, context, &summed) || !beside(k, &p, lookup, context, &tasks_beside) || rows < 1 ||
-        columns < 1 || summed < 1 || rows > most || columns > most || summed > most)
-        return 0;
-    bool refused[TILINGS] = {false};
+    const products *p = &c->found;
+    return ix_eval(p->rows->extent, lookup, context, &out->rows) && ix_eval(p->columns->extent, lookup, context, &out->columns) &&
+           ix_eval(p->summed->extent, lookup, context, &out->summed) && beside(c->kernel, p, lookup, context, &out->times) &&
+           out->rows > 0 && out->columns > 0 && out->summed > 0 && out->rows <= most && out->columns <= most &&
+           out->summed <= most;
+}
+
+/* The tiling of the least time, other than `but` (-1: none is left out); -1: there is none. */
+static int best_of(product_choice *c, const launch_extents *e, int but, int64_t *time) {
+    int64_t times[TILINGS];
+    for (int i = 0; i < TILINGS; i++)
+        times[i] = i == but || c->costs[i].none
+                       ? -1
+                       : product_clocks(&tilings[i], &c->costs[i], &c->device, e->rows, e->columns, e->summed, e->times);
     for (;;) {
         int best = -1;
-        int64_t time = 0;
-        for (int i = 0; i < TILINGS; i++) {
-            if (refused[i] || (tilings[i].warpgroups && !(device.warpgroups && row->warpgroups_pay)))
-                continue;
-            int64_t c = clocks(&tilings[i], &p, row, device, rows, columns, summed, tasks_beside);
-            if (c >= 0 && (best < 0 || c < time))
-                best = i, time = c;
+        for (int i = 0; i < TILINGS; i++)
+            if (times[i] >= 0 && (best < 0 || times[i] < times[best]))
+                best = i;
+        if (best < 0 || is_taken(c, best)) {
+            *time = best < 0 ? 0 : times[best];
+            return best;
         }
-        if (best < 0)
-            return 0;
-        const tiling *t = &tilings[best];
-        const int sizes[] = {t->rows, t->columns, t->step};
-        int count = 0;
-        for (int i = 0; i < 3; i++)
-            out[count++] = (schedule_setting){.key = tiles[i], .value = arena_printf(a, "%d", sizes[i])};
-        out[count++] =
-            (schedule_setting){.key = "subgroups", .value = arena_printf(a, "%dx%d", t->subgroup_rows, t->subgroup_columns)};
-        out[count++] = (schedule_setting){.key = "operands", .value = t->warpgroups ? "fragments(warpgroup)" : "fragments"};
-        schedule_setting *all = NEW_ARRAY(a, schedule_setting, setting_count + count);
-        for (int i = 0; i < setting_count + count; i++)
-            all[i] = i < setting_count ? settings[i] : out[i - setting_count];
-        schedule_choice made;
-        diag_list quiet;
-        diag_init(&quiet, a);
-        if (schedule_choose_settings(a, m, k, row, all, setting_count + count, &made, &quiet)) {
-            *route = arena_printf(a, "tiles of %d x %d by a model of the device: %" PRId64 " of them on %d processors", t->rows,
-                                  t->columns, up(rows, t->rows) * up(columns, t->columns) * tasks_beside, device.units);
-            return count;
-        }
-        refused[best] = true;
+        times[best] = -1;
     }
+}
+
+int schedule_product_tiles(product_choice *c, ix_lookup lookup, void *context, schedule_setting out[PRODUCT_SETTINGS]) {
+    launch_extents e;
+    int64_t time;
+    int best = c && extents_of(c, lookup, context, &e) ? best_of(c, &e, -1, &time) : -1;
+    if (best < 0)
+        return 0;
+    memcpy(out, c->own[best], sizeof c->own[best]);
+    return PRODUCT_SETTINGS;
+}
+
+/* ---- for people ---- */
+
+static void add_tiling(text_buffer *b, const tiling *t) {
+    text_add(b, "%d x %d x %d%s", t->rows, t->columns, t->step, t->warpgroups ? " by warpgroups" : "");
+}
+
+static void add_time(text_buffer *b, const product_choice *c, int64_t clocks) {
+    if (c->device.clock_khz > 0)
+        text_add(b, "%.1f us", (double)clocks * 1e3 / c->device.clock_khz);
+    else
+        text_add(b, "%" PRId64 " clocks", clocks);
+}
+
+/* Those that are none for the kernel, a line for each reason. */
+static void add_refused(text_buffer *b, product_choice *c, const char *between) {
+    bool told[TILINGS] = {false};
+    for (int i = 0; i < TILINGS; i++) {
+        if (told[i] || is_taken(c, i))
+            continue;
+        text_add(b, "%srefused: ", between);
+        for (int j = i; j < TILINGS; j++) {
+            if (told[j] || is_taken(c, j) || strcmp(c->costs[j].none, c->costs[i].none) != 0)
+                continue;
+            text_add(b, "%s", j == i ? "" : ", ");
+            add_tiling(b, &tilings[j]);
+            told[j] = true;
+        }
+        text_add(b, ": %s", c->costs[i].none);
+    }
+}
+
+const char *schedule_product_route(arena *a, product_choice *c, ix_lookup lookup, void *context, const char *between) {
+    launch_extents e;
+    int64_t time, other;
+    if (!c || !extents_of(c, lookup, context, &e))
+        return NULL;
+    text_buffer b = {0};
+    int best = best_of(c, &e, -1, &time), next = best < 0 ? -1 : best_of(c, &e, best, &other);
+    if (best < 0) {
+        text_add(&b, "no tiles by a model of the device: the schedule's own");
+    } else {
+        const tiling *t = &tilings[best];
+        text_add(&b, "tiles of ");
+        add_tiling(&b, t);
+        text_add(&b, " by a model of the device: %" PRId64 " of them, ",
+                 (e.rows + t->rows - 1) / t->rows * ((e.columns + t->columns - 1) / t->columns) * e.times);
+        add_time(&b, c, time);
+    }
+    if (next >= 0) {
+        text_add(&b, "; the next best, ");
+        add_tiling(&b, &tilings[next]);
+        text_add(&b, ", ");
+        add_time(&b, c, other);
+    }
+    text_add(&b, "%s%s", between, product_model_says(a, &c->device));
+    add_refused(&b, c, between);
+    const char *text = arena_strdup(a, text_get(&b));
+    text_free(&b);
+    return text;
 }

@@ -112,6 +112,9 @@ typedef struct split_device {
     int units;
     bool blocks;
     bool warpgroups; /* it has the matrix instructions of warpgroups that the target's row lists */
+    /* of each processor, as the device reports it; 0: not known */
+    int64_t shared_bytes, registers, threads;
+    int64_t clock_khz;
 } split_device;
 /* Elements of a chunk of the kernel's loop (tile/split.h) for one launch, whose symbols `lookup` tells: what the settings or the module's schedule
  * say, else on a device of blocks the compiler's choice (threads' results do not depend on how many there are): chunks enough to fill the device, none shorter than is worth a task, a power of two, so that launches of many
@@ -120,19 +123,27 @@ bool schedule_split(arena *a, const tile_module *m, const tile_kernel *k, const 
                     const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup, void *context,
                     int64_t *chunk, const char **route, diag_list *diags);
 
-/* Whether one launch, whose symbols `lookup` tells, has few tasks (`tasks = few`, doc/language.md): so few that less than a quarter of the device would be
- * busy with the tiles that the compiler chooses, where it would choose smaller ones for few. False too where the settings or the module's schedule say.
- * *route: why, a line for people, when true. Never diagnoses: what is wrong with the settings the compiler says. */
-bool schedule_few_tasks(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
-                        const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup, void *context,
-                        const char **route);
+/* Whether a launch has few tasks (`tasks = few`, doc/language.md): so few that less than a quarter of the device would be busy with the tiles that the compiler
+ * chooses, where it would choose smaller ones for few. What is the same for all launches: NULL: there is no such choice, or the settings or the module's schedule
+ * say. What it is made of outlives it; it lives in `a`. Never diagnoses: what is wrong with the settings the compiler says. few_tasks.c */
+typedef struct few_choice few_choice;
+const few_choice *schedule_few(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                               const schedule_setting *settings, int setting_count, split_device device);
+/* For one launch, whose symbols `lookup` tells; `c` may be NULL. */
+bool schedule_few_tasks(const few_choice *c, ix_lookup lookup, void *context);
+/* Why, a line for people; NULL: it has not. */
+const char *schedule_few_route(arena *a, const few_choice *c, ix_lookup lookup, void *context);
 
 enum { PRODUCT_SETTINGS = 5 };
-/* Tiles, subgroups and operands of a kernel of products by matrix instructions for one launch, whose symbols `lookup` tells: settings to add to those given, of a
- * few that launches of many shapes share. Their number; 0 where the settings or the module's schedule say one of them, or the kernel is none. product_tiles.c. */
-int schedule_product_tiles(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
-                           const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup,
-                           void *context, schedule_setting out[PRODUCT_SETTINGS], const char **route);
+/* Tiles, subgroups and operands of a kernel of products by matrix instructions: which a launch may take. NULL: the settings or the module's schedule say one of them,
+ * or the kernel is none. What it is made of outlives it; it lives in `a`, and one thread at a time may use it. product_tiles.c */
+typedef struct product_choice product_choice;
+product_choice *schedule_products(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                                  const schedule_setting *settings, int setting_count, split_device device);
+/* For one launch, whose symbols `lookup` tells: settings to add to those given, of a few that launches of many shapes share. Their number, or 0; `c` may be NULL. */
+int schedule_product_tiles(product_choice *c, ix_lookup lookup, void *context, schedule_setting out[PRODUCT_SETTINGS]);
+/* For people: the tiles taken, the next best, what the model is of, those refused and why; lines parted by `between`. NULL: nothing was chosen. */
+const char *schedule_product_route(arena *a, product_choice *c, ix_lookup lookup, void *context, const char *between);
 
 /* A form of a kernel for rows that registers hold (tile/hold.h): for launches whose rows have more elements than the form before allows, and at most `most`. */
 typedef struct row_form {

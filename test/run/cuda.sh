@@ -151,6 +151,8 @@ floats=("${bytes[@]}" --kernel floats --set promote=256 --arg x=normal:1 --arg s
 expect "cuda products of 8-bit floats by warpgroups, to the bit" 0 "" cmp "$fake/model.npy" "$fake/floats.npy"
 expect "cuda products of tf32" 0 "worst error" "$tilec" run test/accept/bf16.tile --kernel gemm_tf32 --device cuda --arg a=normal:1 --arg w=normal:2 --arg r=normal:3 --check --shape M=19,N=9,K=37
 FAKE_CUDA=ampere expect "cuda products by warpgroups on a device without them" 1 "E0858.*compute capability 9.0" "$tilec" "${product[@]}" "${warpgroups[@]}" --shape M=64,N=64,K=64
+FAKE_CUDA=many expect "cuda tiles of a product for the device's processors" 0 "tiles of .* us; the next best, .* us$" "$tilec" run kernels/matmul.tile --kernel matmul --device cuda \
+    --arg a=random:1 --arg b=random:2 --check --explain --shape M=40,N=40,K=64
 FAKE_CUDA=no-device expect "cuda without a device" 1 "does not start" "$tilec" "${softmax[@]}" --shape R=5,C=9
 FAKE_CUDA=no-device expect "cuda without a device leaves the others" 0 "^cpu" "$tilec" devices
 FAKE_CUDA=old expect "cuda with an old driver" 1 "11.4 is needed" "$tilec" "${softmax[@]}" --shape R=5,C=9

@@ -308,9 +308,10 @@ static void expect_tiles(const char *kernel, const char *schedule, split_device 
     machine_model row = *target_find("cuda")->machine();
     row.warpgroups_pay = pay;
     schedule_setting out[PRODUCT_SETTINGS];
-    const char *route;
     int64_t sizes[] = {m, n, k};
-    int count = schedule_product_tiles(a, module, module->kernels.at[0], &row, NULL, 0, device, extent_of, sizes, out, &route);
+    product_choice *c = schedule_products(a, module, module->kernels.at[0], &row, NULL, 0, device);
+    int count = schedule_product_tiles(c, extent_of, sizes, out);
+    const char *route = schedule_product_route(a, c, extent_of, sizes, "\n");
     assert_int_equal(count, operands ? PRODUCT_SETTINGS : 0);
     assert_true((route != NULL) == (count > 0));
     if (count) {
@@ -328,7 +329,8 @@ static void expect_tiles(const char *kernel, const char *schedule, split_device 
 /* Large tiles where there are enough of them, smaller ones where a device would be idle. */
 static void tiles_of_launches(void **state) {
     (void)state;
-    const split_device hopper = {132, true, true}, other = {108, true, false}, one = {1, true, true};
+    const split_device hopper = {.units = 132, .blocks = true, .warpgroups = true}, other = {.units = 108, .blocks = true},
+                       one = {.units = 1, .blocks = true, .warpgroups = true};
     expect_tiles(product, "", hopper, 4096, 4096, 4096, true, "fragments(warpgroup)", 264);
     expect_tiles(product, "", hopper, 1024, 1024, 1024, true, "fragments(warpgroup)", 100);
     expect_tiles(exchanged, "", hopper, 1024, 1024, 1024, true, "fragments(warpgroup)", 100);
@@ -339,6 +341,50 @@ static void tiles_of_launches(void **state) {
     expect_tiles(sums, "", hopper, 4096, 4096, 4096, true, NULL, 0);
     expect_tiles(product, "schedule product { BM = 64 }\n", hopper, 4096, 4096, 4096, true, NULL, 0);
     expect_tiles(product, "schedule product { operands = staged }\n", hopper, 4096, 4096, 4096, true, NULL, 0);
+}
+
+/* What people are told of it: what was taken, what was nearly, of which device, and what was refused and why. */
+static void expect_route(const char *kernel, split_device device, const char *const *words) {
+    arena *a = arena_new();
+    diag_list diags;
+    diag_init(&diags, a);
+    tile_module *module = compile_load(a, "x.tile", kernel, &diags);
+    int64_t sizes[] = {1024, 1024, 1024};
+    product_choice *c = schedule_products(a, module, module->kernels.at[0], target_find("cuda")->machine(), NULL, 0, device);
+    const char *route = schedule_product_route(a, c, extent_of, sizes, "\n");
+    assert_non_null(route);
+    for (int i = 0; words[i]; i++)
+        if (!strstr(route, words[i]))
+            fail_msg("`%s` is not in\n%s", words[i], route);
+    arena_free(a);
+}
+
+static void routes_of_launches(void **state) {
+    (void)state;
+    const split_device hopper = {.units = 132,
+                                 .blocks = true,
+                                 .warpgroups = true,
+                                 .shared_bytes = 228 * 1024,
+                                 .registers = 65536,
+                                 .threads = 2048,
+                                 .clock_khz = 1980000},
+                       smaller = {.units = 84, .blocks = true, .shared_bytes = 100 * 1024, .registers = 65536, .threads = 1536},
+                       cramped = {.units = 84, .blocks = true, .shared_bytes = 40 * 1024};
+    expect_route(product, hopper,
+                 (const char *const[]){"tiles of 128 x 64 x 64 by warpgroups by a model of the device: 128 of them, ",
+                                       " us; the next best, ", "132 processors, each with 228 KiB", "as the device says",
+                                       "what an H200 took", NULL});
+    expect_route(rounded, hopper,
+                 (const char *const[]){"refused: 128 x 256 x 64 by warpgroups, 256 x 128 x 64 by warpgroups",
+                                       "can't be made of fragments of warpgroups: it must do nothing but add", NULL});
+    expect_route(product, smaller,
+                 (const char *const[]){" clocks; the next best, ", "84 processors, each with 100 KiB",
+                                       " 1536 threads, as the device says",
+                                       "by warpgroups: the device has no matrix instructions of warpgroups", NULL});
+    expect_route(product, cramped,
+                 (const char *const[]){"an H200's where the device does not say",
+                                       "refused: 128 x 128 x 32: a processor has no room for a block of it: 49 KiB shared",
+                                       NULL});
 }
 
 static void not_built(void **state) {
@@ -368,10 +414,11 @@ static void named_alike(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors),    cmocka_unit_test(subgroups),
-                                       cmocka_unit_test(operands),   cmocka_unit_test(operands_of_blocks),
-                                       cmocka_unit_test(not_built),  cmocka_unit_test(named_alike),
-                                       cmocka_unit_test(warpgroups), cmocka_unit_test(tiles_of_launches)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors),           cmocka_unit_test(subgroups),
+                                       cmocka_unit_test(operands),          cmocka_unit_test(operands_of_blocks),
+                                       cmocka_unit_test(not_built),         cmocka_unit_test(named_alike),
+                                       cmocka_unit_test(warpgroups),        cmocka_unit_test(tiles_of_launches),
+                                       cmocka_unit_test(routes_of_launches)};
     const struct CMUnitTest few[] = {cmocka_unit_test(vectors), cmocka_unit_test(not_built), cmocka_unit_test(named_alike)};
     return getenv("TILEC_QUICK") ? cmocka_run_group_tests(few, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }
