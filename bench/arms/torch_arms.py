@@ -127,6 +127,14 @@ def attn_gqa(q, k, v, len, scale, o):
     o.copy_(out.reshape(o.shape))
 
 
+def flash_causal(q, k, v, scale, o):
+    queries = q.reshape(q.shape[0], q.shape[1], -1, q.shape[-1]).transpose(1, 2)
+    keys, values = k.transpose(1, 2), v.transpose(1, 2)
+    out = F.scaled_dot_product_attention(queries, keys, values, is_causal=True, scale=scale,
+                                         enable_gqa=queries.shape[1] != keys.shape[1])
+    o.copy_(out.transpose(1, 2).reshape(o.shape))
+
+
 def product(a, b, c):
     if a.dtype == c.dtype:
         torch.mm(a, b, out=c)

@@ -233,6 +233,26 @@ static void check_reduce(checker *c, const kernel_stmt *s, const kernel_fragment
         check_fail(c, "E0958", here, "`%s` and `%s` differ in element type or holder", d->name, a->name);
 }
 
+/* What is converted stands side by side along the columns. */
+static void check_fragment_convert(checker *c, const kernel_stmt *s, const kernel_fragment *d) {
+    const kernel_fragment *a = s->fragments[1].fragment;
+    int columns = 0;
+    for (int i = 1; i < 4 && s->fragments[i].fragment; i++) {
+        const kernel_fragment *x = s->fragments[i].fragment;
+        if (!check_fragment_ref(c, x, s->fragments[i].index))
+            return;
+        columns += x->columns;
+        if (x->rows != d->rows || x->holder != d->holder || (i > 1 && (x->role != a->role || x->element != a->element)))
+            columns = -4096;
+    }
+    if (columns != d->columns)
+        check_fail(c, "E0958", here, "`%s` is %d x %d, `%s` %d x %d%s: a conversion keeps the shape", d->name, d->rows,
+                   d->columns, a->name, a->rows, a->columns, s->fragments[2].fragment ? ", and more beside it" : "");
+    if (element_table[a->element].is_float != element_table[d->element].is_float)
+        check_fail(c, "E0958", here, "fragment_convert from %s to %s", element_table[a->element].name,
+                   element_table[d->element].name);
+}
+
 void check_fragment_stmt(checker *c, const kernel_stmt *s) {
     static const struct {
         kernel_stmt_kind kind;
@@ -272,15 +292,6 @@ void check_fragment_stmt(checker *c, const kernel_stmt *s) {
         break;
     }
     case KSTMT_FRAGMENT_REDUCE: check_reduce(c, s, d, f[1].fragment); break;
-    default: {
-        const kernel_fragment *a = f[1].fragment;
-        if (d->rows != a->rows || d->columns != a->columns || d->holder != a->holder)
-            check_fail(c, "E0958", here, "`%s` is %d x %d, `%s` %d x %d: a conversion keeps the shape", d->name, d->rows,
-                       d->columns, a->name, a->rows, a->columns);
-        if (element_table[a->element].is_float != element_table[d->element].is_float)
-            check_fail(c, "E0958", here, "fragment_convert from %s to %s", element_table[a->element].name,
-                       element_table[d->element].name);
-        break;
-    }
+    default: check_fragment_convert(c, s, d); break;
     }
 }

@@ -225,7 +225,12 @@ static void print_fragment_stmt(text_buffer *out, const kernel_stmt *s) {
         }
         break;
     case KSTMT_FRAGMENT_REDUCE: text_add(out, "%s ", kernel_op_table[s->combine].name); /* fallthrough */
-    default: print_fragment_ref(out, &f[1]); break;
+    default:
+        for (int i = 1; i < 4 && f[i].fragment; i++) {
+            text_add(out, i > 1 ? ", " : "");
+            print_fragment_ref(out, &f[i]);
+        }
+        break;
     }
     if (s->kind == KSTMT_FRAGMENT_REDUCE)
         text_add(out, " axis %d", s->axis);

@@ -243,7 +243,11 @@ static void read_fragment_stmt(reader *r, kernel_stmt *s) {
         reader_expect(r, "axis");
         s->axis = (int)reader_integer(r, 0, 1, "the axis");
         break;
-    default: f[1] = read_fragment(r); break;
+    default:
+        f[1] = read_fragment(r);
+        for (int i = 2; i < 4 && reader_accept(r, ","); i++)
+            f[i] = read_fragment(r);
+        break;
     }
 }
 

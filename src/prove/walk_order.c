@@ -298,7 +298,8 @@ static bool fragment_stmt(walk *w, kernel_stmt *s) {
     case KSTMT_FRAGMENT_REDUCE:
     case KSTMT_FRAGMENT_CONVERT:
         step = walk_step(w, s);
-        touch_fragment(w, step, &s->fragments[1], ACCESS_READ, false);
+        for (int i = 1; i < 4; i++)
+            touch_fragment(w, step, &s->fragments[i], ACCESS_READ, false);
         touch_fragment(w, step, &s->fragments[0], ACCESS_WRITE, false);
         return true;
     case KSTMT_FRAGMENT_SET:

@@ -6,7 +6,8 @@
 
 enum { LARGEST_TILE = 1 << 20, MOST_UNROLLED = 1200, MOST_OF_HALF = 2000 };
 /* Registers of a thread that accumulators of matrix instructions may take: half of what there are, and a fragment for what is stored. */
-enum { MOST_ACCUMULATED = 128 + 8, MOST_OF_WARPGROUP = 192 + 8 };
+/* A chain of products (lanes_chain.h) has more of them at a time, and nothing else. */
+enum { MOST_ACCUMULATED = 128 + 8, MOST_OF_WARPGROUP = 192 + 8, MOST_OF_CHAIN = 192 + 8, CHAIN_TILE = 64, LEAST_OF_CHAIN = 32 };
 
 /* What a range does in the kernel: decides the size of its tiles. */
 typedef struct range_role {
@@ -27,6 +28,7 @@ typedef struct survey {
     unsigned char *seen;
     const matrix_table *matrices;
     bool matrix_types; /* some product's operands are of a matrix instruction's type */
+    bool chains;       /* what a product gives is summed by another, and joins a state */
 } survey;
 
 static bool only_in(const tile_value *x, const tile_value *y, const tile_range *r) {
@@ -191,6 +193,8 @@ static int64_t dealt_tile(const survey *s, const tile_stmt *loop, const machine_
 static int64_t proposed_for_threads(const survey *s, const tile_range *r, const machine_model *machine, bool matrices) {
     const range_role *role = &s->roles[r->id];
     int64_t threads = (int64_t)machine->subgroup_lanes * machine->subgroups;
+    if (matrices && s->chains && (role->joined || (r->is_task && (role->product_rows || role->product_columns))))
+        return CHAIN_TILE;
     const tile_stmt *dealt = role->joined ? dealt_loop(s->k) : NULL;
     bool is_dealt = dealt && dealt->range == r; /* a tile is one subgroup's */
     if (role->joined)                           /* along the lanes where memory is */
@@ -287,6 +291,7 @@ typedef struct choice {
     index_var *symbol;
     int64_t value;
     bool chosen_here; /* by the compiler: may be made smaller to fit */
+    bool of_loop;
 } choice;
 
 /* What a kernel takes with some sizes. */
@@ -296,6 +301,7 @@ typedef struct need {
     int64_t accumulated; /* registers of a thread, where matrix instructions are used */
     int matrix_products;
     bool ringed; /* and operands are copied ahead */
+    bool chained;
 } need;
 
 /* Operations of a value: what lanes hand to each other takes a step for each halving of the subgroup. */
@@ -344,9 +350,12 @@ static bool needs_bound(arena *a, const tile_kernel *bound, const machine_model 
     if (!lower_kernel(a, bound, machine, &low, diags))
         return false;
     const kernel_ir *ir = low.plan->variants.at[0].kernel;
-    *out = (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir), unrolled_statements(&ir->body),
+    *out = (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir),
+                  unrolled_statements(&ir->body),
                   ir->fragments.count ? accumulated(ir, machine->subgroup_lanes, machine->warpgroup_subgroups) : 0,
-                  low.matrix_products, low.ringed};
+                  low.matrix_products,
+                  low.ringed,
+                  low.chained};
     return true;
 }
 
@@ -379,7 +388,7 @@ static int64_t bytes_needed(const tile_kernel *k, const machine_model *machine, 
 }
 
 static int64_t bytes_there(const machine_model *m, const need *n) {
-    return n->ringed && m->ring_bytes ? m->ring_bytes : m->subgroup_lanes ? m->shared_bytes : m->private_bytes;
+    return (n->ringed || n->chained) && m->ring_bytes ? m->ring_bytes : m->subgroup_lanes ? m->shared_bytes : m->private_bytes;
 }
 
 bool schedule_fits(const tile_kernel *bound, const machine_model *machine) {
@@ -430,7 +439,12 @@ static bool fit(const tile_kernel *k, const machine_model *machine, choice *choi
         for (int i = 0; i < count; i++)
             if (choices[i].chosen_here && choices[i].value > 1 && (largest < 0 || choices[i].value > choices[largest].value))
                 largest = i;
-        const int64_t most = machine->options.operand_warpgroups ? MOST_OF_WARPGROUP : MOST_ACCUMULATED;
+        for (int i = 0; now.chained && i < count; i++) /* fewer rows leave subgroups without any */
+            if (choices[i].chosen_here && choices[i].of_loop && choices[i].value > LEAST_OF_CHAIN)
+                largest = i;
+        const int64_t most = now.chained                           ? MOST_OF_CHAIN
+                             : machine->options.operand_warpgroups ? MOST_OF_WARPGROUP
+                                                                   : MOST_ACCUMULATED;
         if (bytes <= bytes_there(machine, &now) && (now.accumulated <= most || largest < 0)) {
             if (machine->subgroup_lanes)
                 shorten(k, machine, choices, count, now.statements);
@@ -508,7 +522,7 @@ static int propose(const survey *s, const machine_model *machine, bool matrices,
                                     !r                        ? 1
                                     : machine->subgroup_lanes ? proposed_for_threads(s, r, machine, matrices)
                                                               : proposed(s, r, several_wide),
-                                    true};
+                                    true, r && !r->is_task};
     }
     return count;
 }
@@ -543,8 +557,11 @@ bool schedule_choose_settings(arena *a, const tile_module *m, const tile_kernel 
     }
     const machine_model wanted = schedule_machine(row, &out->options), own = block_machine(a, k, &wanted), *machine = &own;
     survey s = {
-        a, k, NEW_ARRAY(a, range_role, k->ranges.count), NEW_ARRAY(a, unsigned char, k->value_count), &machine->matrices, false};
+        a,     k,    NEW_ARRAY(a, range_role, k->ranges.count), NEW_ARRAY(a, unsigned char, k->value_count), &machine->matrices,
+        false, false};
     survey_block(&s, &k->body, NULL);
+    for (int i = 0; i < k->ranges.count; i++)
+        s.chains = s.chains || (s.roles[i].joined && s.roles[i].contracted_twice_sided && s.roles[i].product_columns);
     int wide = 0;
     for (int i = 0; i < k->task.count; i++)
         wide += !is_one(k->task.at[i]) && !k->task.at[i]->whole;

@@ -84,7 +84,7 @@ static void defer_in(lower *l, const tile_block *b, const tile_stmt *loop) {
 
 int lanes_defer(lower *l, const tile_stmt *loop) {
     int first = l->deferred.count;
-    if (l->spreads)
+    if (l->spreads && !l->chain)
         defer_in(l, &loop->body, loop);
     return first;
 }

@@ -21,8 +21,8 @@ static int dimension_along(arena *a, const tile_value *load, const tile_range *r
     return along;
 }
 
-static const char *operand_refusal(lower *l, const tile_value *product, const tile_value *x, const tile_range *r,
-                                   const matrix_instruction *with) {
+const char *lanes_direct_operand_refusal(lower *l, const tile_value *product, const tile_value *x, const tile_range *r,
+                                         const matrix_instruction *with) {
     if (x->op != TILE_LOAD || x->array->type != with->operand)
         return "an operand is computed";
     if (x->has_outside || x->array->role != ARRAY_IN)
@@ -50,8 +50,8 @@ const char *lanes_direct_refusal(lower *l, const tile_value *product, const matr
     for (int n = 0; n < loop_count; n++)
         if (loops[n]->predicate && !lanes_bounds_contracted(l, loops[n]->predicate, product))
             return "a predicate says for single results what is summed";
-    const char *why = operand_refusal(l, product, x, tile_has_axis(x, rows) ? rows : columns, with);
-    return why ? why : operand_refusal(l, product, y, tile_has_axis(y, rows) ? rows : columns, with);
+    const char *why = lanes_direct_operand_refusal(l, product, x, tile_has_axis(x, rows) ? rows : columns, with);
+    return why ? why : lanes_direct_operand_refusal(l, product, y, tile_has_axis(y, rows) ? rows : columns, with);
 }
 
 void lanes_direct_load(lower *l, kernel_stmt *load, const tile_value *product, int operand, tile_range *r, index_expr *place,

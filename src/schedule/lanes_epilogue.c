@@ -53,7 +53,7 @@ static bool is_expressible(const lower *l, const tile_value *v) {
 }
 
 /* The dimension of the store that runs along r by ones; -1: none does, or several. */
-static int stored_along(const lower *l, const tile_stmt *s, const tile_range *r) {
+int lanes_stored_along(const lower *l, const tile_stmt *s, const tile_range *r) {
     int along = -1;
     for (int d = 0; d < s->array->rank; d++) {
         int64_t coefficient;
@@ -71,7 +71,7 @@ static int stored_along(const lower *l, const tile_stmt *s, const tile_range *r)
 
 static bool is_storable(const lower *l, const tile_stmt *s) {
     element_type t = s->array->type;
-    int rows = stored_along(l, s, l->product_rows), columns = stored_along(l, s, l->product_columns);
+    int rows = lanes_stored_along(l, s, l->product_rows), columns = lanes_stored_along(l, s, l->product_columns);
     for (int i = 0; i < l->k->ranges.count; i++) {
         const tile_range *r = l->k->ranges.at[i];
         for (int d = 0; d < s->array->rank; d++)
@@ -355,8 +355,8 @@ bool lanes_epilogue_store(lower *l, const tile_stmt *s) {
         at[d] = emit_index(&p, s->indices[d]);
     kernel_stmt *store = lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_STORE, from, which, s->span);
     store->access = kernel_at(l->ir, l->arrays[s->array->id], at);
-    store->row_dim = stored_along(l, s, t.rows);
-    store->column_dim = stored_along(l, s, t.columns);
+    store->row_dim = lanes_stored_along(l, s, t.rows);
+    store->column_dim = lanes_stored_along(l, s, t.columns);
     if (!all[0] || !all[1]) {
         store->extents = NEW_ARRAY(a, index_expr *, 2);
         store->extents[0] = left[0];

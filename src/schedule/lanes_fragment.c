@@ -121,6 +121,8 @@ static tile_range *summed_range(const tile_value *product) {
 
 int64_t lanes_fragment_cells(const lower *l, const tile_value *product, const tile_range *r) {
     const matrix_instruction *with = l->matrices[product->id];
+    if (l->chain)
+        return lanes_chain_cells(l, r);
     if (r == l->product_rows)
         return up_to(range_capacity(r), (int64_t)with->m * spread_of(l, r)->subgroups);
     if (r == l->product_columns)

@@ -23,7 +23,7 @@ static bool mentions_data(const index_expr *x) {
     return x && ((x->op == IX_VAR && x->var->kind == INDEX_VALUE) || mentions_data(x->a) || mentions_data(x->b));
 }
 
-static const char *operand_refusal(lower *l, const tile_value *product, int operand) {
+const char *lanes_ring_operand_refusal(lower *l, const tile_value *product, int operand) {
     const tile_value *x = product->operands[operand];
     bool last = false;
     if (x->op != TILE_LOAD || x->array->type != l->matrices[product->id]->operand)
@@ -69,7 +69,7 @@ static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, inde
         if (lanes_fragment_cells(l, s->value, loop->range) != range_capacity(loop->range))
             return "the tiles are no multiple of the matrix instruction's steps"; /* what follows a tile is not zero */
         for (int o = 0; o < 2; o++) {
-            const char *why = operand_refusal(l, s->value, o);
+            const char *why = lanes_ring_operand_refusal(l, s->value, o);
             if (why)
                 return why;
         }

@@ -33,8 +33,7 @@ bool lanes_bounds_contracted(const lower *l, const cond *c, const tile_value *pr
            !mentions_any(c, product->contract, product->contract_count, false, l->k);
 }
 
-/* What keeps an operand's elements from being computed by any thread of the block; NULL: nothing. */
-static const char *bound_to_threads(lower *l, const tile_value *v) {
+const char *lanes_stage_operand_refusal(lower *l, const tile_value *v) {
     if (is_heavy(v))
         return "it holds a reduction, whose results lie in the registers of single threads";
     if (v->axis_count && (v->op == TILE_GET || v->op == TILE_FIELD || v->op == TILE_PARAM))
@@ -44,7 +43,7 @@ static const char *bound_to_threads(lower *l, const tile_value *v) {
     if (v->op == TILE_LOAD && v->array->role == ARRAY_UPDATE)
         return "it reads an array that the kernel updates";
     for (int i = 0; i < v->operand_count; i++) {
-        const char *why = bound_to_threads(l, v->operands[i]);
+        const char *why = lanes_stage_operand_refusal(l, v->operands[i]);
         if (why)
             return why;
     }
@@ -78,7 +77,7 @@ const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_
     int64_t bytes = l->staged_bytes;
     for (int o = 0; o < 2; o++) {
         const tile_value *v = product->operands[o];
-        const char *why = bound_to_threads(l, v);
+        const char *why = lanes_stage_operand_refusal(l, v);
         if (why)
             return arena_printf(a, "operand %d can't be computed by any thread: %s", o + 1, why);
         int64_t cells = 1;
@@ -284,7 +283,7 @@ static staged_tile shape_of(lower *l, const tile_value *product, int operand) {
     staged_tile t = {.l = l,
                      .x = product->operands[operand],
                      .matrix = l->matrices[product->id],
-                     .slots = l->rings[product->id],
+                     .slots = l->chain ? lanes_chain_slots(l, product, operand) : l->rings[product->id],
                      .span = product->span};
     const tile_range *last = t.matrix ? last_of_matrix(l, product, t.x) : NULL;
     /* the range that threads are spread over last, what is contracted before it */
@@ -605,27 +604,42 @@ static void copy_tile(staged_tile *t) {
     }
 }
 
+int64_t lanes_stage_bytes(lower *l, const tile_value *product, int operand) {
+    staged_tile t = shape_of(l, product, operand);
+    element_type type = staged_type(l, product);
+    int64_t cells = 1;
+    for (int d = 0; d < t.count; d++)
+        cells *= t.axes[d].cells + (d == t.count - 1 ? ACCESS_BYTES / element_table[type].block_bytes : 0);
+    return (element_bytes(type, cells) + 127) / 128 * 128;
+}
+
+void lanes_stage_copy_operand(lower *l, const tile_value *product, int operand, int64_t *bytes, text_buffer *names) {
+    staged_tile t = shape_of(l, product, operand);
+    const copied_tile *before = copied_before(l, &t, staged_type(l, product));
+    kernel_array **made = array_of_tile(l, &t, product, operand);
+    if (before && (!*made || *made == before->array)) { /* an operand of two products: one copy serves both */
+        *made = before->array;
+        if (names)
+            text_add(names, "%s%s (copied before)", names->length ? ", " : "",
+                     t.x->op == TILE_LOAD ? t.x->array->name : before->array->name);
+        return;
+    }
+    t = tile_of(l, product, operand);
+    copy_tile(&t);
+    note_copied(l, &t);
+    if (bytes)
+        *bytes += (element_bytes(t.array->element, kernel_array_cells(t.array)) + 127) / 128 * 128;
+    if (names)
+        text_add(names, "%s%s", names->length ? ", " : "", t.x->op == TILE_LOAD ? t.x->array->name : t.array->name);
+}
+
 void lanes_stage_copy(lower *l, const tile_value *product) {
     bool told = l->stages[product->id] > 1;
     l->stages[product->id] = 2;
     int64_t bytes = 0;
     text_buffer names = {0};
-    for (int o = 0; o < 2; o++) {
-        staged_tile t = shape_of(l, product, o);
-        const copied_tile *before = copied_before(l, &t, staged_type(l, product));
-        kernel_array **made = array_of_tile(l, &t, product, o);
-        if (before && (!*made || *made == before->array)) { /* an operand of two products: one copy serves both */
-            *made = before->array;
-            text_add(&names, "%s%s (copied before)", o ? ", " : "",
-                     t.x->op == TILE_LOAD ? t.x->array->name : before->array->name);
-            continue;
-        }
-        t = tile_of(l, product, o);
-        copy_tile(&t);
-        note_copied(l, &t);
-        bytes += (element_bytes(t.array->element, kernel_array_cells(t.array)) + 127) / 128 * 128;
-        text_add(&names, "%s%s", o ? ", " : "", t.x->op == TILE_LOAD ? t.x->array->name : t.array->name);
-    }
+    for (int o = 0; o < 2; o++)
+        lanes_stage_copy_operand(l, product, o, &bytes, &names);
     lanes_barrier(l, 1u << SPACE_SHARED, product->span);
     if (!told)
         VEC_PUSH(l->arena, l->out->routes,

@@ -326,6 +326,12 @@ static void refuse_promote(lower *l) {
 /* A block of threads: tasks whose tiles are all whole, or subgroups that need no other, take a path without guards. */
 static void lower_for_threads(lower *l) {
     arena *a = l->arena;
+    if (lanes_chain_choose(l)) { /* what is missing at edges is masked where it stands */
+        spread_route(l);
+        lanes_chain_begin(l);
+        lower_block(l, &l->k->body);
+        return;
+    }
     choose_spreads(l);
     if (l->failed)
         return;

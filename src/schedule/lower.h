@@ -154,8 +154,9 @@ typedef struct lower {
         fragment_products; /* by variable id: it is kept in accumulators, this is one of its products; NULL: in registers of single threads */
     kernel_fragment **fragment_variables; /* by variable id: those accumulators, once they are made */
     kernel_fragment *
-        *promoted;      /* by variable id: accumulators of a unit that keeps fewer bits, added to those after each interval */
-    bool adds_promoted; /* products go to these now */
+        *promoted;       /* by variable id: accumulators of a unit that keeps fewer bits, added to those after each interval */
+    bool adds_promoted;  /* products go to these now */
+    struct chain *chain; /* the kernel is wholly in fragments (lanes_chain.h); NULL: it is not */
     VEC(deferred_update) deferred; /* in the loops entered */
     const tile_stmt *dealt;        /* the loop whose tiles go to the subgroups in turn; NULL: each tile is the whole block's */
     tile_value ***partners;        /* by variable id, then field: of a state, what another subgroup's stands for */
@@ -194,6 +195,7 @@ sink variable_sink(lower *l, const tile_variable *x, int field);    /* of a vari
 tile_value *updated_value(const lower *l, const tile_stmt *update); /* old op value */
 void make_updates(lower *l, const tile_block *b);                   /* before anything is sized by value_count */
 void lower_block(lower *l, const tile_block *b);
+void lower_loop_body(lower *l, const tile_stmt *s); /* the statements of a loop whose range has its place */
 
 /* ---- lower_value.c ---- */
 /* Computes v at the point, adding statements to p->block. Lanes are 1 unless v varies along the vector range. */
@@ -336,6 +338,9 @@ reduction_tree lanes_fragment_tree(const lower *l, const tile_value *product);
 /* Why they can't be; NULL: they can. */
 const char *lanes_direct_refusal(lower *l, const tile_value *product, const matrix_instruction *with, const tile_range *rows,
                                  const tile_range *columns, const tile_stmt *const *loops, int loop_count);
+/* The same of one operand, which goes over r and the sum. */
+const char *lanes_direct_operand_refusal(lower *l, const tile_value *product, const tile_value *x, const tile_range *r,
+                                         const matrix_instruction *with);
 /* The load of an operand's fragment, whose first element stands at `place` of r and `step` of the summed range, which ends at `end`; past what exists it is
  * zero. `whole_steps`: all of the sum's does. */
 void lanes_direct_load(lower *l, kernel_stmt *load, const tile_value *product, int operand, tile_range *r, index_expr *place,
@@ -348,6 +353,8 @@ cond *lanes_direct_whole(lower *l, const tile_range *r, index_expr *start);
 /* ---- lanes_ring.c ---- */
 /* Lowers a loop that does nothing but add such products to accumulators, its operands' tiles copied ahead; false: it stays as it is. */
 bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size);
+const char *lanes_ring_operand_refusal(lower *l, const tile_value *product,
+                                       int operand); /* why it can't be copied ahead; NULL: it can */
 /* Whether the kernel is nothing but such loops and stores of what they add up: what is missing at the edge is masked in few places then. */
 bool lanes_ring_alone(lower *l);
 /* What a step of the ring does besides copies: multiplies the tiles in its slot. */
@@ -369,9 +376,33 @@ void lanes_epilogue_promote(lower *l, const tile_variable *x, source_span span);
 bool lanes_epilogue_declare(lower *l, tile_variable *x);
 bool lanes_epilogue_update(lower *l, const tile_stmt *s);
 bool lanes_epilogue_store(lower *l, const tile_stmt *s);
+int lanes_stored_along(const lower *l, const tile_stmt *s,
+                       const tile_range *r); /* the dimension of the store that runs along r by ones; -1: none, or several */
 bool lanes_epilogue_let(lower *l, const tile_value *v);
 bool lanes_epilogue_reads(const lower *l, tile_value *v);               /* one of them */
 kernel_value *lanes_epilogue_element(point *p, const tile_variable *x); /* in a map */
+/* ---- lanes_chain.c: kernels wholly in fragments, whose products feed reductions and other products; lanes_chain_emit.c: their statements ---- */
+/* Whether the kernel is one; then its operands' routes, its levels and spreads are chosen too. Before ranges are spread. */
+bool lanes_chain_choose(lower *l);
+int64_t lanes_chain_cells(const lower *l, const tile_range *r); /* elements along r that its fragments cover */
+int lanes_chain_slots(const lower *l, const tile_value *product,
+                      int operand); /* of the ring of that operand's tiles; 0: there is none */
+void lanes_chain_begin(lower *l);   /* what stands before all statements */
+/* Around the body of a loop whose range has its place: copies what is read of this tile (false: nothing is), and lets the next trip do so. */
+bool lanes_chain_enter(lower *l, const tile_stmt *loop);
+void lanes_chain_leave(lower *l, const tile_stmt *loop, bool copied);
+/* The loop over tiles of `size` elements from lo to hi whose operands are copied ahead; false: none of them are. */
+bool lanes_chain_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, index_expr *exact_hi, int64_t size);
+void lanes_chain_declare(lower *l, tile_variable *x);
+void lanes_chain_hold(lower *l, tile_value *v);
+bool lanes_chain_holds(const lower *l, const tile_value *v);
+void lanes_chain_drop(lower *l, const tile_value *v);
+/* variable's field = value, for all elements. */
+void lanes_chain_set(lower *l, const tile_variable *x, int field, tile_value *value, source_span span);
+void lanes_chain_store(lower *l, const tile_stmt *s);
+/* In a map: the element of a value that is held, or of a field. */
+kernel_value *lanes_chain_held(point *p, const tile_value *v);
+kernel_value *lanes_chain_field(point *p, const tile_variable *x, int field);
 /* ---- lanes*.c: the same for a block of threads (doc/lanes.md) ---- */
 /* The machine as this kernel's blocks see it: how many subgroups they have. */
 machine_model block_machine(arena *a, const tile_kernel *k, const machine_model *machine);
@@ -435,6 +466,11 @@ void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *va
 void lanes_stage_decide(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
                         const tile_stmt *const *loops, int loop_count);
 bool lanes_staged(const lower *l, const tile_value *product);
+/* What keeps an operand's elements from being computed by any thread of the block; NULL: nothing. */
+const char *lanes_stage_operand_refusal(lower *l, const tile_value *operand);
+int64_t lanes_stage_bytes(lower *l, const tile_value *product, int operand); /* of one tile of it */
+/* Copies the operand's tile, without a barrier. *bytes grows by what it takes, `names` by what it is called (both may be NULL). */
+void lanes_stage_copy_operand(lower *l, const tile_value *product, int operand, int64_t *bytes, text_buffer *names);
 /* Copies both operands' tiles, a barrier behind them. */
 void lanes_stage_copy(lower *l, const tile_value *product);
 /* Reads those operands whose ranges are open, so that emit_value finds them. */

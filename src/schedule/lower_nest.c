@@ -384,7 +384,10 @@ void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, 
 }
 
 void hold_value(lower *l, tile_value *v) {
-    hold_value_as(l, v, v->type, NULL, 0);
+    if (l->chain)
+        lanes_chain_hold(l, v);
+    else
+        hold_value_as(l, v, v->type, NULL, 0);
 }
 
 void hold_value_as(lower *l, tile_value *v, element_type type, const tile_range *panel, int64_t panel_width) {

@@ -16,7 +16,7 @@ int64_t range_capacity(const tile_range *r) {
 }
 
 static bool is_kept(lower *l, const tile_value *v) {
-    return l->held[v->id] || l->held_scalar[v->id];
+    return l->held[v->id] || l->held_scalar[v->id] || lanes_chain_holds(l, v);
 }
 
 /* Walks the expression once per node; what is held is a leaf. */

@@ -84,6 +84,10 @@ static tile_value *first_change(const tile_block *b, const tile_variable *x, int
 
 static void declare_variable(lower *l, tile_variable *x) {
     arena *a = l->arena;
+    if (l->chain) {
+        lanes_chain_declare(l, x);
+        return;
+    }
     if (lanes_epilogue_declare(l, x))
         return;
     l->fields[x->id] = NEW_ARRAY(a, kernel_array *, x->field_count);
@@ -175,6 +179,15 @@ sink variable_sink(lower *l, const tile_variable *x, int f) {
                   .type = x->types[f]};
 }
 
+static void set_field(lower *l, const tile_variable *x, int field, tile_value *value, source_span span) {
+    if (l->chain) {
+        lanes_chain_set(l, x, field, value, span);
+        return;
+    }
+    sink to = variable_sink(l, x, field);
+    lower_root(l, to.axes, to.axis_count, value, &to, span);
+}
+
 /* A field is written once no other field still has to read its old value; fields that read each other in a ring go through copies. */
 void lower_join_values(lower *l, tile_variable *x, tile_value **values, source_span span) {
     int n = x->field_count;
@@ -186,7 +199,8 @@ void lower_join_values(lower *l, tile_variable *x, tile_value **values, source_s
             readers += join_reads(l, x, g, 1, f);
         value_list heavy = {0};
         find_heavy(l, values[f], &heavy);
-        if (!l->held[values[f]->id] && ((heavy.count && readers > 1) || value_mentions_state(values[f])))
+        if (!l->held[values[f]->id] && !lanes_chain_holds(l, values[f]) &&
+            ((heavy.count && readers > 1) || value_mentions_state(values[f])))
             hold_value(l, values[f]);
     }
     bool *written = NEW_ARRAY(l->arena, bool, n);
@@ -201,8 +215,7 @@ void lower_join_values(lower *l, tile_variable *x, tile_value **values, source_s
         }
         if (next < 0)
             break;
-        sink to = variable_sink(l, x, next);
-        lower_root(l, to.axes, to.axis_count, x->join[next], &to, span);
+        set_field(l, x, next, x->join[next], span);
         written[next] = true;
         done++;
     }
@@ -211,9 +224,9 @@ void lower_join_values(lower *l, tile_variable *x, tile_value **values, source_s
             hold_value(l, x->join[f]);
     for (int f = 0; f < n; f++)
         if (!written[f]) {
-            sink to = variable_sink(l, x, f);
-            lower_root(l, to.axes, to.axis_count, x->join[f], &to, span);
+            set_field(l, x, f, x->join[f], span);
             l->held[x->join[f]->id] = NULL;
+            lanes_chain_drop(l, x->join[f]);
         }
     l->join_state = NULL;
     l->join_right = NULL;
@@ -271,10 +284,8 @@ tile_value *updated_value(const lower *l, const tile_stmt *update) {
 }
 
 static void lower_update(lower *l, const tile_stmt *s) {
-    if (lanes_epilogue_update(l, s) || lanes_update_deferred(l, s))
-        return;
-    sink to = variable_sink(l, s->variable, 0);
-    lower_root(l, to.axes, to.axis_count, updated_value(l, s), &to, s->span);
+    if (!lanes_epilogue_update(l, s) && !lanes_update_deferred(l, s))
+        set_field(l, s->variable, 0, updated_value(l, s), s->span);
 }
 
 static void collect_ranges(index_expr *x, tile_range **axes, int *count) {
@@ -315,6 +326,10 @@ static bool reads_updated(const lower *l) {
 static void lower_store(lower *l, const tile_stmt *s) {
     tile_range **axes = NEW_ARRAY(l->arena, tile_range *, l->k->ranges.count);
     int count = 0;
+    if (l->chain) {
+        lanes_chain_store(l, s);
+        return;
+    }
     if (lanes_epilogue_store(l, s))
         return;
     for (int d = 0; d < s->array->rank; d++)
@@ -331,8 +346,8 @@ static void lower_store(lower *l, const tile_stmt *s) {
 
 /* ---- loops ---- */
 
-/* The statements of a loop whose range has its place. What they keep in private memory ends with them. */
-static void lower_loop_body(lower *l, const tile_stmt *s) {
+/* What they keep in private memory ends with them. */
+void lower_loop_body(lower *l, const tile_stmt *s) {
     tile_range *r = s->range;
     kernel_block *outside = l->block;
     /* What a predicate says of single elements alone is settled here: no loop opens them. */
@@ -358,7 +373,9 @@ static void lower_loop_body(lower *l, const tile_stmt *s) {
     l->predicates[r->id] = s->predicate;
     VEC_PUSH(l->arena, l->loops, r);
     lanes_load_edge(l, s);
+    const bool copied = lanes_chain_enter(l, s);
     lower_block(l, &s->body);
+    lanes_chain_leave(l, s, copied);
     l->loops.count--;
     l->place[r->id].entered = false;
     memcpy(l->held, held, values * sizeof *held);
@@ -502,7 +519,9 @@ static void lower_loop_tiles(lower *l, const tile_stmt *s) {
             lower_error(l, "E0592", r->span, "the tile size of `%s` has no constant value", r->name);
             return;
         }
-        if (l->spreads && !before && lanes_ring_loop(l, s, lo, hi, constant))
+        if (lanes_chain_loop(l, s, lo, hi, exact_hi, constant))
+            ;
+        else if (l->spreads && !l->chain && !before && lanes_ring_loop(l, s, lo, hi, constant))
             ;
         else if (l->spreads)
             lower_tiles_apart(l, s, lo, hi, exact_hi, constant, on_grid || (ix_is_const(lo, &first) && first == 0));

@@ -288,13 +288,15 @@ static kernel_value *compute(point *p, tile_value *v) {
         int f = v->op == TILE_GET ? 0 : v->field;
         tile_variable *x = v->variable;
         if (p->element)
-            return lanes_epilogue_element(p, x);
+            return l->chain ? lanes_chain_field(p, x, f) : lanes_epilogue_element(p, x);
         kernel_array *array = l->fields[x->id][f];
         return emit_private_load(p, array, l->field_axes[x->id][f], x->axis_counts[f]);
     }
     case TILE_PARAM:
         if (v->side == 1)
             return emit_value(p, l->join_right[v->field]);
+        if (l->chain)
+            return lanes_chain_field(p, l->join_state, v->field);
         return emit_private_load(p, l->fields[l->join_state->id][v->field], l->field_axes[l->join_state->id][v->field],
                                  l->join_state->axis_counts[v->field]);
     default: break;
@@ -328,6 +330,8 @@ kernel_value *emit_value(point *p, tile_value *v) {
     kernel_value *result;
     if (l->held_scalar[v->id]) {
         result = kernel_ref(l->ir, l->held_scalar[v->id]);
+    } else if (lanes_chain_holds(l, v)) {
+        result = lanes_chain_held(p, v);
     } else if (l->held[v->id]) {
         result = emit_private_load(p, l->held[v->id], l->held_axes[v->id], v->axis_count);
     } else {

@@ -166,6 +166,7 @@ typedef struct lowering {
     VEC(reduction_tree) trees;
     const oracle_chunks *dealt; /* how the tiles of a loop were dealt; NULL: none were */
     bool ringed;                /* operands of some are copied ahead */
+    bool chained;               /* the kernel is wholly in fragments (lanes_chain.h) */
     int matrix_products;        /* products that go by matrix instructions */
     VEC(const char *) routes;   /* for --explain: the route taken and the ones refused, a line each */
 } lowering;

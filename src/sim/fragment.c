@@ -270,6 +270,26 @@ static void reduce(sim_machine *m, sim_thread *first, int count, int instruction
     }
 }
 
+/* Fragments side by side become one. */
+static void convert(sim_machine *m, sim_thread *first, int count, int instruction, sim_fragment **f) {
+    const sim_instruction *i = &m->program->code.at[instruction];
+    const kernel_fragment *d = i->fragments[0].fragment;
+    check_free(m, first, count, f[0], d, true, instruction);
+    for (int n = 1, from = 0; n < 4 && f[n]; from += i->fragments[n++].fragment->columns) {
+        const kernel_fragment *a = i->fragments[n].fragment;
+        check_free(m, first, count, f[n], a, false, instruction);
+        if (f[n]->by_reference)
+            fetch(m, first, count, instruction, f[n], a, false);
+        for (int e = 0; e < a->rows * a->columns; e++) {
+            int row = e / a->columns, column = e % a->columns, at = row * d->columns + from + column;
+            f[0]->values[at] =
+                sim_convert(d->element, a->element, element_of(m, first, f[n], a, row, column, instruction), false);
+            f[0]->written[at] = 1;
+        }
+    }
+    f[0]->by_reference = false;
+}
+
 /* Operands must be the same in all lanes. */
 static bool uniform(sim_machine *m, sim_thread *first, int count, int instruction) {
     const sim_instruction *i = &m->program->code.at[instruction];
@@ -314,20 +334,7 @@ void sim_fragment_step(sim_machine *m, sim_thread *first, int count, int instruc
     case KSTMT_FRAGMENT_MMA: product(m, first, count, instruction, f); break;
     case KSTMT_FRAGMENT_MAP: map(m, first, count, instruction, f[0]); break;
     case KSTMT_FRAGMENT_REDUCE: reduce(m, first, count, instruction, f); break;
-    case KSTMT_FRAGMENT_CONVERT: {
-        const kernel_fragment *a = i->fragments[1].fragment;
-        check_free(m, first, count, f[1], a, false, instruction);
-        check_free(m, first, count, f[0], d, true, instruction);
-        if (f[1]->by_reference)
-            fetch(m, first, count, instruction, f[1], a, false);
-        for (int n = 0; n < elements; n++) {
-            f[0]->values[n] = sim_convert(d->element, a->element,
-                                          element_of(m, first, f[1], a, n / d->columns, n % d->columns, instruction), false);
-            f[0]->written[n] = 1;
-        }
-        f[0]->by_reference = false;
-        break;
-    }
+    case KSTMT_FRAGMENT_CONVERT: convert(m, first, count, instruction, f); break;
     default: break;
     }
 }

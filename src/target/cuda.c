@@ -140,7 +140,7 @@ static text_expr value(cfamily *p, const kernel_value *v) {
         return select_of_both(p, v);
     if (v->op >= KERNEL_SUBGROUP_SUM && v->op <= KERNEL_SHUFFLE_DOWN)
         return warp_operation(p, v);
-    if (v->op == KERNEL_FRAGMENT_ELEMENT && p->element)
+    if (v->op >= KERNEL_FRAGMENT_ELEMENT && v->op <= KERNEL_FRAGMENT_COLUMN && p->element)
         return primary(cuda_fragment_element(p, v));
     if (v->op == KERNEL_PREFIX_SELECT && v->lanes > 1 && cfamily_multiple(p, cfamily_fold(p, v->index)) % v->lanes == 0)
         return (text_expr){arena_printf(p->arena, "%s > 0 ? %s : %s", cfamily_wrap(p, cfamily_index(p, v->index), PRECEDENCE_ADD),

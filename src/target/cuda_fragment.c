@@ -3,6 +3,7 @@
  *                  tf32, k8: column t + 4 (r >> 1)
  *   b              register r: column g, rows 2t + 8 r + {0, 1}; 8-bit: rows 4t + 16 r + {0, 1, 2, 3}; tf32: row t + 4 r
  *   accumulator    element e: row g + 8 (e >> 1), column 2t + (e & 1)
+ * Row and column vectors of an accumulator lie as its rows and columns do (cuda_vector.c).
  * The text of each asm statement stands in one function of the prelude; test/run/_cuda_on_cpu.h says what it means. */
 #include "target/cuda_helpers.h"
 #include "target/gpu_plan.h"
@@ -19,6 +20,8 @@ static bool is_operand(const kernel_fragment *f) {
 
 /* Elements of a lane's share, or for operands registers of several. */
 static int share(const kernel_fragment *f) {
+    if (cuda_is_vector(f))
+        return CUDA_VECTOR_SHARE;
     int elements = f->rows * f->columns / (f->holder == LEVEL_WARPGROUP ? 4 * WARP : WARP);
     return is_operand(f) ? elements * element_table[f->element].block_bytes / 4 : elements;
 }
@@ -34,7 +37,11 @@ static bool has_form(const matrix_table *t, const kernel_fragment *f) {
         const matrix_instruction *r = &t->at[i];
         bool fits = f->role == FRAGMENT_A   ? f->rows == r->m && f->columns == r->k && f->element == r->operand
                     : f->role == FRAGMENT_B ? f->rows == r->k && f->columns == r->n && f->element == r->operand
-                                            : f->role == FRAGMENT_ACCUMULATOR && f->rows == r->m && f->columns == r->n;
+                    : f->role == FRAGMENT_ROW_VECTOR
+                        ? f->rows == r->m && r->holder == LEVEL_SUBGROUP && f->element == r->accumulator
+                    : f->role == FRAGMENT_COLUMN_VECTOR
+                        ? f->columns == r->n && r->holder == LEVEL_SUBGROUP && f->element == r->accumulator
+                        : f->rows == r->m && f->columns == r->n;
         if (fits && f->holder == r->holder)
             return true;
     }
@@ -45,11 +52,12 @@ bool cuda_fragments_begin(cfamily *p, const kernel_ir *k) {
     for (int i = 0; i < k->fragments.count; i++) {
         const kernel_fragment *f = k->fragments.at[i];
         if (!has_form(&cuda_machine()->matrices, f))
-            return cfamily_refuse(
-                p, f->span,
-                "fragments of %d x %d %s, role %s (it has %s: a 16 x 16, b 16 x 8; of i8: 16 x 32, 32 x 8; accumulators 16 x 8)",
-                f->rows, f->columns, element_table[f->element].name, role_names[f->role],
-                matrix_operands(p->arena, &cuda_machine()->matrices));
+            return cfamily_refuse(p, f->span,
+                                  "fragments of %d x %d %s, role %s (it has %s: a 16 x 16, b 16 x 8; of i8: 16 x 32, 32 x 8; "
+                                  "accumulators 16 x 8 and "
+                                  "vectors along them)",
+                                  f->rows, f->columns, element_table[f->element].name, role_names[f->role],
+                                  matrix_operands(p->arena, &cuda_machine()->matrices));
     }
     cfamily_fragments_name(p, k);
     return true;
@@ -66,7 +74,7 @@ static const char *name_of_ref(cfamily *p, const fragment_ref *r) {
 /* ---- what prelude functions share ---- */
 
 /* The functions of the accumulator's elements: "fragment", or of a warpgroup's "warpgroup_fragment". */
-static const char *lane_functions(cfamily *p, const kernel_fragment *f) {
+const char *cuda_lane_functions(cfamily *p, const kernel_fragment *f) {
     bool warpgroup = f->holder == LEVEL_WARPGROUP;
     const char *name = warpgroup ? "warpgroup_fragment" : "fragment";
     if (!cfamily_first_use(p, warpgroup ? "warpgroup_fragment_row" : "fragment_row"))
@@ -182,7 +190,7 @@ static const char *accumulator_access(cfamily *p, const kernel_fragment *f, bool
                                     shape, masked ? "_within" : "", pairs ? masked && even ? "_even_pairs" : "_pairs" : "");
     if (!cfamily_first_use(p, name))
         return name;
-    const char *of = lane_functions(p, f);
+    const char *of = cuda_lane_functions(p, f);
     const char *pair = pairs ? cuda_register_type(p, f->element, 2) : NULL;
     const char *limits = masked ? ", long long rows, long long columns" : "";
     if (store)
@@ -235,6 +243,15 @@ static bool load_or_store(cfamily *p, const kernel_stmt *s) {
         return cfamily_refuse(p, s->span, "fragments in a layout whose rows lie at no equal distances");
     bool rows_along = !s->row_step && side_by_side(p, access, s->row_dim),
          columns_along = !s->column_step && side_by_side(p, access, s->column_dim);
+    if (cuda_is_vector(f)) {
+        const char *all = s->extents ? within(p, s) : arena_printf(a, ", %d, %d", f->rows, f->columns);
+        const char *call = cuda_vector_access(p, f, s->kind == KSTMT_FRAGMENT_STORE), *along = f->columns == 1 ? row : column;
+        if (s->kind == KSTMT_FRAGMENT_STORE)
+            cfamily_line(p, "%s(%s, %s, %s%s);", call, place, fragment, along, all);
+        else
+            cfamily_line(p, "%s = %s(%s, %s%s);", fragment, call, place, along, all);
+        return true;
+    }
     if (is_operand(f) && s->kind == KSTMT_FRAGMENT_STORE)
         return cfamily_refuse(p, s->span, "storing operands of a product");
     if (is_operand(f)) {
@@ -325,7 +342,7 @@ static void map(cfamily *p, const kernel_stmt *s) {
     const char *fragment = name_of_ref(p, &s->fragments[0]), *outer = p->element;
     text_buffer body = {0}, *out = p->out;
     int taken = p->names.count;
-    const char *of = lane_functions(p, f), *element = cfamily_unique(p, "e"), *row = cfamily_unique(p, s->row->name),
+    const char *of = cuda_lane_functions(p, f), *element = cfamily_unique(p, "e"), *row = cfamily_unique(p, s->row->name),
                *column = cfamily_unique(p, s->column->name);
     cfamily_bind(p, s->row, row);
     cfamily_bind(p, s->column, column);
@@ -339,9 +356,13 @@ static void map(cfamily *p, const kernel_stmt *s) {
     cfamily_line(p, "for (int %s = 0; %s < %d; %s++) {", element, element, share(f), element);
     p->indent++;
     if (cfamily_find(p, s->row)->used)
-        cfamily_line(p, "const %s %s = %s_row(%s);", cfamily_index_type(p), row, of, element);
+        cfamily_line(p, "const %s %s = %s;", cfamily_index_type(p), row,
+                     f->role == FRAGMENT_COLUMN_VECTOR ? "0"
+                     : f->role == FRAGMENT_ROW_VECTOR  ? arena_printf(p->arena, "%s_row(2 * %s)", of, element)
+                                                       : arena_printf(p->arena, "%s_row(%s)", of, element));
     if (cfamily_find(p, s->column)->used)
-        cfamily_line(p, "const %s %s = %s_column(%s);", cfamily_index_type(p), column, of, element);
+        cfamily_line(p, "const %s %s = %s;", cfamily_index_type(p), column,
+                     f->role == FRAGMENT_ROW_VECTOR ? "0" : arena_printf(p->arena, "%s_column(%s)", of, element));
     text_add(out, "%s", text_get(&body));
     p->indent--;
     cfamily_line(p, "}");
@@ -353,8 +374,12 @@ static void map(cfamily *p, const kernel_stmt *s) {
 }
 
 const char *cuda_fragment_element(cfamily *p, const kernel_value *v) {
-    return p->element ? arena_printf(p->arena, "%s.v[%s]", cfamily_fragment_name(p, v->fragment, v->fragment_index), p->element)
-                      : NULL;
+    const bool of_row = v->op == KERNEL_FRAGMENT_ROW, of_column = v->op == KERNEL_FRAGMENT_COLUMN;
+    const kernel_value *x = of_row || of_column ? v->operands[0] : v;
+    const char *which = of_row ? " >> 1" : of_column ? " & 1" : "";
+    return p->element
+               ? arena_printf(p->arena, "%s.v[%s%s]", cfamily_fragment_name(p, x->fragment, x->fragment_index), p->element, which)
+               : NULL;
 }
 
 bool cuda_fragment_statement(cfamily *p, const kernel_stmt *s) {
@@ -383,6 +408,8 @@ bool cuda_fragment_statement(cfamily *p, const kernel_stmt *s) {
             return false;
         map(p, s);
         return true;
+    case KSTMT_FRAGMENT_REDUCE: return cuda_vector_reduce(p, s);
+    case KSTMT_FRAGMENT_CONVERT: return cuda_fragment_convert(p, s);
     default: return false;
     }
 }

@@ -29,6 +29,17 @@ bool cuda_fragments_begin(cfamily *p, const kernel_ir *k);
 void cuda_fragments_declare(cfamily *p, const kernel_ir *k, text_buffer *out);
 bool cuda_fragment_statement(cfamily *p, const kernel_stmt *s);       /* false: it has no form */
 const char *cuda_fragment_element(cfamily *p, const kernel_value *v); /* in a map; NULL elsewhere */
+const char *cuda_lane_functions(cfamily *p,
+                                const kernel_fragment *f); /* NAME_row(e), NAME_column(e): where its element e stands */
+/* ---- cuda_vector.c: row and column vectors of 16 x 8 accumulators, what is reduced to them, and what accumulators become ---- */
+enum { CUDA_VECTOR_SHARE = 2 }; /* elements that a lane holds of either */
+static inline bool cuda_is_vector(const kernel_fragment *f) {
+    return f->role == FRAGMENT_ROW_VECTOR || f->role == FRAGMENT_COLUMN_VECTOR;
+}
+/* (first element, [vector,] elements from one to the next, rows and columns that exist) */
+const char *cuda_vector_access(cfamily *p, const kernel_fragment *f, bool store);
+bool cuda_vector_reduce(cfamily *p, const kernel_stmt *s);
+bool cuda_fragment_convert(cfamily *p, const kernel_stmt *s); /* false with E0551 where it is not done in registers */
 /* ---- cuda_warpgroup.c: products that read their operands in shared memory ---- */
 typedef struct cuda_product_names {
     const char *d, *a, *b, *c; /* the fragments' */

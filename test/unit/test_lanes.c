@@ -216,12 +216,22 @@ static bool choose(arena *a, const tile_module *m, const tile_kernel *k, const t
 static int fragment_runs; /* kernels with fragments */
 static int ring_runs;     /* and rings of their operands */
 static int direct_runs;   /* and loads straight from memory */
+static int chain_runs;    /* and operands out of accumulators, or reductions of them */
 
 static bool loads_directly(const kernel_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
         if ((s->kind == KSTMT_FRAGMENT_LOAD && s->access.array->space == SPACE_GLOBAL) || loads_directly(&s->body) ||
             loads_directly(&s->otherwise))
+            return true;
+    }
+    return false;
+}
+
+static bool chains(const kernel_block *b) {
+    for (int i = 0; i < b->items.count; i++) {
+        const kernel_stmt *s = b->items.at[i];
+        if (s->kind == KSTMT_FRAGMENT_CONVERT || s->kind == KSTMT_FRAGMENT_REDUCE || chains(&s->body) || chains(&s->otherwise))
             return true;
     }
     return false;
@@ -235,6 +245,7 @@ static void note_form(const kernel_ir *ir) {
     fragment_runs += ir->fragments.count > 0;
     ring_runs += ir->fragments.count > 0 && ring;
     direct_runs += loads_directly(&ir->body);
+    chain_runs += chains(&ir->body);
 }
 
 static int aligned_runs, row_runs; /* aligned forms, and forms for rows in registers, that were simulated */
@@ -397,17 +408,20 @@ static void products_by_fragments(void **state) {
     for (int round = 0; round < (getenv("TILEC_QUICK") ? 1 : 2); round++) {
         try_file("test/accept/fragments.tile", 300 + 4 * (uint64_t)round);
         try_file("kernels/matmul.tile", 400 + 4 * (uint64_t)round);
+        if (!round)
+            try_file("test/accept/chains.tile", 600);
     }
     try_file("test/accept/bf16.tile", 450);
     try_file("test/accept/fp8.tile", 454);
     favour_direct = true;
     try_file("test/accept/fragments.tile", 500);
     try_file("kernels/matmul.tile", 504);
+    try_file("test/accept/chains.tile", 700);
     favour_fragments = favour_direct = false;
-    fprintf(stderr, "%d runs of kernels with fragments, %d with rings, %d with direct loads\n", fragment_runs, ring_runs,
-            direct_runs);
+    fprintf(stderr, "%d runs of kernels with fragments, %d with rings, %d with direct loads, %d of chains\n", fragment_runs,
+            ring_runs, direct_runs, chain_runs);
     assert_true(getenv("TILEC_QUICK") || getenv("TILEC_LANES_KERNEL") ||
-                (fragment_runs >= 100 && ring_runs >= 30 && direct_runs >= 30));
+                (fragment_runs >= 100 && ring_runs >= 30 && direct_runs >= 30 && chain_runs >= 30));
 }
 
 int main(void) {
