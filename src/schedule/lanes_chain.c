@@ -103,6 +103,8 @@ static void judge_operand(judge *j, chain_product *p, int o) {
     p->home[o] = home_of(j, x);
     if (why && left) { /* what accumulators hold, as an operand */
         p->routes[o] = CHAIN_MADE;
+        if (!(l->machine->left_of_sums >> element_table[x->type].block_bytes & 1))
+            no(j, arena_printf(l->arena, "%s as a left operand does not lie as accumulators do", element_table[x->type].name));
         j->chained = j->chained || tile_value_some(x, l->value_count, is_result, NULL);
         if (!chain_shape(l, x, &rows, &columns) || !rows || columns != p->summed)
             no(j, "an operand made of results goes over other ranges than rows and what is summed");

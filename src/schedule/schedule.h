@@ -44,7 +44,8 @@ typedef struct schedule_options {
     bool
         lane_access; /* matrices of a subgroup are loaded and stored by each lane for itself, also where the target has functions for it */
     bool wide_indices; /* texts with indices of 64 bits alone, also where 32 would do */
-    source_span vector_at, subgroups_at, operands_at, stages_at, roles_at, promote_at; /* where each was said; line 0: not in a source text */
+    source_span vector_at, subgroups_at, operands_at, stages_at, roles_at,
+        promote_at; /* where each was said; line 0: not in a source text */
 } schedule_options;
 
 /* What lowering and the capacity proof need to know of a target; one row a target (target/target.def gives them). */
@@ -73,6 +74,8 @@ typedef struct machine_model {
     int warpgroup_block, warpgroup_stages; /* where they are used: subgroups of a block, slots of the ring of operands, */
     int64_t warpgroup_bytes;               /* and shared memory that a block may take, where the device has them */
     matrix_table matrices;                 /* what products of tiles may be made of; empty: multiply-adds of single elements */
+    unsigned
+        left_of_sums; /* 1u << bytes: left operands of elements of so many bytes lie as accumulators of a subgroup side by side do */
     bool direct_fragments;    /* their operands are loaded straight from memory where they lie there as they are multiplied */
     int matrix_tile;          /* elements of their tiles along rows and along columns, where the compiler chooses; 0: 128 */
     bool producer;            /* this lowering is the one with a producer (lower_roles); nothing in a target's row */

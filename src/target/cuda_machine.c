@@ -66,6 +66,7 @@ const machine_model *cuda_machine(void) {
                                           .warpgroup_block = WARPGROUP_THREADS / LANES,
                                           .warpgroup_stages = 4,
                                           .warpgroup_bytes = WARPGROUP_BYTES,
+                                          .left_of_sums = 1u << 2,
                                           .matrices = {matrices, sizeof matrices / sizeof *matrices},
                                           .shared_bytes = SHARED_BYTES - ACROSS_BYTES};
     return &machine;

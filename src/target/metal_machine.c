@@ -35,6 +35,7 @@ const machine_model *metal_machine(void) {
                                           .row_registers = ROW_REGISTERS,
                                           .stages_operands = true,
                                           .staging_pays = true,
+                                          .left_of_sums = 1u << 2 | 1u << 4,
                                           .matrices = {matrices, sizeof matrices / sizeof *matrices},
                                           .direct_fragments = true,
                                           .matrix_tile = 64,

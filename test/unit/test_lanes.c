@@ -36,6 +36,7 @@ static const machine_model small_block = {.target = "threads",
                                           .staging_pays = true,
                                           .subgroups_alone = true,
                                           .stages = 3,
+                                          .left_of_sums = 1u << 2,
                                           .matrices = {matrices, sizeof matrices / sizeof *matrices},
                                           .row_registers = 8,
                                           .shared_bytes = 48 * 1024};
