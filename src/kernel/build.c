@@ -240,6 +240,11 @@ kernel_access kernel_at(kernel_ir *k, kernel_array *array, index_expr **indices)
     return access;
 }
 
+bool kernel_stores_pieces(const kernel_fragment *f) {
+    return f->role == FRAGMENT_ACCUMULATOR && f->holder == LEVEL_WARPGROUP && element_table[f->element].block_bytes == 2 &&
+           f->columns % 32 == 0;
+}
+
 int kernel_row_lanes(const kernel_stmt *s) {
     int64_t box;
     if (s->kind == KSTMT_COPY) {
@@ -256,6 +261,8 @@ int kernel_row_lanes(const kernel_stmt *s) {
         return 1;
     int side_by_side = s->column_dim == last ? f->columns : f->rows,
         most = f->role == FRAGMENT_A || f->role == FRAGMENT_B ? 16 / bytes : 2;
+    if (s->kind == KSTMT_FRAGMENT_STORE && s->column_dim == last && kernel_stores_pieces(f))
+        most = 16 / bytes;
     while (most > 1 && side_by_side % most)
         most /= 2;
     return most;

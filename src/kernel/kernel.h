@@ -94,7 +94,7 @@ typedef struct kernel_access {
 int kernel_aligned_lanes(const kernel_array *array, int lanes);
 
 /* The elements side by side in memory that one access of a fragment's load or store or of an asynchronous copy may take, if `aligned` says so: an operand's
- * rows in 16 bytes, of other fragments pairs, of a copy the last extent of its box; 1: there are none. */
+ * rows in 16 bytes (an accumulator's too where kernel_stores_pieces), of other fragments pairs, of a copy the last extent of its box; 1: there are none. */
 int kernel_row_lanes(const kernel_stmt *transfer);
 
 /* ---- values: pure expression trees over lets, loads, ids ---- */
@@ -151,6 +151,8 @@ typedef struct kernel_fragment {
     source_span span;
     int id;
 } kernel_fragment;
+/* Whether the lanes that have a row of the accumulator exchange 16-bit elements before it is stored, so that each stores 16 bytes. */
+bool kernel_stores_pieces(const kernel_fragment *f);
 typedef struct fragment_ref {
     kernel_fragment *fragment;
     index_expr *index; /* NULL when count is 1 */

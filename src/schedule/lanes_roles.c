@@ -94,12 +94,26 @@ static void produce(lower *l, const tile_stmt *loop, index_expr *hi, int64_t siz
     l->block = outside;
 }
 
+/* All lanes of the subgroup have left the slot: the first says so. */
+static void leave(lower *l, const char *empty, index_expr *slot, source_span span) {
+    arena *a = l->arena;
+    kernel_stmt *together = kernel_append(l->ir, l->block, KSTMT_BARRIER, span), *first;
+    together->scope = LEVEL_SUBGROUP;
+    together->spaces = 1u << SPACE_SHARED;
+    const kernel_level *lanes = &l->ir->levels.at[l->ir->levels.count - 1];
+    cond *is_first = NULL;
+    for (int d = 0; d < lanes->rank; d++)
+        is_first = cond_and(a, is_first, is(l, lanes->ids[d], 0));
+    first = kernel_append(l->ir, l->block, KSTMT_IF, span);
+    first->condition = is_first;
+    meet(l, &first->body, KSTMT_MBARRIER_ARRIVE, empty, slot, span)->participants = cond_and(a, l->consuming, is_first);
+}
+
 void lanes_roles_loop(lower *l, const tile_stmt *loop, index_expr *hi, int64_t size, int stages) {
     arena *a = l->arena;
     const char *range = loop->range->name;
-    const int64_t threads = (int64_t)l->machine->subgroups * l->machine->subgroup_lanes;
     const char *full = mbarrier(l, arena_printf(a, "%s_full", range), stages, 1, loop->span),
-               *empty = mbarrier(l, arena_printf(a, "%s_empty", range), stages, threads, loop->span);
+               *empty = mbarrier(l, arena_printf(a, "%s_empty", range), stages, l->machine->subgroups, loop->span);
     produce(l, loop, hi, size, stages, full, empty);
     kernel_block *outside = l->block;
     kernel_stmt *each = steps_of(l, outside, loop, hi, size, "step");
@@ -109,8 +123,7 @@ void lanes_roles_loop(lower *l, const tile_stmt *loop, index_expr *hi, int64_t s
     lanes_ring_multiply(l, loop, hi, size, step, stages);
     kernel_append(l->ir, l->block, KSTMT_COMMIT, loop->span)->matrix = true;
     lanes_ring_settle(l, loop, hi, size, step);
-    meet(l, l->block, KSTMT_MBARRIER_ARRIVE, empty, ix_mod(a, ix_add(a, step, ix_const(a, stages - 1)), all), loop->span)
-        ->participants = l->consuming;
+    leave(l, empty, ix_mod(a, ix_add(a, step, ix_const(a, stages - 1)), all), loop->span);
     kernel_append(l->ir, outside, KSTMT_WAIT_ASYNC, loop->span)->matrix = true;
     l->block = outside;
 }

@@ -222,6 +222,38 @@ static const char *accumulator_access(cfamily *p, const kernel_fragment *f, bool
     return name;
 }
 
+/* The same by pieces of 16 bytes: the four lanes of a row have two columns each of every eight; of 32 columns each takes eight whole, so that a warp writes whole
+ * sectors. Rows end behind whole pieces. */
+static const char *store_pieces(cfamily *p, const kernel_fragment *f, bool masked) {
+    const char *element = cuda_storage_type(f->element), *type = register_type(p, f);
+    const char *name = arena_printf(p->arena, "store_accumulator_%s_%dx%d%s_pieces", element_table[f->element].name, f->rows,
+                                    f->columns, masked ? "_within" : "");
+    if (!cfamily_first_use(p, name))
+        return name;
+    const char *of = lane_functions(p, f), *piece = cuda_register_type(p, ELEMENT_U32, 4);
+    text_add(&p->prelude, HEAD "void %s(%s *tile, const %s &f, long long row, long long column%s)\n{\n", name, element, type,
+             masked ? ", long long rows, long long columns" : "");
+    text_add(&p->prelude,
+             "    const int t = threadIdx.x %% 4;\n#pragma unroll\n    for (int e = 0; e < 4; e += 2) {\n        const int r = "
+             "%s_row(e);\n"
+             "#pragma unroll\n        for (int n = 0; n < %d; n += 16) {\n            %s x;\n"
+             "#pragma unroll\n            for (int i = 0; i < 4; i++)\n                x.v[i] = f.v[n + 4 * i + e] | "
+             "(unsigned)f.v[n + 4 * i + e + 1] << 16;\n",
+             of, share(f), piece);
+    text_add(&p->prelude,
+             "#pragma unroll\n            for (int i = 0; i < 4; i += 2) {\n"
+             "                const unsigned other = __shfl_xor_sync(0xffffffffu, t & 1 ? x.v[i] : x.v[i + 1], 1);\n"
+             "                x.v[i] = t & 1 ? other : x.v[i];\n                x.v[i + 1] = t & 1 ? x.v[i + 1] : other;\n"
+             "            }\n"
+             "#pragma unroll\n            for (int i = 0; i < 2; i++) {\n"
+             "                const unsigned other = __shfl_xor_sync(0xffffffffu, t & 2 ? x.v[i] : x.v[i + 2], 2);\n"
+             "                x.v[i] = t & 2 ? other : x.v[i];\n                x.v[i + 2] = t & 2 ? x.v[i + 2] : other;\n"
+             "            }\n            const int c = (n / 4 + t) * 8;\n            %s*(%s *)&tile[r * row + c] = x;\n"
+             "        }\n    }\n}\n",
+             masked ? "if (r < rows && c < columns)\n                " : "", piece);
+    return name;
+}
+
 static const char *within(cfamily *p, const kernel_stmt *s) {
     if (!s->extents)
         return "";
@@ -272,7 +304,10 @@ static bool load_or_store(cfamily *p, const kernel_stmt *s) {
     bool store = s->kind == KSTMT_FRAGMENT_STORE;
     bool pairs = store && access->aligned && columns_along;
     bool even = pairs && s->extents && cfamily_multiple(p, cfamily_fold(p, s->extents[1])) % 2 == 0;
-    const char *name = accumulator_access(p, f, store, s->extents != NULL, pairs, even);
+    const bool pieces = pairs && kernel_row_lanes(s) > 2 &&
+                        (!s->extents || cfamily_multiple(p, cfamily_fold(p, s->extents[1])) % kernel_row_lanes(s) == 0);
+    const char *name =
+        pieces ? store_pieces(p, f, s->extents != NULL) : accumulator_access(p, f, store, s->extents != NULL, pairs, even);
     if (store)
         cfamily_line(p, "%s(%s, %s, %s, %s%s);", name, place, fragment, row, column, within(p, s));
     else
