@@ -109,9 +109,31 @@ static bool keep_rows(probing *p, const char *folder) {
     return good;
 }
 
+static json_t *stored(probing *p) {
+    const char *folder = option_value(p->line, "--store");
+    return store_read(folder ? folder : "bench/findings", &p->report->diags);
+}
+
+/* A device's description, to the output: what bench/devices holds. */
+static bool print_description(probing *p, const char *name) {
+    json_t *rows = stored(p), *description = rows ? describe_device(rows, name) : NULL;
+    if (rows && !description)
+        diag_error(&p->report->diags, "E1205", (source_span){0}, "there are no findings of a device `%s`", name);
+    if (description && p->report->json)
+        json_object_set(p->report->json, "description", description);
+    else if (description) {
+        char *text = json_dumps(description, JSON_INDENT(1) | JSON_SORT_KEYS | JSON_REAL_PRECISION(4));
+        puts(text);
+        free(text);
+    }
+    json_decref(rows);
+    json_decref(description);
+    return description != NULL;
+}
+
 static bool write_report(probing *p, const char *path) {
     const char *folder = option_value(p->line, "--store");
-    json_t *rows = store_read(folder ? folder : "bench/findings", &p->report->diags);
+    json_t *rows = stored(p);
     text_buffer page = {0};
     bool good = rows && findings_page(rows, &page);
     if (rows && !good)
@@ -298,13 +320,15 @@ int command_probe(const command_line *line) {
     report r;
     report_begin(&r, line);
     const char *device = option_value(line, "--device"), *page = option_value(line, "--report"),
-               *kit = option_value(line, "--write"), *answers = option_value(line, "--read");
+               *kit = option_value(line, "--write"), *answers = option_value(line, "--read"),
+               *described = option_value(line, "--describe");
     probing p = {.report = &r, .line = line, .device = device ? device : "cpu", .rows = json_array()};
-    bool held = page ? write_report(&p, page)
-                     : read_options(&p) && (kit                                                           ? write_kit(&p, kit)
-                                            : answers                                                     ? read_kit(&p, answers)
-                                            : !strcmp(p.device, "nvrtc") && !option_given(line, "--list") ? probe_gates(&p)
-                                                                                                          : probe_all(&p));
+    bool held = page        ? write_report(&p, page)
+                : described ? print_description(&p, described)
+                            : read_options(&p) && (kit       ? write_kit(&p, kit)
+                                                   : answers ? read_kit(&p, answers)
+                                                   : !strcmp(p.device, "nvrtc") && !option_given(line, "--list") ? probe_gates(&p)
+                                                                                                                 : probe_all(&p));
     if (r.json)
         json_object_set(r.json, "findings", p.rows);
     json_decref(p.rows);

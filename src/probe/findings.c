@@ -128,6 +128,16 @@ static bool newest(const json_t *rows, page *p) {
     return p->count > 0;
 }
 
+json_t *findings_newest(const json_t *rows) {
+    page p = {0};
+    json_t *out = json_array();
+    if (newest(rows, &p))
+        for (size_t i = 0; i < p.count; i++)
+            json_array_append(out, (json_t *)p.rows[i]);
+    free(p.rows);
+    return out;
+}
+
 static void add_instruction(text_buffer *out, const page *p, size_t first) {
     text_add(out, "<h3>");
     add(out, text_of(p->rows[first], "instruction"));

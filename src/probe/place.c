@@ -26,6 +26,8 @@ bool place_probe(arena *a, const probe_target *t, rate_finding *out, diag_list *
         !t->sustained(t->context, RATE_SCALAR, &held[1], &watts[1], diags))
         return false;
     out->ratio = own / scalar;
+    out->per_second = own;
+    out->watts = watts[0];
     VEC_PUSH(a, out->evidence,
              arena_printf(a, "%.3g multiply-adds a second, %.3g of the threads' own fma in f32: %.3g times", own, scalar,
                           own / scalar));

@@ -54,7 +54,8 @@ typedef struct rate_finding {
     bool asked, determined; /* not determined: the ratio varied by more than a tenth */
     bool
         accelerated; /* at least 3/4 of the twin's speed times 16 over the operand's bits: 1.5 for 8 bits, which two emulated halves can't reach */
-    double ratio; /* multiply-adds a second over the twin's, the median of pairs */
+    double ratio;             /* multiply-adds a second over the twin's, the median of pairs */
+    double per_second, watts; /* its own; watts 0: not told */
     const char *verdict;
     VEC(const char *) evidence;
 } rate_finding;

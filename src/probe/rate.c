@@ -26,6 +26,7 @@ bool rate_probe(arena *a, const probe_target *t, rate_finding *out, diag_list *d
     double ratio = (ratios[PAIRS / 2 - 1] + ratios[PAIRS / 2]) / 2, low = ratios[1], high = ratios[PAIRS - 2];
     double bits = number_table[t->box.a].bytes * 8, whole = 16 / bits;
     out->ratio = ratio;
+    out->per_second = fastest;
     VEC_PUSH(a, out->evidence,
              arena_printf(a, "%.3g multiply-adds a second at most; %.3g times those of %s, from %.3g to %.3g over %d pairs",
                           fastest, ratio, t->twin, low, high, PAIRS));

@@ -50,6 +50,7 @@ static void add_rate(const char *device, const probe_result *r, const rate_findi
     json_object_set_new(row, "evidence", evidence);
     json_object_set_new(row, "claim", json_string("the instruction is listed; what makes it is not said"));
     json_object_set_new(row, "ratio", json_real(f->ratio));
+    json_object_set_new(row, "numbers", json_pack("{s:f, s:f}", "multiply_adds_per_second", f->per_second, "watts", f->watts));
     json_array_append_new(rows, row);
 }
 

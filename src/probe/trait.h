@@ -33,11 +33,17 @@ typedef struct trait_box {
     void (*close)(void *context);
 } trait_box;
 
+typedef struct trait_number {
+    const char *name;
+    double value;
+} trait_number;
+
 typedef struct trait_finding {
     bool asked, determined, contradicted;
     int questions;
     const char *verdict, *claim; /* claim: what the documents or the driver say; NULL: nothing */
     VEC(const char *) evidence;
+    VEC(trait_number) numbers; /* what was found, for programs */
 } trait_finding;
 
 typedef struct trait_row {
@@ -63,6 +69,7 @@ bool trait_open_cpu(trait_box *out, diag_list *diags);
  * words from the beginning. One cycle, whose order follows from the seed. */
 void trait_ring(uint32_t *ring, int64_t bytes, int slot, int beside, uint64_t seed);
 
+void trait_add_number(arena *a, trait_finding *f, const char *name, double value); /* the name outlives the finding */
 void trait_print(const trait_row *row, const trait_finding *f, bool evidence);
 /* A row for the store. */
 void trait_json(const trait_box *box, const trait_row *row, const trait_finding *f, json_t *rows);

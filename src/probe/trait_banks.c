@@ -56,6 +56,10 @@ bool trait_banks(arena *a, const trait_box *box, trait_finding *out, diag_list *
                           wide[1], wide[2], 4096 * fmax(1 / wide[0], fmax(2 / wide[1], 4 / wide[2]))));
     out->determined = candidates == 1;
     out->contradicted = out->determined && found != 32;
+    if (out->determined) {
+        trait_add_number(a, out, "banks", found);
+        trait_add_number(a, out, "bytes_per_ns", 4096 * fmax(1 / wide[0], fmax(2 / wide[1], 4 / wide[2])));
+    }
     out->verdict =
         out->determined
             ? arena_printf(a, "%d banks of 4 bytes; a conflict of n words takes n steps (strides 1 to %d within %.0f%%)", found,

@@ -90,6 +90,8 @@ bool trait_caches(arena *a, const trait_box *box, trait_finding *out, diag_list 
         }
         text_add(&text, "%slevel %d holds %s, not %s, at %.3g ns", i ? "; " : "", i + 1, size_text(a, low), size_text(a, high),
                  levels[i].ns);
+        trait_add_number(a, out, arena_printf(a, "level_%d_bytes", i + 1), (double)low);
+        trait_add_number(a, out, arena_printf(a, "level_%d_ns", i + 1), levels[i].ns);
         int64_t told = box->cache_told ? box->cache_told(box->context, i) : 0;
         out->contradicted |= told && (double)low > WRONG * (double)told;
         out->contradicted |= told && (double)told > WRONG * (double)low;
@@ -97,6 +99,8 @@ bool trait_caches(arena *a, const trait_box *box, trait_finding *out, diag_list 
             text_add(&claim, "%slevel %d: %s", claim.length ? ", " : "", i + 1, size_text(a, told));
     }
     out->determined = count > 0;
+    if (count)
+        trait_add_number(a, out, "far_ns", levels[count - 1].ns);
     if (count)
         text_add(&text, "%swhat is farther takes %.3g ns (rings up to %s)", count > 1 ? "; " : "", levels[count - 1].ns,
                  size_text(a, box->most_bytes));

@@ -50,6 +50,7 @@ bool trait_limits(arena *a, const trait_box *box, trait_finding *out, diag_list 
         if (!good)
             break;
         text_add(&text, "%s%" PRId64 " %s", text.length ? ", " : "", low, trait_limit_names[i]);
+        trait_add_number(a, out, trait_limit_names[i], (double)low);
         if (high == ceiling[i])
             text_add(&text, " or more");
         if (told > 0)

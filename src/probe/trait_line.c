@@ -29,5 +29,7 @@ bool trait_line(arena *a, const trait_box *box, trait_finding *out, diag_list *d
     out->verdict = !out->determined ? "not determined: a word beside the one just loaded is no nearer than another miss"
                                     : arena_printf(a, "%d bytes %scome with a miss of the nearest cache",
                                                    line ? line : MOST_BESIDE, line ? "" : "or more ");
+    if (out->determined)
+        trait_add_number(a, out, "bytes", line ? line : MOST_BESIDE);
     return true;
 }

@@ -43,6 +43,11 @@ void trait_close(trait_box *box) {
     box->close = NULL;
 }
 
+void trait_add_number(arena *a, trait_finding *f, const char *name, double value) {
+    trait_number n = {name, value};
+    VEC_PUSH(a, f->numbers, n);
+}
+
 void trait_print(const trait_row *row, const trait_finding *f, bool evidence) {
     printf("%-10s %s%s\n", row->name, f->contradicted ? "NOT AS DOCUMENTED: " : "", f->verdict);
     for (int e = 0; evidence && e < f->evidence.count; e++)
@@ -61,5 +66,9 @@ void trait_json(const trait_box *box, const trait_row *row, const trait_finding 
     for (int e = 0; e < f->evidence.count; e++)
         json_array_append_new(evidence, json_string(f->evidence.at[e]));
     json_object_set_new(o, "evidence", evidence);
+    json_t *numbers = json_object();
+    for (int n = 0; n < f->numbers.count; n++)
+        json_object_set_new(numbers, f->numbers.at[n].name, json_real(f->numbers.at[n].value));
+    json_object_set_new(o, "numbers", numbers);
     json_array_append_new(rows, o);
 }
