@@ -95,6 +95,9 @@ embed = @mkdir -p $(@D) && for file in $(1); do printf '{"%s", (const char *cons
 	    sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n",/' "$$file"; echo 'NULL}},'; done > $@
 $(BUILD)/generated/kernels.inc: $(kernel_files) Makefile
 	$(call embed,$(kernel_files))
+device_files := $(sort $(wildcard bench/devices/*.json))
+$(BUILD)/generated/devices.inc: $(device_files) Makefile
+	$(call embed,$(device_files))
 probe_kit_files := $(sort $(wildcard kits/probe/*))
 $(BUILD)/generated/probe_kit.inc: $(probe_kit_files) Makefile
 	$(call embed,$(probe_kit_files))
@@ -107,8 +110,9 @@ $(BUILD)/generated/shim.inc: $(shim_files) Makefile
 	$(call embed,$(shim_files))
 $(BUILD)/src/lift/shim.o: $(BUILD)/generated/shim.inc
 $(BUILD)/src/command/library.o: $(BUILD)/generated/kernels.inc
+$(BUILD)/src/target/device_description.o: $(BUILD)/generated/devices.inc
 $(BUILD)/src/target/metal_kit.o: $(BUILD)/generated/metal_kit.inc
-$(BUILD)/src/command/library.o $(BUILD)/src/target/metal_kit.o $(BUILD)/src/probe/kit.o $(BUILD)/src/lift/shim.o: private flags += -I$(BUILD)/generated
+$(BUILD)/src/command/library.o $(BUILD)/src/target/metal_kit.o $(BUILD)/src/target/device_description.o $(BUILD)/src/probe/kit.o $(BUILD)/src/lift/shim.o: private flags += -I$(BUILD)/generated
 
 # What was built with other flags, or holds a source since removed, is built again.
 $(BUILD)/flags: force
@@ -187,6 +191,8 @@ measure: all
 reproduce: all
 	@$(BUILD)/tilec bench --reproduce
 	@$(BUILD)/tilec probe --report bench/findings.html --store bench/findings
+	@for file in $(device_files); do \
+	    $(BUILD)/tilec probe --describe "$$(sed -n 's/^ "name": "\(.*\)",*$$/\1/p' "$$file")" --store bench/findings > "$$file.new" && mv "$$file.new" "$$file" || exit 1; done
 
 verify: all
 	@$(BUILD)/tilec bench --verify bench/expected.json

@@ -120,6 +120,15 @@ static void explain_compiler(void) {
 }
 
 /* Which of several variants a launch takes. */
+/* Which numbers of the device's matrix units its results are judged by. */
+static void explain_device(const session *s) {
+    const device_description *d = session_description(s);
+    if (d)
+        printf("probed    %s, %.10s: its matrix units are judged by what was found of them (bench/devices)\n", d->name, d->utc);
+    else if (session_target(s)->machine()->matrices.count)
+        printf("probed    never: matrix units are judged by what every device does that has the instruction\n");
+}
+
 static void explain_variant(run_call *c, int step, diag_list *diags) {
     const launch_plan *plan = proved_plan_get(c->steps.at[step].compiled->plan);
     int variant = plan->variants.count > 1 ? call_variant(c, step, diags) : -1;
@@ -187,6 +196,7 @@ static bool run_on(report *r, const command_line *line, session *s, const tile_m
             text_free(&text);
             if (prepared)
                 explain_variant(c, i, &r->diags);
+            explain_device(c->session);
             const runtime_streams *q = session_runtime(c->session)->streams;
             kernel_resources most;
             if (prepared && q && q->resources(session_device(c->session), c->steps.at[i].loaded, &most))

@@ -56,3 +56,8 @@ const char *matrix_nearest(arena *a, const matrix_table *t, element_type operand
                                 t->at[i].name);
     return NULL;
 }
+
+const char *matrix_unit_name(arena *a, const matrix_instruction *row) {
+    return arena_printf(a, "%sn8k%d.%s", row->holder == LEVEL_WARPGROUP ? "wgmma.m64" : "m16", row->k,
+                        element_table[row->operand].name);
+}

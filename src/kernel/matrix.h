@@ -32,6 +32,8 @@ const matrix_instruction *matrix_row_by_reference(const matrix_table *t, element
 const matrix_instruction *matrix_of_mma(const matrix_table *t, const kernel_stmt *mma);
 /* The rows' operand types, for messages: "f16, bf16, i8"; "none". Arena text. */
 const char *matrix_operands(arena *a, const matrix_table *t);
+/* The unit that does it, as `tilec probe` names its instructions: "m16n8k16.f16", "wgmma.m64n8k16.f16" of any number of columns. Arena text. */
+const char *matrix_unit_name(arena *a, const matrix_instruction *row);
 /* For messages: the row that takes operands rounded to a narrower type, as a kernel may say; NULL: there is none. */
 const char *matrix_nearest(arena *a, const matrix_table *t, element_type operand);
 #endif

@@ -188,6 +188,22 @@ static bool run_steps(run_call *c, const meaning *m, judgement *out, diag_list *
     return true;
 }
 
+/* Of units that were probed on this device, what they do there: not what every device that has the instruction can be counted on to do. */
+static const reduction_tree *as_probed(run_call *c, const reduction_tree *trees, int count) {
+    const device_description *d = session_description(c->session);
+    reduction_tree *out = d && count ? NEW_ARRAY(c->arena, reduction_tree, count) : NULL;
+    for (int i = 0; out && i < count; i++) {
+        const unit_description *u = device_unit_find(d, trees[i].unit);
+        out[i] = trees[i];
+        if (u && u->added && out[i].added) {
+            out[i].added = u->added;
+            out[i].fraction = u->fraction;
+            out[i].kept = u->kept;
+        }
+    }
+    return out ? out : trees;
+}
+
 static bool judge_meaning(run_call *c, const meaning *m, const judge_options *options, judgement *out, diag_list *diags) {
     call_step *step = m->step;
     const tile_kernel *k = m->kernel;
@@ -226,7 +242,7 @@ static bool judge_meaning(run_call *c, const meaning *m, const judge_options *op
             symbols[i] = 0;
     j.arguments = (oracle_arguments){data, scalars, symbols};
     j.oracle = (oracle_options){.model = arithmetic_model_find(session_target(c->session)->name),
-                                .trees = m->trees,
+                                .trees = as_probed(c, m->trees, m->tree_count),
                                 .tree_count = m->tree_count,
                                 .chunks = m->chunks};
     good = good && run_steps(c, m, out, diags);

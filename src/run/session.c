@@ -25,6 +25,9 @@ session *session_open(const char *device_name, diag_list *diags) {
     s->target_route = why;
     s->device = d;
     s->shares_memory = r->host_memory;
+    char words[512];
+    if (r->describe(index, words, sizeof words))
+        s->description = device_description_find(words);
     snprintf(s->name, sizeof s->name, index ? "%s:%d" : "%s", r->name, index);
     return s;
 }
@@ -77,6 +80,9 @@ const runtime *session_runtime(const session *s) {
 }
 device *session_device(const session *s) {
     return s->device;
+}
+const device_description *session_description(const session *s) {
+    return s->description;
 }
 const target *session_target(const session *s) {
     return s->target;

@@ -5,6 +5,7 @@
 #include "compile.h"
 #include "run/binding.h"
 #include "run/run.h"
+#include "target/device_description.h"
 
 /* One open device, and the kernels compiled for it so far: one compile serves all shapes. */
 typedef struct session session;
@@ -143,4 +144,6 @@ bool call_launch_again(run_call *c, diag_list *diags);
 
 /* Bytes of `cells` elements of an array whose last dimension is whole blocks; -1 on overflow. */
 int64_t host_array_bytes(element_type type, int rank, const int64_t *dims);
+/* What is known of the session's device by probing it; NULL: it was not probed. */
+const device_description *session_description(const session *s);
 #endif

@@ -408,5 +408,6 @@ reduction_tree lanes_fragment_tree(const lower *l, const tile_value *product) {
                             .parallel = 1,
                             .added = with->added,
                             .fraction = with->fraction,
+                            .unit = matrix_unit_name(l->arena, with),
                             .kept = with->kept};
 }

@@ -378,7 +378,7 @@ API int cuDeviceGet(int *device, int number) {
 }
 API int cuDeviceGetName(char *name, int size, int device) {
     (void)device;
-    snprintf(name, (size_t)size, "a CPU behind CUDA's interface");
+    snprintf(name, (size_t)size, "%s", goes_wrong("h200") ? "NVIDIA H200" : "a CPU behind CUDA's interface");
     return OK;
 }
 API int cuDeviceTotalMem_v2(size_t *bytes, int device) {

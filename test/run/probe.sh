@@ -32,6 +32,9 @@ expect "the page has what was measured" 0 "terms are cut to 2^(E - 25)" cat "$wo
 expect "the same rows give the same page" 0 "" cmp "$work/page.html" "$work/again.html"
 "$tilec" probe --report "$work/findings.html" --store bench/findings
 expect "bench/findings.html is what the committed rows give (make reproduce)" 0 "" cmp "$work/findings.html" bench/findings.html
+"$tilec" probe --describe "NVIDIA H200" > "$work/h200.json"
+expect "bench/devices is what the committed rows give (make reproduce)" 0 "" cmp "$work/h200.json" bench/devices/nvidia-h200.json
+expect "no findings of such a device" 1 E1205 "$tilec" probe --describe "NVIDIA H2"
 expect "probe lists instructions" 0 "^wgmma.m64n8k32.e4m3$" "$tilec" probe --device cuda:0 --list
 expect "and traits" 0 "^caches$" "$tilec" probe --device cuda:0 --list
 expect "a processor has no banks of shared memory" 1 E1202 "$tilec" probe banks
@@ -91,6 +94,13 @@ else
         expect "matmul in single roundings" 0 ran "$tilec" "${matmul[@]}" --device sim --out c="$work/sim.npy"
         expect "a recorded device gives the driver's bits" 0 "" cmp "$work/driver.npy" "$work/model.npy"
         expect "and not those of single roundings" 1 differ cmp "$work/model.npy" "$work/sim.npy"
+        # A device that was probed is judged by its own units: 16 products at once and two bits below the largest, where every device has 8 and one.
+        share() { "$tilec" "${matmul[@]}" --device cuda --check --explain | sed -n 's/^probed *//p; s/.*worst error \([0-9.e-]*\) of its bound.*/\1/p'; }
+        matmul=("${matmul[@]:0:${#matmul[@]}-1}")
+        unprobed=$(share) probed=$(FAKE_CUDA=h200 share)
+        expect "a device that was never probed says so" 0 "^never" echo "$unprobed"
+        expect "one that was is judged by its units" 0 "^NVIDIA H200" echo "$probed"
+        expect "whose bound is tighter" 0 "" awk "BEGIN { exit !(${probed##*$'\n'} > ${unprobed##*$'\n'}) }"
         # A kit: its program asks the driver, and its rows give the findings that asking it from here gives.
         expect "a kit is written" 0 "" "$tilec" probe --write "$work/kit" m16n8k16.f16 --dots 2000
         expect "and its program answers" 0 "" make -s -C "$work/kit" run

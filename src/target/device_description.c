@@ -1,0 +1,83 @@
+/* Descriptions of devices, read once a process out of the files that the program has within it. */
+#include "target/device_description.h"
+#include "base/arena.h"
+#include <jansson.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    const char *const *lines;
+} files[] = {
+#include "devices.inc"
+};
+enum { FILES = sizeof files / sizeof *files };
+
+static device_description *descriptions;
+static int description_count;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static double number_at(const json_t *o, const char *first, const char *second) {
+    return json_number_value(json_object_get(json_object_get(o, first), second));
+}
+
+/* Only a unit that adds all its terms at once is what the oracle's rule is of. */
+static unit_description read_unit(const char *name, const json_t *o) {
+    const json_t *unit = json_object_get(o, "unit"), *p = json_object_get(unit, "parameters");
+    int bits = (int)json_integer_value(json_object_get(p, "output bits"));
+    bool at_once = unit && !json_integer_value(json_object_get(p, "order")) &&
+                   json_integer_value(json_object_get(p, "alignment")) > 0 && bits > 0;
+    return (unit_description){.name = name,
+                              .added = at_once ? (int)json_integer_value(json_object_get(unit, "k")) : 0,
+                              .fraction = at_once ? (int)json_integer_value(json_object_get(p, "alignment")) : 0,
+                              .kept = at_once && bits < 23 ? bits : 0,
+                              .per_second = number_at(o, "place", "multiply_adds_per_second")};
+}
+
+static bool read_description(json_t *o, device_description *out) {
+    json_t *units = json_object_get(o, "units"), *traits = json_object_get(o, "traits"), *unit;
+    unit_description *list = calloc(json_object_size(units) + 1, sizeof *list);
+    const char *name;
+    if (!list)
+        return false;
+    *out = (device_description){.name = json_string_value(json_object_get(o, "name")),
+                                .utc = json_string_value(json_object_get(o, "utc")),
+                                .units = list,
+                                .far_ns = number_at(traits, "caches", "far_ns"),
+                                .shared_bytes_per_ns = number_at(traits, "banks", "bytes_per_ns")};
+    json_object_foreach(units, name, unit) {
+        list[out->count++] = read_unit(name, unit);
+    }
+    return out->name != NULL;
+}
+
+static void read_all(void) {
+    descriptions = calloc(FILES, sizeof *descriptions);
+    for (int i = 0; descriptions && i < FILES; i++) {
+        text_buffer text = {0};
+        for (const char *const *line = files[i].lines; *line; line++)
+            text_add(&text, "%s", *line);
+        json_t *o = json_loads(text_get(&text), 0, NULL); /* its strings are the description's: it stays */
+        text_free(&text);
+        if (o && read_description(o, &descriptions[description_count]))
+            description_count++;
+    }
+}
+
+const device_description *device_description_find(const char *words) {
+    pthread_once(&once, read_all);
+    for (int i = 0; i < description_count; i++) {
+        size_t length = strlen(descriptions[i].name);
+        if (!strncmp(words, descriptions[i].name, length) && (!words[length] || words[length] == ','))
+            return &descriptions[i];
+    }
+    return NULL;
+}
+
+const unit_description *device_unit_find(const device_description *d, const char *name) {
+    for (int i = 0; d && name && i < d->count; i++)
+        if (!strcmp(d->units[i].name, name))
+            return &d->units[i];
+    return NULL;
+}
