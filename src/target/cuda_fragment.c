@@ -230,7 +230,7 @@ static const char *store_pieces(cfamily *p, const kernel_fragment *f, bool maske
                                     f->columns, masked ? "_within" : "");
     if (!cfamily_first_use(p, name))
         return name;
-    const char *of = lane_functions(p, f), *piece = cuda_register_type(p, ELEMENT_U32, 4);
+    const char *of = cuda_lane_functions(p, f), *piece = cuda_register_type(p, ELEMENT_U32, 4);
     text_add(&p->prelude, HEAD "void %s(%s *tile, const %s &f, long long row, long long column%s)\n{\n", name, element, type,
              masked ? ", long long rows, long long columns" : "");
     text_add(&p->prelude,
