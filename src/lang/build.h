@@ -229,10 +229,12 @@ bool missing_check_change(builder *b, const tile_variable *x, int field, const t
 /* --- statements.c --- */
 void lang_build_statements(builder *b, const stmt_list *list);
 
-/* --- ownership.c --- */
+/* --- own_tile.c --- */
 index_expr *lang_range_size(builder *b, const expr *e, index_expr *extent, bool *whole,
                             bool *scheduled); /* NULL after an error */
 void lang_own_tile(builder *b, const stmt *s);
+
+/* --- ownership.c --- */
 void lang_check_read(builder *b, tile_value *load, const expr *e);
 bool lang_record_store(builder *b, tile_array *array, index_expr **indices, const tile_value *v,
                        const expr *target); /* false when reported */

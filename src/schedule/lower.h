@@ -462,10 +462,12 @@ void lanes_reduction_end(reduction *c);
 /* All at once. */
 void lanes_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
                      source_span span);
-/* A product whose operands go through shared memory (lanes_stage.c): decided from the structure, with the loops around it, before ranges are spread. */
+/* A product whose operands go through shared memory (lanes_stage_choice.c, lanes_stage.c): decided from the structure, with the loops around it, before ranges are spread. */
 void lanes_stage_decide(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
                         const tile_stmt *const *loops, int loop_count);
 bool lanes_staged(const lower *l, const tile_value *product);
+enum { MOST_STAGED_AXES = 16 };                                            /* that an operand's tile has */
+element_type lanes_staged_type(const lower *l, const tile_value *product); /* of its elements in shared memory */
 /* What keeps an operand's elements from being computed by any thread of the block; NULL: nothing. */
 const char *lanes_stage_operand_refusal(lower *l, const tile_value *operand);
 int64_t lanes_stage_bytes(lower *l, const tile_value *product, int operand); /* of one tile of it */
