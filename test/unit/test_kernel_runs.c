@@ -67,6 +67,7 @@ static const struct {
     {"tiles_in_turn", {"R = 2, T = 40, len = 23", "R = 1, T = 64, len = 64", "R = 1, T = 1, len = 0"}},
     {"async_ring", {"M = 1, N = 33, K = 9", "M = 65, N = 65, K = 130", "M = 3, N = 2, K = 0"}},
     {"producer_consumer", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 400", "M = 3, N = 2, K = 0"}},
+    {"bulk_ring", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 330", "M = 3, N = 2, K = 0"}},
     {"warpgroup_ring", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 200", "M = 3, N = 2, K = 0"}},
     {"cross_subgroup_reduction", {"R = 2, C = 700", "R = 1, C = 5", "R = 1, C = 1"}},
     {"grid_reduction", {"N = 0", "N = 9000", "N = 4096"}},
@@ -127,6 +128,8 @@ static void broken_twins_are_caught(void **state) {
         {"producer_consumer", "M = 1, N = 1, K = 1", "arrive empty[(t mod 4)] by 1 <= g", "arrive empty[(t mod 4)] by 2 <= g",
          SIM_BARRIER},
         {"producer_consumer", "M = 1, N = 1, K = 1", "arrive empty[(t mod 4)] by 1 <= g", "arrive empty[(t mod 4)]", SIM_BARRIER},
+        /* the slot is left while this step's products still read it */
+        {"bulk_ring", "M = 128, N = 8, K = 512", "wait_async mma 1", "wait_async mma 2", SIM_RACE},
         /* copies by the threads, which no proxy fence has published */
         {"warpgroup_ring", "M = 1, N = 1, K = 1", "        fence block orders shared proxy\n", "", SIM_ASYNC},
         /* two steps' products run on, and the slot of the older is filled */
@@ -229,8 +232,8 @@ static void products_are_products(void **state) {
     static const struct {
         const char *name;
         element_type operand;
-    } products[] = {{"packed_matmul", ELEMENT_F32}, {"direct_fragments", ELEMENT_F16},  {"staged_barrier", ELEMENT_F32},
-                    {"async_ring", ELEMENT_F16},    {"producer_consumer", ELEMENT_F16}, {"lane_view", ELEMENT_F32},
+    } products[] = {{"packed_matmul", ELEMENT_F32}, {"direct_fragments", ELEMENT_F16}, {"staged_barrier", ELEMENT_F32},
+                    {"async_ring", ELEMENT_F16},    {"bulk_ring", ELEMENT_F16},        {"lane_view", ELEMENT_F32},
                     {"warpgroup_ring", ELEMENT_F16}};
     static const int64_t shapes[][3] = {{13, 33, 70}, {1, 1, 1}, {13, 70, 133}, {65, 33, 40}};
     for (size_t p = 0; p < sizeof products / sizeof *products; p++)
