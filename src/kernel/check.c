@@ -325,8 +325,12 @@ static void check_fragment(checker *c, const kernel_fragment *f) {
         f->element == ELEMENT_F32 || f->element == ELEMENT_F16 || f->element == ELEMENT_BF16 || f->element == ELEMENT_I32;
     if (f->rows < 1 || f->columns < 1 || f->count < 1)
         check_fail(c, "E0957", f->span, "fragment `%s` is %d x %d, %d times", f->name, f->rows, f->columns, f->count);
-    if (f->holder != LEVEL_SUBGROUP && f->holder != LEVEL_WARPGROUP)
-        check_fail(c, "E0957", f->span, "fragment `%s` is held by a %s; subgroups and warpgroups hold fragments", f->name,
+    if (f->holder == LEVEL_TASK) {
+        if (c->k->levels.count > 1)
+            check_fail(c, "E0957", f->span, "fragment `%s` is held by the task, which is several threads here", f->name);
+    } else if (f->holder != LEVEL_SUBGROUP && f->holder != LEVEL_WARPGROUP)
+        check_fail(c, "E0957", f->span,
+                   "fragment `%s` is held by a %s; subgroups, warpgroups and tasks of one thread hold fragments", f->name,
                    level_names[f->holder]);
     else if (!check_has_level(c, f->holder) || !check_has_level(c, LEVEL_LANE))
         check_fail(c, "E0957", f->span, "fragment `%s` needs the levels %s and lane", f->name, level_names[f->holder]);

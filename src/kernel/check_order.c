@@ -201,7 +201,7 @@ static void check_transfer(checker *c, const kernel_stmt *s, const kernel_fragme
         return;
     const kernel_array *a = s->access.array;
     bool thin = f->rows == 1 || f->columns == 1; /* one direction has a single element, so its dimension says nothing */
-    if (a->space != SPACE_GLOBAL && a->space != SPACE_SHARED)
+    if (a->space != SPACE_GLOBAL && a->space != SPACE_SHARED && !(a->space == SPACE_PRIVATE && f->holder == LEVEL_TASK))
         check_fail(c, "E0960", here, "a fragment in %s memory", space_names[a->space]);
     if (a->element != f->element)
         check_fail(c, "E0960", here, "`%s` holds %s, fragment `%s` %s", a->name, element_table[a->element].name, f->name,

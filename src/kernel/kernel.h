@@ -131,7 +131,7 @@ struct kernel_value {
     source_span span;
 };
 
-/* ---- fragments: opaque matrices held by a subgroup (or a warpgroup) ---- */
+/* ---- fragments: opaque matrices held by a subgroup (or a warpgroup, or the one thread of a task) ---- */
 /* A row vector (rows x 1) holds one element per row of an accumulator, a column vector (1 x columns) one per column. */
 typedef enum fragment_role {
     FRAGMENT_A,
@@ -147,7 +147,7 @@ typedef struct kernel_fragment {
     element_type element;
     int rows, columns;
     int count;         /* an array of `count` fragments indexed by a constant-trip loop; 1: a single one */
-    level_kind holder; /* SUBGROUP or WARPGROUP */
+    level_kind holder; /* SUBGROUP or WARPGROUP; TASK where a task is one thread */
     source_span span;
     int id;
 } kernel_fragment;

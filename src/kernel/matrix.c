@@ -1,12 +1,13 @@
 #include "kernel/matrix.h"
 #include <string.h>
 
-const matrix_instruction *matrix_row_of(const matrix_table *t, element_type operand, element_type accumulator) {
+static const matrix_instruction *row_of(const matrix_table *t, element_type operand, element_type accumulator,
+                                        level_kind holder) {
     const matrix_instruction *found = NULL;
     for (int i = 0; i < t->count; i++) {
         const matrix_instruction *r = &t->at[i];
         bool holds = r->operand == operand || (element_table[operand].is_float && element_holds(r->operand, operand));
-        if (!holds || r->accumulator != accumulator || r->holder != LEVEL_SUBGROUP)
+        if (!holds || r->accumulator != accumulator || r->holder != holder)
             continue;
         if (r->operand == operand)
             return r;
@@ -14,6 +15,14 @@ const matrix_instruction *matrix_row_of(const matrix_table *t, element_type oper
             found = r;
     }
     return found;
+}
+
+const matrix_instruction *matrix_row_of(const matrix_table *t, element_type operand, element_type accumulator) {
+    return row_of(t, operand, accumulator, LEVEL_SUBGROUP);
+}
+
+const matrix_instruction *matrix_row_of_task(const matrix_table *t, element_type operand, element_type accumulator) {
+    return row_of(t, operand, accumulator, LEVEL_TASK);
 }
 
 const matrix_instruction *matrix_row_by_reference(const matrix_table *t, element_type operand, element_type accumulator,
@@ -42,7 +51,7 @@ const matrix_instruction *matrix_of_mma(const matrix_table *t, const kernel_stmt
 const char *matrix_operands(arena *a, const matrix_table *t) {
     text_buffer text = {0};
     for (int i = 0; i < t->count; i++)
-        if (t->at[i].holder == LEVEL_SUBGROUP)
+        if (t->at[i].holder != LEVEL_WARPGROUP)
             text_add(&text, "%s%s", text.length ? ", " : "", element_table[t->at[i].operand].name);
     const char *all = text.length ? arena_strdup(a, text_get(&text)) : "none";
     text_free(&text);

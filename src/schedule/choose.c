@@ -352,7 +352,9 @@ static bool needs_bound(arena *a, const tile_kernel *bound, const machine_model 
     const kernel_ir *ir = low.plan->variants.at[0].kernel;
     *out = (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir),
                   unrolled_statements(&ir->body),
-                  ir->fragments.count ? accumulated(ir, machine->subgroup_lanes, machine->warpgroup_subgroups) : 0,
+                  ir->fragments.count && machine->subgroup_lanes
+                      ? accumulated(ir, machine->subgroup_lanes, machine->warpgroup_subgroups)
+                      : 0,
                   low.matrix_products,
                   low.ringed,
                   low.chained};

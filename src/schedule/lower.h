@@ -275,6 +275,15 @@ void prepare_reduction(lower *l, tile_value *heavy);
 void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *heavy, const sink *s,
                      source_span span);
 
+/* ---- lower_fragment.c: products by matrix instructions of the task's one thread ---- */
+typedef enum fragment_outcome {
+    FRAGMENTS_NONE, /* not by them; --explain says why where some processor could */
+    FRAGMENTS_HELD, /* by them once the product is kept by itself: what the root makes of it comes after */
+    FRAGMENTS_DONE
+} fragment_outcome;
+fragment_outcome lower_by_fragments(lower *l, tile_range **axes, int count, tile_value *value, tile_value *heavy, const sink *s,
+                                    source_span span);
+
 /* A root whose value holds one reduction over its own axes: keeps the accumulators of a block of elements in registers. */
 typedef struct reduction_shape {
     tile_range *vector;      /* along lanes; NULL: scalar */

@@ -373,6 +373,11 @@ void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, 
         lower_shared_root(l, axes, axis_count, value, fused, s, span);
         return;
     }
+    fragment_outcome by_fragments = fused ? lower_by_fragments(l, axes, axis_count, value, fused, s, span) : FRAGMENTS_NONE;
+    if (by_fragments == FRAGMENTS_DONE)
+        return;
+    if (by_fragments == FRAGMENTS_HELD)
+        fused = NULL; /* prepare_root keeps it, as it does any reduction but the fused one */
     prepare_root(l, value, fused);
     if (fused) {
         lower_reduction(l, axes, axis_count, value, fused, s, span);

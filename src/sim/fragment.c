@@ -160,6 +160,34 @@ static sim_lane multiply_add(const kernel_fragment *result, sim_lane a, sim_lane
     return sum;
 }
 
+/* What processors' own instructions do with operands of bf16, which a task of one thread has (doc/targets.md, C): numbers below 2^-126 are zero, sums by what they are
+ * before they are rounded to a subnormal. */
+static float flushed(double x) {
+    return fabs(x) < 0x1p-126 ? copysignf(0, (float)x) : (float)x;
+}
+static float flushed_fma(double a, double b, float c) {
+    float x = flushed(a), y = flushed(b), r = fmaf(x, y, c);
+    return fabs((double)x * y + c) < 0x1.ffffffp-127 ? copysignf(0, r) : r;
+}
+
+/* One row of 16 by vectors: the odd product of each pair first. More rows: the even and the odd products apart, then both together to the sum. */
+static void dot_of_task(sim_machine *m, sim_thread *first, int instruction, sim_fragment **f, int row, int column,
+                        sim_lane *sum) {
+    const sim_instruction *i = &m->program->code.at[instruction];
+    const kernel_fragment *a = i->fragments[1].fragment, *b = i->fragments[2].fragment;
+    float parts[2] = {0, 0}, c = flushed(sum->f);
+    for (int k = 0; k < a->columns; k++) {
+        int at = k ^ (a->rows == 1 && (k ^ 1) < a->columns);
+        double x = element_of(m, first, f[1], a, row, at, instruction).f,
+               y = element_of(m, first, f[2], b, at, column, instruction).f;
+        if (a->rows == 1)
+            c = flushed_fma(x, y, c);
+        else
+            parts[at % 2] = flushed_fma(x, y, parts[at % 2]);
+    }
+    sum->f = a->rows == 1 ? c : flushed_fma(1, c, flushed_fma(1, parts[0], parts[1]));
+}
+
 /* One row and column by the device's own unit. */
 static bool dot(sim_machine *m, sim_thread *first, int instruction, sim_fragment **f, int row, int column, sim_lane *sum) {
     const sim_instruction *i = &m->program->code.at[instruction];
@@ -206,6 +234,11 @@ static void product(sim_machine *m, sim_thread *first, int count, int instructio
                     m->failed = m->stop = true;
                     return;
                 }
+                result[r * d->columns + j] = sum;
+                continue;
+            }
+            if (d->holder == LEVEL_TASK && a->element == ELEMENT_BF16 && d->element == ELEMENT_F32) {
+                dot_of_task(m, first, instruction, f, r, j, &sum);
                 result[r * d->columns + j] = sum;
                 continue;
             }

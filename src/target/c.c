@@ -1,5 +1,5 @@
 /* The C dialect: GCC and Clang vector extensions. */
-#include "target/cfamily.h"
+#include "target/c_fragment.h"
 #include <string.h>
 
 /* Tasks run side by side. */
@@ -38,5 +38,6 @@ const cfamily_dialect c_dialect = {
     .infinity = "__builtin_inff()",
     .least_i32 = "INT32_MIN",
     .value = cfamily_operation,
+    .statement = c_fragment_statement,
     .atomics = &c_atomics,
 };

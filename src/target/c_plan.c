@@ -1,5 +1,6 @@
 /* A launch plan as C. */
 #include "target/c_plan.h"
+#include "target/c_fragment.h"
 #include <string.h>
 
 /* One parameter of a task function, and what the entry passes for it. */
@@ -237,6 +238,8 @@ static bool print_variant(cfamily *p, const launch_plan *plan, int variant, cons
         return cfamily_refuse(p, k->span, "the level `%s` below the task", level_names[k->levels.at[1].kind]);
     task t = {.p = p, .kernel = k};
     bind_outside(&t);
+    if (!c_fragments_begin(p, k))
+        return false;
     text_buffer body = {0}, lines = {0};
     p->out = &body;
     p->indent = 1;
@@ -252,7 +255,11 @@ static bool print_variant(cfamily *p, const launch_plan *plan, int variant, cons
         text_add(out, "%s%s%s", i ? ", " : "", t.parameters.at[i].type, t.parameters.at[i].name);
     text_add(out, "%s)\n{\n", t.parameters.count ? "" : "void");
     add_register_cells(p, out, k);
-    text_add(out, "%s}\n\n", text_get(&body));
+    c_fragments_declare(p, k, out);
+    c_tiles_declare(p, k, out, false);
+    text_add(out, "%s", text_get(&body));
+    c_tiles_declare(p, k, out, true);
+    text_add(out, "}\n\n");
 
     text_add(out,
              "%svoid %s_variant_%d(void *const *arrays, const int64_t *integers, const float *floats, int64_t first, int64_t "

@@ -15,9 +15,12 @@ enum {
 /* What a simdgroup multiplies at once. The vendor says nothing of its arithmetic and no device was asked: the rows assume no more than f32 operations one
  * product at a time, each cut off or rounded, the product of two f32 as well; any order of the eight, and any unit that keeps more, loses less. */
 static const matrix_instruction matrices[] = {
-    {"simdgroup_matrix 8x8x8", 8, 8, 8, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, METAL_LANES, "Apple7 (M1)", 1, 24, 0},
-    {"simdgroup_matrix 8x8x8", 8, 8, 8, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, METAL_LANES, "Apple7 (M1), MSL 3.1", 1, 24, 0},
-    {"simdgroup_matrix 8x8x8", 8, 8, 8, ELEMENT_F32, ELEMENT_F32, LEVEL_SUBGROUP, METAL_LANES, "Apple7 (M1)", 1, 24, 0},
+    {"simdgroup_matrix 8x8x8", 8, 8, 8, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, METAL_LANES, "Apple7 (M1)", 1, 24, 0, false,
+     false},
+    {"simdgroup_matrix 8x8x8", 8, 8, 8, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, METAL_LANES, "Apple7 (M1), MSL 3.1", 1, 24, 0,
+     false, false},
+    {"simdgroup_matrix 8x8x8", 8, 8, 8, ELEMENT_F32, ELEMENT_F32, LEVEL_SUBGROUP, METAL_LANES, "Apple7 (M1)", 1, 24, 0, false,
+     false},
 };
 
 /* Tiles leave room for what simdgroups exchange. */

@@ -281,11 +281,35 @@ static bool is_narrow(element_type t) {
     return t == ELEMENT_F16 || t == ELEMENT_BF16 || t == ELEMENT_TF32 || t == ELEMENT_E4M3 || t == ELEMENT_E5M2;
 }
 
+/* What a unit reads of it that takes numbers below 2^-126 for zero: those are off by themselves. */
+static tensor *flushed(oracle *o, tensor *x) {
+    int64_t some = 0;
+    for (int64_t i = 0; i < x->count && !some; i++)
+        some = x->v[i] != 0 && fabs(x->v[i]) < 0x1p-126;
+    if (!some)
+        return x;
+    tensor *r = tensor_like(o, x->type, x);
+    if (!r)
+        return NULL;
+    memcpy(r->v, x->v, sizeof *r->v * (size_t)x->count);
+    r->e = tensor_numbers(x->count);
+    r->tag = x->tag;
+    for (int64_t i = 0; i < x->count; i++)
+        r->e[i] = (x->e ? x->e[i] : 0) + (fabs(x->v[i]) < 0x1p-126 ? fabs(x->v[i]) : 0);
+    return r;
+}
+
 tensor *evaluate_dot(oracle *o, const tile_value *node, tensor *x, tensor *y) {
     x = tensor_settled(o, x);
     y = tensor_settled(o, y);
     if (!x || !y)
         return NULL;
+    if (node_flushes(o, node->id)) {
+        x = flushed(o, x);
+        y = flushed(o, y);
+        if (!x || !y)
+            return NULL;
+    }
     /* One side may stay relative to its reference, when the sum does not run over what the reference varies over. */
     if (x->tag.count && (!x->tag.multiplies || tag_varies_over_any(o, &x->tag, node)))
         x = tensor_plain(o, x);

@@ -164,6 +164,7 @@ tensor *tensor_settled(oracle *o, tensor *t);
 /* Settled, and the error of its references counted. */
 tensor *tensor_plain(oracle *o, tensor *t);
 double sum_depth(const oracle *o, const pending *p);
+bool node_flushes(const oracle *o, int node); /* a DOT whose unit takes numbers below 2^-126 for zero */
 void pending_add_node(pending *p, int node);
 void pending_merge(pending *into, const pending *from); /* nodes, depths and quantum; not s */
 

@@ -114,6 +114,14 @@ static int exact_bits(const oracle *o, const pending *p) {
     return bits;
 }
 
+/* Whether a unit that takes numbers below 2^-126 for zero made some of the node's sums. */
+bool node_flushes(const oracle *o, int node) {
+    for (int j = 0; j < o->options->tree_count; j++)
+        if (o->options->trees[j].value_id == node && o->options->trees[j].flushes)
+            return true;
+    return false;
+}
+
 /* The longest chain of roundings that a term goes through. */
 double sum_depth(const oracle *o, const pending *p) {
     double deepest = p->trips;
@@ -151,6 +159,12 @@ tensor *tensor_settled(oracle *o, tensor *t) {
     bool half = t->type == ELEMENT_F16;
     double unit = half ? 0x1p-11 : o->model->unit, limit = half ? 65520 : F32_OVERFLOW;
     double smallest = half ? 0x1p-24 : o->model->smallest;
+    bool flushes = o->model->flushes_subnormals;
+    for (int i = 0; i < t->sum.node_count; i++)
+        if (node_flushes(o, t->sum.nodes[i])) { /* a product's sum, and the sums of several that join */
+            flushes = true;
+            smallest = fmax(smallest, 0x1p-125);
+        }
     double depth = sum_depth(o, &t->sum) * unit * SLACK;
     double gamma = depth < 0.5 ? depth / (1 - depth) : INFINITY;
     double exact_below = t->sum.quantum * (half ? 0x1p11 : exp2(exact_bits(o, &t->sum)));
@@ -162,7 +176,7 @@ tensor *tensor_settled(oracle *o, tensor *t) {
         scale = exp(fmin(largest, 700));
         exact_below = 0;
     }
-    if (o->model->flushes_subnormals && t->sum.quantum < 0x1p-126)
+    if (flushes && t->sum.quantum < 0x1p-126)
         exact_below = 0;
     r->e = tensor_numbers(t->count);
     for (int64_t i = 0; i < t->count; i++) {

@@ -64,6 +64,7 @@ static const struct {
     {"direct_fragments", {"M = 1, N = 33, K = 9", "M = 70, N = 64, K = 16", "M = 3, N = 2, K = 0"}},
     {"staged_barrier", {"M = 1, N = 33, K = 9", "M = 65, N = 65, K = 17", "M = 3, N = 2, K = 0"}},
     {"staged_fragments", {"M = 33, N = 9, K = 41", "M = 64, N = 16, K = 64", "M = 3, N = 2, K = 0"}},
+    {"task_fragments", {"M = 4, N = 33, K = 9", "M = 3, N = 32, K = 8", "M = 1, N = 1, K = 0"}},
     {"tiles_in_turn", {"R = 2, T = 40, len = 23", "R = 1, T = 64, len = 64", "R = 1, T = 1, len = 0"}},
     {"async_ring", {"M = 1, N = 33, K = 9", "M = 65, N = 65, K = 130", "M = 3, N = 2, K = 0"}},
     {"producer_consumer", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 400", "M = 3, N = 2, K = 0"}},
@@ -234,7 +235,8 @@ static void products_are_products(void **state) {
         element_type operand;
     } products[] = {{"packed_matmul", ELEMENT_F32}, {"direct_fragments", ELEMENT_F16}, {"staged_barrier", ELEMENT_F32},
                     {"async_ring", ELEMENT_F16},    {"bulk_ring", ELEMENT_F16},        {"lane_view", ELEMENT_F32},
-                    {"warpgroup_ring", ELEMENT_F16}};
+                    {"warpgroup_ring", ELEMENT_F16},
+                    {"task_fragments", ELEMENT_BF16}};
     static const int64_t shapes[][3] = {{13, 33, 70}, {1, 1, 1}, {13, 70, 133}, {65, 33, 40}};
     for (size_t p = 0; p < sizeof products / sizeof *products; p++)
         for (size_t s = 0; s < (quick() ? 1 : sizeof shapes / sizeof *shapes); s++) {

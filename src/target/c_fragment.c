@@ -1,0 +1,305 @@
+/* Fragments in emitted C: those of a vector's instructions are variables. A fragment of `a` with one row is the four bytes of its step of the sum; of `b`, 16
+ * columns of such four bytes; accumulators are 16 lanes. Each instruction is one function of the prelude, whose portable form gives the same bits. */
+#include "target/c_fragment.h"
+#include <string.h>
+
+static bool first_use(cfamily *p, const char *name) {
+    if (names_have(&p->helpers, name))
+        return false;
+    names_add(p, &p->helpers, name);
+    return true;
+}
+
+static int group_of(const kernel_fragment *f) {
+    return GROUP_BYTES / element_table[f->element].block_bytes;
+}
+
+static bool has_type(const kernel_fragment *f) {
+    return f->role == FRAGMENT_ACCUMULATOR ? f->element == ELEMENT_F32 || f->element == ELEMENT_I32
+                                           : f->element == ELEMENT_BF16 || f->element == ELEMENT_I8;
+}
+
+static bool is_vector(const kernel_fragment *f) {
+    return f->holder == LEVEL_TASK && has_type(f) &&
+           ((f->role == FRAGMENT_A && f->rows == 1 && f->columns == group_of(f)) ||
+            (f->role == FRAGMENT_B && f->rows == group_of(f) && f->columns == FRAGMENT_LANES) ||
+            (f->role == FRAGMENT_ACCUMULATOR && f->rows == 1 && f->columns == FRAGMENT_LANES));
+}
+
+bool c_fragments_begin(cfamily *p, const kernel_ir *k) {
+    for (int i = 0; i < k->fragments.count; i++) {
+        const kernel_fragment *f = k->fragments.at[i];
+        if (!is_vector(f) && !c_is_tile(f))
+            return cfamily_refuse(
+                p, f->span,
+                "fragments of %d x %d %s, role %s, held by a %s (it has 1 x 16 and 16 x 16 accumulators of f32 and "
+                "i32, and operands of bf16 and i8 of four bytes, or 64, along the sum, held by a task)",
+                f->rows, f->columns, element_table[f->element].name, role_names[f->role], level_names[f->holder]);
+    }
+    cfamily_fragments_name(p, k);
+    return c_tiles_begin(p, k);
+}
+
+static const char *words(cfamily *p) {
+    return c_vector(p, "i32", "int32_t", 4, FRAGMENT_LANES);
+}
+
+static const char *type_of(cfamily *p, const kernel_fragment *f) {
+    return f->role == FRAGMENT_A ? "int32_t" : f->role == FRAGMENT_B ? words(p) : c_register_type(p, f->element, FRAGMENT_LANES);
+}
+
+void c_fragments_declare(cfamily *p, const kernel_ir *k, text_buffer *out) {
+    for (int i = 0; i < k->fragments.count; i++) {
+        const kernel_fragment *f = k->fragments.at[i];
+        for (int n = 0; n < f->count && is_vector(f); n++)
+            text_add(out, "    %s %s;\n", type_of(p, f), p->fragments[i][n]);
+    }
+}
+
+/* ---- memory ---- */
+
+static bool reaches(cfamily *p, index_expr *extent, int size) {
+    int64_t n;
+    return ix_is_const(cfamily_fold(p, extent), &n) && n >= size;
+}
+
+static kernel_access two_along(const kernel_access *access, int d) {
+    kernel_access two = *access;
+    two.lanes = 2;
+    two.vector_dim = d;
+    two.active = NULL;
+    return two;
+}
+
+static const char *pitch(cfamily *p, const kernel_access *by, index_expr *step) {
+    const char *unit = cfamily_stride(p, by);
+    return unit && step ? arena_printf(p->arena, "(%s) * (%s)", unit, cfamily_index_text(p, step)) : unit;
+}
+
+/* Whether the fragment covers whole boxes of 16 columns and four bytes of rows, in whose order the array lies. */
+static bool is_grouped(cfamily *p, const kernel_stmt *s) {
+    const kernel_fragment *f = s->fragments[0].fragment;
+    const kernel_array *a = s->access.array;
+    int group = group_of(f);
+    return f->role == FRAGMENT_B && a->layout.kind == LAYOUT_BOX && a->layout.bits == 0 && a->rank == 2 && s->row_dim == 1 &&
+           s->column_dim == 0 && !s->row_step && !s->column_step && a->layout.box[0] == FRAGMENT_LANES &&
+           a->layout.box[1] == group && cfamily_multiple(p, cfamily_fold(p, s->access.indices[0])) % FRAGMENT_LANES == 0 &&
+           cfamily_multiple(p, cfamily_fold(p, s->access.indices[1])) % group == 0;
+}
+
+bool c_fragment_transfer(cfamily *p, const kernel_stmt *s, c_transfer *out) {
+    arena *a = p->arena;
+    const kernel_fragment *f = s->fragments[0].fragment;
+    kernel_access by_row = two_along(&s->access, s->row_dim), by_column = two_along(&s->access, s->column_dim);
+    const kernel_layout *layout = &s->access.array->layout;
+    *out = (c_transfer){.grouped = is_grouped(p, s)};
+    if (s->by_reference || s->access.array->element != f->element ||
+        (!out->grouped && layout->kind != LAYOUT_ROW && layout->kind != LAYOUT_PAD && layout->kind != LAYOUT_STRIDES))
+        return cfamily_refuse(p, s->span, "fragments in a layout whose rows lie at no equal distances");
+    p->arrays[s->access.array->id].used = true;
+    out->whole = !s->extents || (reaches(p, s->extents[0], f->rows) && reaches(p, s->extents[1], f->columns));
+    out->place = arena_printf(a, "&%s[%s]", p->arrays[s->access.array->id].name, cfamily_offset(p, &s->access, 0));
+    out->rows = s->extents ? cfamily_index_text(p, s->extents[0]) : arena_printf(a, "%d", f->rows);
+    out->columns = s->extents ? cfamily_index_text(p, s->extents[1]) : arena_printf(a, "%d", f->columns);
+    if (out->grouped)
+        return true;
+    out->row = pitch(p, &by_row, s->row_step);
+    out->column = pitch(p, &by_column, s->column_step);
+    out->rows_along = !s->row_step && cfamily_contiguous(p, &by_row);
+    out->columns_along = !s->column_step && cfamily_contiguous(p, &by_column);
+    return out->row && out->column ? true : cfamily_refuse(p, s->span, "fragments whose rows lie at no equal distances");
+}
+
+/* (pointer, elements between rows): four bytes of rows, made 16 columns of them. */
+static const char *group_of_rows(cfamily *p, const kernel_fragment *f) {
+    bool bytes = element_table[f->element].block_bytes == 1;
+    const char *name = bytes ? "group_of_4_rows" : "group_of_2_rows", *narrow = bytes ? "u8" : "u16",
+               *type = c_storage_type(f->element);
+    if (names_have(&p->helpers, name))
+        return name;
+    const char *wider = c_resize(p, narrow, "i32", FRAGMENT_LANES), *w = words(p);
+    names_add(p, &p->helpers, name);
+    text_add(&p->prelude, "INLINE %s %s(const %s *p, int64_t row)\n{\n    %sx%d r[%d];\n", w, name, type, narrow, FRAGMENT_LANES,
+             group_of(f));
+    for (int i = 0; i < group_of(f); i++)
+        text_add(&p->prelude, "    __builtin_memcpy(&r[%d], p + %d * row, sizeof r[%d]);\n", i, i, i);
+    text_add(&p->prelude,
+             bytes ? "    return %s(r[0]) | %s(r[1]) << 8 | %s(r[2]) << 16 | %s(r[3]) << 24;\n}\n"
+                   : "    return %s(r[0]) | %s(r[1]) << 16;\n}\n",
+             wider, wider, wider, wider);
+    return name;
+}
+
+/* (pointer, bytes between columns): 16 columns of four bytes that lie side by side each. */
+static const char *group_of_columns(cfamily *p) {
+    const char *name = "group_of_columns";
+    if (names_have(&p->helpers, name))
+        return name;
+    const char *w = words(p);
+    names_add(p, &p->helpers, name);
+    text_add(&p->prelude,
+             "INLINE int32_t word_at(const void *p)\n{\n    int32_t x;\n    __builtin_memcpy(&x, p, 4);\n    return x;\n}\n"
+             "INLINE %s %s(const void *q, int64_t column)\n{\n    const char *p = q;\n    return (%s){",
+             w, name, w);
+    for (int i = 0; i < FRAGMENT_LANES; i++)
+        text_add(&p->prelude, "%sword_at(p + %d * column)", i ? ", " : "", i);
+    text_add(&p->prelude, "};\n}\n");
+    return name;
+}
+
+const char *c_fragment_elements(cfamily *p, const kernel_fragment *f, bool store) {
+    const char *type = c_storage_type(f->element),
+               *name = arena_printf(p->arena, "%s_elements_%s", store ? "store" : "load", type);
+    if (!first_use(p, name))
+        return name;
+    text_add(&p->prelude,
+             "INLINE void %s(%svoid *fragment, int group, int all_rows, int all_columns, %s%s *p, int64_t row, int64_t column, "
+             "int64_t rows, int64_t columns)\n{\n    %s%s *e = fragment;\n",
+             name, store ? "const " : "", store ? "" : "const ", type, store ? "const " : "", type);
+    text_add(
+        &p->prelude,
+        "    for (int r = 0; r < all_rows; r++)\n        for (int c = 0; c < all_columns; c++)\n"
+        "            %s\n}\n",
+        store ? "if (r < rows && c < columns)\n                p[r * row + c * column] = e[(r / group * all_columns + c) * group "
+                "+ r % group];"
+              : "e[(r / group * all_columns + c) * group + r % group] = r < rows && c < columns ? p[r * row + c * column] : 0;");
+    return name;
+}
+
+static const char *one_row(c_transfer *t, cfamily *p) { /* how many elements of a single row exist */
+    return t->rows[0] == '1' && !t->rows[1] ? t->columns : arena_printf(p->arena, "(%s) > 0 ? %s : 0", t->rows, t->columns);
+}
+
+static bool load_or_store(cfamily *p, const kernel_stmt *s) {
+    arena *a = p->arena;
+    const kernel_fragment *f = s->fragments[0].fragment;
+    bool store = s->kind == KSTMT_FRAGMENT_STORE;
+    const char *x = cfamily_fragment_name(p, f, s->fragments[0].index);
+    element_type e = f->element;
+    c_transfer t;
+    if (!c_fragment_transfer(p, s, &t))
+        return true;
+    if (f->role == FRAGMENT_ACCUMULATOR) {
+        cfamily_helper h = store ? HELPER_STORE : HELPER_LOAD;
+        const char *count = t.whole ? "" : arena_printf(a, ", %s", one_row(&t, p)),
+                   *stride = t.columns_along ? "" : arena_printf(a, ", %s", t.column),
+                   *value = store ? arena_printf(a, ", %s", x) : "";
+        h = t.columns_along ? (cfamily_helper)(h + !t.whole) : (cfamily_helper)(h + 2 + !t.whole);
+        cfamily_line(p, "%s%s%s;", store ? "" : x, store ? "" : " = ",
+                     cfamily_call(p, h, e, e, FRAGMENT_LANES, "%s%s%s%s", t.place, stride, value, count));
+        return true;
+    }
+    bool side_by_side = t.grouped || (f->role == FRAGMENT_A ? t.columns_along
+                                                            : t.rows_along && !strcmp(t.column, arena_printf(a, "%d", f->rows)));
+    if (t.whole && side_by_side) {
+        const char *own = arena_printf(a, "&%s", x);
+        cfamily_line(p, "__builtin_memcpy(%s, %s, %d);", store ? t.place : own, store ? own : t.place,
+                     f->role == FRAGMENT_A ? GROUP_BYTES : GROUP_BYTES * FRAGMENT_LANES);
+    } else if (t.whole && !store && f->role == FRAGMENT_B && t.columns_along) {
+        cfamily_line(p, "%s = %s(%s, %s);", x, group_of_rows(p, f), t.place, t.row);
+    } else if (t.whole && !store && f->role == FRAGMENT_B && t.rows_along) {
+        cfamily_line(p, "%s = %s(%s, (%s) * %d);", x, group_of_columns(p), t.place, t.column, element_table[e].block_bytes);
+    } else {
+        if (t.grouped)
+            t.row = "1", t.column = arena_printf(a, "%d", group_of(f));
+        int group = f->role == FRAGMENT_A ? 1 : group_of(f);
+        cfamily_line(p, "%s(&%s, %d, %d, %d, %s, %s, %s, %s, %s);", c_fragment_elements(p, f, store), x, group, f->rows,
+                     f->columns, t.place, t.row, t.column, t.rows, t.columns);
+    }
+    return true;
+}
+
+/* ---- products ---- */
+
+/* The instruction adds the odd products first and then the even ones, each sum rounded once, whatever the rounding mode; operands and sums below 2^-126 are
+ * zero, sums by what they are before they are rounded to a subnormal (bench/findings). */
+const char *c_flushed_fma(cfamily *p) {
+    static const char name[] = "fma_flushed";
+    if (first_use(p, name))
+        text_add(
+            &p->prelude,
+            "INLINE float flushed(float x)\n{\n    return __builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0, x) : x;\n}\n"
+            "INLINE float upper_half(int32_t x)\n{\n    float f;\n    x &= -65536;\n    __builtin_memcpy(&f, &x, 4);\n    "
+            "return flushed(f);\n}\n"
+            "INLINE float fma_flushed(float a, float b, float c)\n{\n    float r = __builtin_fmaf(a, b, c);\n"
+            "    return __builtin_fabs((double)a * b + c) < 0x1.ffffffp-127 ? __builtin_copysignf(0, r) : r;\n}\n");
+    return name;
+}
+
+static const char *dot_of_two(cfamily *p) {
+    static const char name[] = "dot_bf16";
+    if (names_have(&p->helpers, name))
+        return name;
+    const char *w = words(p), *v = c_register_type(p, ELEMENT_F32, FRAGMENT_LANES), *fma = c_flushed_fma(p);
+    names_add(p, &p->helpers, name);
+    text_add(&p->prelude,
+             "INLINE %s %s(int32_t a, %s b, %s c)\n{\n"
+             "#if defined(__AVX512BF16__) && defined(__AVX512F__)\n"
+             "    __asm__(\"vdpbf16ps %%2, %%1, %%0\" : \"+v\"(c) : \"v\"(b), \"v\"((%s){0} + a));\n    return c;\n"
+             "#else\n    for (int l = 0; l < %d; l++) {\n"
+             "        float odd = %s(upper_half(a), upper_half(b[l]), flushed(c[l]));\n"
+             "        c[l] = %s(upper_half((int32_t)((uint32_t)a << 16)), upper_half((int32_t)((uint32_t)b[l] << 16)), odd);\n"
+             "    }\n    return c;\n#endif\n}\n",
+             v, name, w, v, w, FRAGMENT_LANES, fma, fma);
+    return name;
+}
+
+/* The instruction multiplies bytes without sign by such with one: 128 is added to the former, and 128 times the latter taken off again. */
+static const char *dot_of_four(cfamily *p) {
+    static const char name[] = "dot_i8";
+    if (names_have(&p->helpers, name))
+        return name;
+    const char *w = words(p), *u = c_vector(p, "u32", "uint32_t", 4, FRAGMENT_LANES);
+    names_add(p, &p->helpers, name);
+    static const char native[] = "    %s bias = (%s){0} + (int32_t)0x80808080, x = (%s){0} + (a ^ (int32_t)0x80808080);\n"
+                                 "    c = (%s)((%s)c - (%s)%s((%s){0}, bias, b));\n    return %s(c, x, b);\n";
+    text_add(&p->prelude, "INLINE %s %s(int32_t a, %s b, %s c)\n{\n", w, name, w, w);
+    static const char *const builtins[] = {"__builtin_ia32_vpdpbusd_v16si", "__builtin_ia32_vpdpbusd512"};
+    for (int i = 0; i < COUNT(builtins); i++) {
+        text_add(&p->prelude, "#%s defined(__AVX512VNNI__) && __has_builtin(%s)\n", i ? "elif" : "if", builtins[i]);
+        text_add(&p->prelude, native, w, w, w, w, u, u, builtins[i], w, builtins[i]);
+    }
+    text_add(&p->prelude,
+             "#else\n    for (int l = 0; l < %d; l++) {\n        uint32_t sum = (uint32_t)c[l];\n"
+             "        for (int i = 0; i < 32; i += 8)\n"
+             "            sum += (uint32_t)((int8_t)((uint32_t)a >> i) * (int8_t)((uint32_t)b[l] >> i));\n"
+             "        c[l] = (int32_t)sum;\n    }\n    return c;\n#endif\n}\n",
+             FRAGMENT_LANES);
+    return name;
+}
+
+static bool multiply(cfamily *p, const kernel_stmt *s) {
+    const char *name[4];
+    for (int i = 0; i < 4; i++)
+        name[i] = cfamily_fragment_name(p, s->fragments[i].fragment, s->fragments[i].index);
+    const kernel_fragment *d = s->fragments[0].fragment;
+    if (s->asynchronous)
+        return false;
+    cfamily_line(p, "%s = %s(%s, %s, %s);", name[0], d->element == ELEMENT_F32 ? dot_of_two(p) : dot_of_four(p), name[1], name[2],
+                 name[3]);
+    return true;
+}
+
+bool c_fragment_statement(cfamily *p, const kernel_stmt *s) {
+    if (s->kind < KSTMT_FRAGMENT_FILL || s->kind > KSTMT_FRAGMENT_SET)
+        return false;
+    const kernel_fragment *f = s->fragments[0].fragment;
+    for (int i = 1; i < 4 && s->kind == KSTMT_FRAGMENT_MMA; i++)
+        if (c_is_tile(s->fragments[i].fragment) != c_is_tile(f))
+            return false;
+    if (c_is_tile(f))
+        return c_tile_statement(p, s);
+    switch (s->kind) {
+    case KSTMT_FRAGMENT_FILL:
+        if (f->role != FRAGMENT_ACCUMULATOR)
+            return false;
+        cfamily_line(p, "%s = %s;", cfamily_fragment_name(p, f, s->fragments[0].index),
+                     cfamily_call(p, HELPER_SPLAT, f->element, f->element, FRAGMENT_LANES, "%s",
+                                  cfamily_statement_value(p, s->value).text));
+        return true;
+    case KSTMT_FRAGMENT_LOAD:
+    case KSTMT_FRAGMENT_STORE: return load_or_store(p, s);
+    case KSTMT_FRAGMENT_MMA: return multiply(p, s);
+    default: return false;
+    }
+}
