@@ -50,7 +50,8 @@ typedef enum tilec_type {
     TILEC_E4M3,
     TILEC_E5M2,
     TILEC_Q8_0,
-    TILEC_Q4_0
+    TILEC_Q4_0,
+    TILEC_MXFP4
 } tilec_type;
 
 typedef struct tilec_context tilec_context;

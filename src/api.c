@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const element_type types[] = {ELEMENT_F32, ELEMENT_F16,  ELEMENT_BF16, ELEMENT_I8,   ELEMENT_U8,   ELEMENT_I32,
-                                     ELEMENT_U32, ELEMENT_BOOL, ELEMENT_E4M3, ELEMENT_E5M2, ELEMENT_Q8_0, ELEMENT_Q4_0};
+static const element_type types[] = {ELEMENT_F32,  ELEMENT_F16,  ELEMENT_BF16, ELEMENT_I8,   ELEMENT_U8,
+                                     ELEMENT_I32,  ELEMENT_U32,  ELEMENT_BOOL, ELEMENT_E4M3, ELEMENT_E5M2,
+                                     ELEMENT_Q8_0, ELEMENT_Q4_0, ELEMENT_MXFP4};
 enum { TYPE_COUNT = sizeof types / sizeof *types };
 
 const char *tilec_version(void) {

@@ -76,11 +76,12 @@ static int bytes_of(tilec_element e) {
     return e == TILEC_F32 || e == TILEC_I32 || e == TILEC_U32 || e == TILEC_INDEX ? 4 : e == TILEC_F16 || e == TILEC_BF16 ? 2
          : e == TILEC_Q8_0                                                       ? 34
          : e == TILEC_Q4_0                                                       ? 18
+         : e == TILEC_MXFP4                                                      ? 17
                                                                                  : 1;
 }
 
 static int64_t array_bytes(tilec_element e, int64_t cells) {
-    return (e == TILEC_Q8_0 || e == TILEC_Q4_0 ? cells / 32 : cells) * bytes_of(e);
+    return (e == TILEC_Q8_0 || e == TILEC_Q4_0 || e == TILEC_MXFP4 ? cells / 32 : cells) * bytes_of(e);
 }
 
 /* ---- data: the bytes that `tilec run --arg NAME=random:SEED` makes ---- */
@@ -146,10 +147,15 @@ static void fill(const tilec_array *a, uint64_t seed, int64_t count, void *data)
     }
     case TILEC_Q8_0:
     case TILEC_Q4_0:
+    case TILEC_MXFP4:
         for (int64_t b = 0, size = bytes_of(a->element); b < count / 32; b++) {
-            uint16_t scale = to_f16((float)((0.5 + unit_interval(&state)) / 64));
+            float wanted = (float)((0.5 + unit_interval(&state)) / 64);
+            uint16_t scale = to_f16(wanted);
+            bool power = a->element == TILEC_MXFP4;
             memcpy(bytes + b * size, &scale, 2);
-            for (int64_t i = 2; i < size; i++)
+            if (power)
+                bytes[b * size] = (uint8_t)(ilogbf(wanted) + 127);
+            for (int64_t i = power ? 1 : 2; i < size; i++)
                 bytes[b * size + i] = (uint8_t)next(&state);
         }
         break;

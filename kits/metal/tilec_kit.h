@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef enum tilec_element {
-    TILEC_F32, TILEC_F16, TILEC_BF16, TILEC_E4M3, TILEC_E5M2, TILEC_I8, TILEC_U8, TILEC_I32, TILEC_U32, TILEC_BOOL, TILEC_INDEX, TILEC_Q8_0, TILEC_Q4_0
+    TILEC_F32, TILEC_F16, TILEC_BF16, TILEC_E4M3, TILEC_E5M2, TILEC_I8, TILEC_U8, TILEC_I32, TILEC_U32, TILEC_BOOL, TILEC_INDEX, TILEC_Q8_0, TILEC_Q4_0, TILEC_MXFP4
 } tilec_element;
 
 /* An extent or a scalar: NAME=value on the command line sets it. */

@@ -19,11 +19,12 @@ except Exception:  # missing, or of a version that does not fit this NumPy
 
 # The NumPy type of each element type; for those NumPy lacks, of the words they are stored in.
 WORDS = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i8": np.int8, "u8": np.uint8, "i32": np.int32, "u32": np.uint32,
-         "bool": np.bool_, "e4m3": np.uint8, "e5m2": np.uint8, "q8_0": np.uint8, "q4_0": np.uint8}
+         "bool": np.bool_, "e4m3": np.uint8, "e5m2": np.uint8, "q8_0": np.uint8, "q4_0": np.uint8,
+         "mxfp4": np.uint8}
 EXTENSIONS = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
 NUMBERS = {name: number for number, name in enumerate(TYPES)}  # tilec_type
 EXTENTS = [c_int64 * max(rank, 1) for rank in range(9)]
-BLOCKS = {"q8_0": (32, 34), "q4_0": (32, 18)}  # elements, bytes
+BLOCKS = {"q8_0": (32, 34), "q4_0": (32, 18), "mxfp4": (32, 17)}  # elements, bytes
 
 
 class Array:

@@ -8,7 +8,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 CHECKOUT = os.path.dirname(os.path.dirname(FOLDER))
 
 # tilec_type, by number
-TYPES = ("f32", "f16", "bf16", "i8", "u8", "i32", "u32", "bool", "e4m3", "e5m2", "q8_0", "q4_0")
+TYPES = ("f32", "f16", "bf16", "i8", "u8", "i32", "u32", "bool", "e4m3", "e5m2", "q8_0", "q4_0", "mxfp4")
 ROLES = ("in", "out", "update")
 SYMBOL_KINDS = ("extent", "static", "tile")
 JUDGEMENTS = ("proved", "refuted", "not proved")

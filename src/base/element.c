@@ -26,6 +26,7 @@ const element_info element_table[ELEMENT_COUNT] = {
     [ELEMENT_E5M2] = {"e5m2", 1, 1, true, true, true},
     [ELEMENT_Q8_0] = {"q8_0", 32, 34, true, true, true},
     [ELEMENT_Q4_0] = {"q4_0", 32, 18, true, true, true},
+    [ELEMENT_MXFP4] = {"mxfp4", 32, 17, true, true, true},
     [ELEMENT_TF32] = {"tf32", 1, 4, true, true, true},
     [ELEMENT_U16] = {"u16", 1, 2, false, false, false},
     [ELEMENT_I64] = {"i64", 1, 8, false, true, false},
@@ -205,6 +206,35 @@ static double block_scale(const unsigned char *block) {
     return (double)f16_to_f32((uint16_t)(block[0] | block[1] << 8));
 }
 
+/* Toward zero, saturating; NaN gives 0. */
+static double clamp_integer(double value, double lowest, double highest) {
+    if (isnan(value))
+        return 0;
+    value = trunc(value);
+    return value < lowest ? lowest : value > highest ? highest : value;
+}
+
+/* Half of a block's scale, for doubled numbers: of e8m0 e it is 2^(e - 128), which f32 has down to e = 0. */
+static double half_scale(unsigned char e) {
+    return e == 255 ? (double)NAN : ldexp(1, e - 128);
+}
+
+int e2m1_doubled(int code) {
+    static const int doubled[] = {0, 1, 2, 3, 4, 6, 8, 12};
+    return code & 8 ? -doubled[code & 7] : doubled[code & 7];
+}
+
+int element_set_scale(element_type type, void *block, double scale) {
+    unsigned char *at = block;
+    if (type == ELEMENT_MXFP4) {
+        at[0] = scale != 0 ? (unsigned char)clamp_integer(ilogb(scale) + 127, 0, 254) : 0;
+        return 1;
+    }
+    uint16_t bits = f32_to_f16((float)scale);
+    memcpy(at, &bits, 2);
+    return 2;
+}
+
 double element_load(element_type type, const void *base, int64_t index) {
     const unsigned char *bytes = base;
     const element_info *info = &element_table[type];
@@ -245,17 +275,13 @@ double element_load(element_type type, const void *base, int64_t index) {
         int q = within < 16 ? at[2 + within] & 15 : at[2 + within - 16] >> 4;
         return block_scale(at) * (q - 8);
     }
+    case ELEMENT_MXFP4: { /* f32's own product: the largest scales overflow */
+        int byte = at[1 + within % 16];
+        return (double)(float)(half_scale(at[0]) * e2m1_doubled(within < 16 ? byte & 15 : byte >> 4));
+    }
     case ELEMENT_COUNT: break;
     }
     return NAN;
-}
-
-/* Toward zero, saturating; NaN gives 0. */
-static double clamp_integer(double value, double lowest, double highest) {
-    if (isnan(value))
-        return 0;
-    value = trunc(value);
-    return value < lowest ? lowest : value > highest ? highest : value;
 }
 
 void element_store(element_type type, void *base, int64_t index, double value) {
@@ -310,6 +336,7 @@ void element_store(element_type type, void *base, int64_t index, double value) {
     case ELEMENT_E5M2: at[0] = double_to_e5m2(value, false); return;
     case ELEMENT_Q8_0:
     case ELEMENT_Q4_0:
+    case ELEMENT_MXFP4:
     case ELEMENT_COUNT: return; /* a block is not stored one element at a time */
     }
 }

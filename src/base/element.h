@@ -18,6 +18,7 @@ typedef enum element_type {
     ELEMENT_E5M2,
     ELEMENT_Q8_0, /* 32 elements in 34 bytes: f16 d, 32 x i8; value d*q   (GGML) */
     ELEMENT_Q4_0, /* 32 elements in 18 bytes: f16 d, 16 bytes; value d*(nibble-8), low nibble element i, high i+16 */
+    ELEMENT_MXFP4, /* 32 elements in 17 bytes: the scale 2^(e - 127) as e (255: NaN), then 4 bits each as in q4_0, E2M1: sign, 0 0.5 1 1.5 2 3 4 6 */
     ELEMENT_TF32, /* an f32 that has at most 10 bits behind the point: of values, never of arrays that a caller passes */
     ELEMENT_OF_LANGUAGE, /* how many are types of the language; those from here on only Kernel IR's memory holds, as foreign kernels use it */
     ELEMENT_U16 = ELEMENT_OF_LANGUAGE,
@@ -40,6 +41,10 @@ element_type element_by_name(const char *name);
 /* Those that Kernel IR's memory alone can hold, too. */
 element_type element_of_memory_by_name(const char *name);
 
+/* The number of a 4-bit E2M1 code, doubled: a whole one, 0 for either zero. */
+int e2m1_doubled(int code);
+/* Writes a block's scale (of powers of two that of the magnitude, or below), and says how many bytes it takes. */
+int element_set_scale(element_type type, void *block, double scale);
 /* Whether every value of `from` is one of `to`, and reads back as the same. */
 bool element_holds(element_type to, element_type from);
 

@@ -262,7 +262,7 @@ operand lang_evaluate_call(builder *b, const expr *e) {
         return f->broken || !f->value ? operand_error() : inline_function(b, e, f);
     element_type named = element_by_name(e->name);
     diag *g = NULL;
-    if (named == ELEMENT_Q8_0 || named == ELEMENT_Q4_0) {
+    if (named < ELEMENT_OF_LANGUAGE && element_table[named].block_elements > 1) {
         g = lang_error(b, "E0219", e->span, "nothing converts to the block format %s within a kernel", e->name);
         diag_caret(b->diags, g, "block formats are read only");
     } else if (lang_find_declaration(b->m, DECLARE_KERNEL, e->name) || lang_find_declaration(b->m, DECLARE_PROGRAM, e->name)) {

@@ -71,7 +71,7 @@ static bool check_element(builder *b, const parameter_syntax *p, bool output) {
             diag_caret(b->diags, g, "did you mean `%s`?", near);
         else
             diag_caret(b->diags, g,
-                       "element types are f32, f16, bf16, i8, u8, i32, u32, bool, index(V), e4m3, e5m2, q8_0 and q4_0");
+                       "element types are f32, f16, bf16, i8, u8, i32, u32, bool, index(V), e4m3, e5m2, q8_0, q4_0 and mxfp4");
         return false;
     }
     if (t->element == ELEMENT_TF32) {

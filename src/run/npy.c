@@ -295,7 +295,8 @@ bool npy_write(const char *path, const npy_array *in, diag_list *diags) {
         case ELEMENT_E4M3:
         case ELEMENT_E5M2:
         case ELEMENT_Q8_0:
-        case ELEMENT_Q4_0: descr = "|u1"; break;
+        case ELEMENT_Q4_0:
+        case ELEMENT_MXFP4: descr = "|u1"; break;
         default: break;
         }
     text_buffer b = {0};

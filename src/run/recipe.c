@@ -76,9 +76,7 @@ static void fill_blocks(recipe_kind kind, uint64_t state, element_type type, int
     int64_t blocks = (count + info->block_elements - 1) / info->block_elements;
     for (int64_t b = 0; b < blocks; b++, out += info->block_bytes) {
         double scale = kind == RECIPE_ZEROS ? 0 : kind == RECIPE_INTEGERS ? 1 : (0.5 + unit_interval(&state)) / 64;
-        uint16_t bits = f32_to_f16((float)scale);
-        memcpy(out, &bits, 2);
-        for (int i = 2; i < info->block_bytes; i++)
+        for (int i = element_set_scale(type, out, scale); i < info->block_bytes; i++)
             out[i] = kind == RECIPE_ZEROS ? 0 : (unsigned char)recipe_next(&state);
     }
 }

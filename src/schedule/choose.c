@@ -203,7 +203,9 @@ static int64_t proposed_for_threads(const survey *s, const tile_range *r, const 
                                                                        : 8 * machine->subgroups;
     bool few = machine->options.tasks == TASKS_FEW;
     if (role->contracted_twice_sided)
-        return machine->options.operand_warpgroups ? SWIZZLED_BYTES / (role->bytes == 1 ? 1 : 2) : role->bytes > 2 ? 16 : 32;
+        return machine->options.operand_warpgroups   ? SWIZZLED_BYTES / (role->bytes == 1 ? 1 : 2)
+               : role->bytes > 2 && role->bytes <= 8 ? 16
+                                                     : 32; /* a whole block of block formats */
     if (role->contracted) /* two loads of 16 bytes of f16 are under way in each thread (more leave more of a row to the guarded end), and several of blocks */
         return (role->bytes > 4 ? 32 : 16) * machine->subgroup_lanes * (few ? machine->subgroups : 1);
     if (role->product_rows || role->product_columns)

@@ -29,7 +29,9 @@ typedef struct staged_tile {
 static int load_bytes(const tile_value *v) {
     int most = 0;
     if (v->op == TILE_LOAD)
-        most = element_table[v->array->type].block_elements > 1 ? 1 << 20 : element_table[v->array->type].block_bytes;
+        most = element_table[v->array->type].block_elements > 1
+                   ? 2
+                   : element_table[v->array->type].block_bytes; /* eight lie in one block */
     for (int i = 0; i < v->operand_count; i++) {
         int inner = load_bytes(v->operands[i]);
         most = inner > most ? inner : most;

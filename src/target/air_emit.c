@@ -112,6 +112,7 @@ static const char *scalar_type(element_type t) {
     switch (t) {
     case ELEMENT_F32:
     case ELEMENT_TF32:
+    case ELEMENT_MXFP4:
     case ELEMENT_Q8_0: /* a block's element is a float at once */
     case ELEMENT_Q4_0: return "float";
     case ELEMENT_F16: return "half";
@@ -127,7 +128,7 @@ static const char *scalar_type(element_type t) {
 }
 
 const char *air_storage_type(element_type t) {
-    return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "i8" : t == ELEMENT_INDEX ? "i32" : scalar_type(t);
+    return t == ELEMENT_BOOL || element_table[t].block_elements > 1 ? "i8" : t == ELEMENT_INDEX ? "i32" : scalar_type(t);
 }
 
 const char *air_vector_of(air *a, const char *scalar, int lanes) {

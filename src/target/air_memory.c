@@ -235,9 +235,31 @@ static const char *byte_at(air *a, const kernel_array *array, const char *type, 
     return air_result(a, "load %s, %s %s, align %d", type, air_pointer(a, type, space), place, !strcmp(type, "half") ? 2 : 1);
 }
 
+/* Half of 2^(e - 127), as f32 has it: subnormal for e of 0 and 1; of 255 NaN. */
+static const char *half_of_power(air *a, const char *e) {
+    const char *wide = air_pure(a, "zext i8 %s to i32", e), *few = air_pure(a, "icmp ult i32 %s, 2", wide);
+    const char *small = air_pure(a, "shl i32 2097152, %s", air_pure(a, "select i1 %s, i32 %s, i32 0", few, wide));
+    const char *normal = air_pure(a, "shl i32 %s, 23", air_pure(a, "sub i32 %s, 1", wide));
+    const char *bits = air_pure(a, "select i1 %s, i32 %s, i32 %s", few, small, normal);
+    bits = air_pure(a, "select i1 %s, i32 2143289344, i32 %s", air_pure(a, "icmp eq i32 %s, 255", wide), bits);
+    return air_pure(a, "bitcast i32 %s to float", bits);
+}
+
+/* What an E2M1 code means, doubled: m + max(m - 4, 0) + 2 max(m - 6, 0), with its sign. */
+static const char *doubled_number(air *a, const char *code) {
+    const char *m = air_pure(a, "and i32 %s, 7", code), *t = m;
+    for (int from = 4; from <= 6; from += 2) {
+        const char *over = air_pure(a, "sub i32 %s, %d", m, from);
+        over = air_pure(a, "select i1 %s, i32 %s, i32 0", air_pure(a, "icmp sgt i32 %s, %d", m, from), over);
+        t = air_pure(a, "add i32 %s, %s", t, from == 6 ? air_pure(a, "shl i32 %s, 1", over) : over);
+    }
+    return air_pure(a, "select i1 %s, i32 %s, i32 %s", air_pure(a, "icmp sgt i32 %s, 7", code), air_pure(a, "sub i32 0, %s", t),
+                    t);
+}
+
 static const char *block_element(air *a, const kernel_access *access, int lane) {
     const kernel_array *array = access->array;
-    bool nibbles = array->element == ELEMENT_Q4_0;
+    bool nibbles = array->element != ELEMENT_Q8_0, eighth = array->element == ELEMENT_MXFP4;
     air_integer x;
     if (!air_offset(a, access, lane, &x))
         return "undef";
@@ -247,14 +269,17 @@ static const char *block_element(air *a, const kernel_access *access, int lane) 
                 within = x.is_constant ? air_known_integer(x.value & 31)
                                        : (air_integer){false, 0, air_pure(a, "and i64 %s, 31", x.text)};
     air_integer first = air_multiply(a, block, air_known_integer(element_table[array->element].block_bytes));
-    const char *scale = air_convert_to(a, ELEMENT_F32, ELEMENT_F16, 1, byte_at(a, array, "half", first)), *q;
+    const char *scale = eighth ? half_of_power(a, byte_at(a, array, "i8", first))
+                               : air_convert_to(a, ELEMENT_F32, ELEMENT_F16, 1, byte_at(a, array, "half", first)),
+               *q;
     if (nibbles) {
         const char *at = air_integer_text(a, within), *low = air_pure(a, "and i64 %s, 15", at);
-        const char *byte =
-            byte_at(a, array, "i8", air_add(a, air_add(a, first, air_known_integer(2)), (air_integer){false, 0, low}));
+        const char *byte = byte_at(
+            a, array, "i8", air_add(a, air_add(a, first, air_known_integer(eighth ? 1 : 2)), (air_integer){false, 0, low}));
         const char *high = air_pure(a, "icmp sgt i64 %s, 15", at), *wide = air_pure(a, "zext i8 %s to i32", byte);
         const char *upper = air_pure(a, "lshr i32 %s, 4", wide), *lower = air_pure(a, "and i32 %s, 15", wide);
-        q = air_pure(a, "sub i32 %s, 8", air_pure(a, "select i1 %s, i32 %s, i32 %s", high, upper, lower));
+        q = air_pure(a, "select i1 %s, i32 %s, i32 %s", high, upper, lower);
+        q = eighth ? doubled_number(a, q) : air_pure(a, "sub i32 %s, 8", q);
     } else {
         q = air_pure(a, "sext i8 %s to i32",
                      byte_at(a, array, "i8", air_add(a, air_add(a, first, air_known_integer(2)), within)));

@@ -81,6 +81,7 @@ const char *c_describe_array(arena *a, const char *shape, element_type type, arr
     case ELEMENT_E5M2: layout = "; 8-bit floats, as their bits"; break;
     case ELEMENT_Q8_0: layout = "; blocks of 34 bytes: f16 scale, 32 x int8"; break;
     case ELEMENT_Q4_0: layout = "; blocks of 18 bytes: f16 scale, 32 x 4 bits"; break;
+    case ELEMENT_MXFP4: layout = "; blocks of 17 bytes: 8-bit power of two, 32 x E2M1"; break;
     default: break;
     }
     return arena_printf(a, "%s[%s], %s%s", element_table[type].name, shape,

@@ -134,36 +134,59 @@ void c_make_strided(maker *m, bool store, bool first) {
         c_add(m, "t[l] = p[l * stride];\n    %s v;\n    __builtin_memcpy(&v, t, sizeof v);\n    return %s;\n}\n", v, result);
 }
 
-/* q8_0: 34 bytes hold f16 d and 32 x i8; q4_0: 18 bytes hold f16 d and 16 bytes, low nibbles first. Value d * q is exact in f32. */
+/* q8_0: 34 bytes hold f16 d and 32 x i8; q4_0: 18 bytes hold f16 d and 16 bytes, low nibbles first. Value d * q is exact in f32. mxfp4: 17 bytes hold an
+ * 8-bit exponent and 16 bytes of E2M1, whose numbers are whole once doubled; the scale is halved for that. */
 void c_make_block_load(maker *m) {
     cfamily *p = m->p;
-    bool q8 = m->t == ELEMENT_Q8_0;
+    bool q8 = m->t == ELEMENT_Q8_0, eighth = m->t == ELEMENT_MXFP4;
     int bytes = element_table[m->t].block_bytes;
-    const char *half = c_helper(p, HELPER_CONVERT, ELEMENT_F32, ELEMENT_F16, 1);
+    const char *half = eighth ? NULL : c_helper(p, HELPER_CONVERT, ELEMENT_F32, ELEMENT_F16, 1);
     const char *wider = m->lanes > 1 ? c_resize(p, q8 ? "i8" : "u8", "i32", m->lanes) : NULL;
     c_begin(m, m->v, "const uint8_t *p, int64_t i");
-    c_add(m,
-          "    const uint8_t *block = p + (uint64_t)i / 32 * %d;\n    unsigned at = (uint64_t)i %% 32;\n    uint16_t d;\n    "
-          "__builtin_memcpy(&d, "
-          "block, 2);\n",
-          bytes);
+    c_add(m, "    const uint8_t *block = p + (uint64_t)i / 32 * %d;\n    unsigned at = (uint64_t)i %% 32;\n", bytes);
+    if (eighth)
+        c_add(m, "    uint32_t e = block[0], bits = e == 255 ? 0x7fc00000 : e < 2 ? 0x200000u << e : (e - 1) << 23;\n    float "
+                 "scale;\n"
+                 "    __builtin_memcpy(&scale, &bits, 4);\n");
+    else
+        c_add(m, "    uint16_t d;\n    __builtin_memcpy(&d, block, 2);\n    float scale = %s(d);\n", half);
+    if (eighth) {
+        if (m->lanes == 1) {
+            c_add(m, "    int n = block[1 + at %% 16], q = at < 16 ? n & 15 : n >> 4, t = q & 7;\n"
+                     "    t += (t > 4 ? t - 4 : 0) + (t > 6 ? 2 : 0);\n    return scale * (float)(q & 8 ? -t : t);\n}\n");
+        } else if (m->lanes <= 16) {
+            c_add(m, "    u8x%d b;\n    __builtin_memcpy(&b, block + 1 + at %% 16, sizeof b);\n    i32x%d q = %s(b);\n", m->lanes,
+                  m->lanes, wider);
+            c_add(m, "    q = at < 16 ? q & 15 : q >> 4;\n    i32x%d t = q & 7;\n    t += ((t - 4) & (t > 4)) + (2 & (t > 6));\n",
+                  m->lanes);
+            c_add(m, "    return scale * __builtin_convertvector((t ^ -(q >> 3)) + (q >> 3), %s);\n}\n", m->v);
+        } else
+            c_add(m,
+                  "    %s r;\n    for (int l = 0; l < %d; l++) {\n        int n = block[1 + (at + l) %% 16], q = at + l < 16 ? n "
+                  "& 15 : n >> 4, "
+                  "t = q & 7;\n        t += (t > 4 ? t - 4 : 0) + (t > 6 ? 2 : 0);\n        r[l] = scale * (float)(q & 8 ? -t : "
+                  "t);\n    }\n"
+                  "    return r;\n}\n",
+                  m->v, m->lanes);
+        return;
+    }
     if (m->lanes == 1) {
         if (q8)
-            c_add(m, "    return %s(d) * (float)(int8_t)block[2 + at];\n}\n", half);
+            c_add(m, "    return scale * (float)(int8_t)block[2 + at];\n}\n");
         else
-            c_add(m, "    int q = block[2 + at %% 16];\n    return %s(d) * (float)((at < 16 ? q & 15 : q >> 4) - 8);\n}\n", half);
+            c_add(m, "    int q = block[2 + at %% 16];\n    return scale * (float)((at < 16 ? q & 15 : q >> 4) - 8);\n}\n");
         return;
     }
     if (q8) {
         c_add(m, "    i8x%d q;\n    __builtin_memcpy(&q, block + 2 + at, sizeof q);\n", m->lanes);
-        c_add(m, "    return %s(d) * __builtin_convertvector(%s(q), %s);\n}\n", half, wider, m->v);
+        c_add(m, "    return scale * __builtin_convertvector(%s(q), %s);\n}\n", wider, m->v);
     } else if (m->lanes <= 16) {
         c_add(m, "    u8x%d q;\n    __builtin_memcpy(&q, block + 2 + at %% 16, sizeof q);\n", m->lanes);
         c_add(m, "    i32x%d w = %s(q);\n", m->lanes, wider);
-        c_add(m, "    w = (at < 16 ? w & 15 : w >> 4) - 8;\n    return %s(d) * __builtin_convertvector(w, %s);\n}\n", half, m->v);
+        c_add(m, "    w = (at < 16 ? w & 15 : w >> 4) - 8;\n    return scale * __builtin_convertvector(w, %s);\n}\n", m->v);
     } else
         c_add(m,
               "    %s r;\n    for (int l = 0; l < %d; l++) {\n        int q = block[2 + (at + l) %% 16];\n"
-              "        r[l] = %s(d) * (float)((at + l < 16 ? q & 15 : q >> 4) - 8);\n    }\n    return r;\n}\n",
-              m->v, m->lanes, half);
+              "        r[l] = scale * (float)((at + l < 16 ? q & 15 : q >> 4) - 8);\n    }\n    return r;\n}\n",
+              m->v, m->lanes);
 }

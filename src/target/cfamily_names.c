@@ -53,7 +53,7 @@ static bool is_reserved(const char *name) {
     /* f32_.., i8x16_..: types and helpers of ours. */
     const char *s = name;
     if (!strncmp(s, "bf", 2) || !strncmp(s, "q4_0", 4) || !strncmp(s, "q8_0", 4) || !strncmp(s, "e4m3", 4) ||
-        !strncmp(s, "tf32", 4) || !strncmp(s, "e5m2", 4))
+        !strncmp(s, "tf32", 4) || !strncmp(s, "mxfp4", 5) || !strncmp(s, "e5m2", 4))
         return true;
     if (*s && strchr("fiu", *s) && isdigit((unsigned char)s[1])) {
         for (s++; isdigit((unsigned char)*s); s++)

@@ -31,9 +31,9 @@ const char *cuda_scalar_type(element_type t) {
 }
 
 const char *cuda_storage_type(element_type t) {
-    return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "unsigned char"
-           : t == ELEMENT_INDEX                                        ? "int"
-                                                                       : cuda_scalar_type(t);
+    return t == ELEMENT_BOOL || element_table[t].block_elements > 1 ? "unsigned char"
+           : t == ELEMENT_INDEX                                     ? "int"
+                                                                    : cuda_scalar_type(t);
 }
 
 const char *cuda_register_type(cfamily *p, element_type t, int lanes) {
@@ -150,16 +150,33 @@ const char *cuda_memory_helper(cfamily *p, element_type t, int lanes, bool is_st
 
 /* One value, or lanes values inside one block, of a block format: f16 scale, then 32 bytes (q8_0), or 16 with element i below element i + 16. */
 static void block_load(writer *w) {
-    bool q8 = w->t == ELEMENT_Q8_0;
-    const char *scale = cuda_helper(w->p, HELPER_CONVERT, ELEMENT_F32, ELEMENT_F16, 1);
+    bool q8 = w->t == ELEMENT_Q8_0, eighth = w->t == ELEMENT_MXFP4, pairs = !eighth && w->lanes > 1;
+    const char *scale = eighth ? NULL : cuda_helper(w->p, HELPER_CONVERT, ELEMENT_F32, ELEMENT_F16, 1);
+    if (eighth && cfamily_first_use(w->p, "e2m1_number"))
+        text_add(&w->p->prelude,
+                 "/* a 4-bit number, doubled */\n" HEAD "float e2m1_number(int code)\n{\n    const int m = code & 7;\n"
+                 "    const int n = m + max(m - 4, 0) + 2 * max(m - 6, 0);\n    return (float)(code & 8 ? -n : n);\n}\n");
     begin(w, w->v, "const unsigned char *a, long long element");
-    cfamily_prelude_line(w->p, "const unsigned char *b = a + element / 32 * %d;", q8 ? 34 : 18);
+    cfamily_prelude_line(w->p, "const unsigned char *b = a + element / 32 * %d;", element_table[w->t].block_bytes);
     cfamily_prelude_line(w->p, "const int i = (int)(element %% 32);");
-    cfamily_prelude_line(w->p, "const float d = %s(*(const unsigned short *)b);", scale);
-    if (q8)
-        return_lanes(w, "d * (float)(signed char)b[2 + i + #]");
+    if (eighth) /* half of the scale, a power of two by its exponent */
+        cfamily_prelude_line(w->p,
+                             "const unsigned e = b[0];\n    const float d = __uint_as_float(e == 255 ? 0x7fc00000 : e < 2 ? "
+                             "0x200000u << e : (e - 1) << 23);");
     else
-        return_lanes(w, "d * ((float)(i < 16 ? b[2 + i + #] & 15 : b[i - 14 + #] >> 4) - 8.0f)");
+        cfamily_prelude_line(w->p, "const float d = %s(*(const unsigned short *)b);", scale);
+    if (pairs) /* blocks begin at even addresses, and lanes at even ones of their elements */
+        cfamily_prelude_line(w->p, "const unsigned short *two = (const unsigned short *)(b + 2 + i%s);", q8 ? "" : " % 16");
+    const char *byte = pairs    ? "(two[# / 2] >> # % 2 * 8 & 255)"
+                       : q8     ? "b[2 + i + #]"
+                       : eighth ? "b[1 + i % 16 + #]"
+                                : "b[2 + i % 16 + #]";
+    if (q8)
+        return_lanes(w, arena_printf(w->p->arena, "d * (float)(signed char)%s", byte));
+    else if (eighth)
+        return_lanes(w, arena_printf(w->p->arena, "d * e2m1_number(i < 16 ? %s & 15 : %s >> 4)", byte, byte));
+    else
+        return_lanes(w, arena_printf(w->p->arena, "d * ((float)(i < 16 ? %s & 15 : %s >> 4) - 8.0f)", byte, byte));
     end(w);
 }
 

@@ -30,9 +30,7 @@ const char *metal_scalar_type(element_type t) {
 }
 
 const char *metal_storage_type(element_type t) {
-    return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "uchar"
-           : t == ELEMENT_INDEX                                        ? "int"
-                                                                       : metal_scalar_type(t);
+    return t == ELEMENT_BOOL || element_table[t].block_elements > 1 ? "uchar" : t == ELEMENT_INDEX ? "int" : metal_scalar_type(t);
 }
 
 const char *metal_register_type(cfamily *p, element_type t, int lanes) {
@@ -104,8 +102,23 @@ const char *metal_memory_helper(cfamily *p, element_type t, int lanes, bool is_s
 static void block_load(writer *w) {
     bool q8 = w->t == ELEMENT_Q8_0;
     begin(w, w->v, "device const uchar *a, long element");
-    cfamily_prelude_line(w->p, "device const uchar *b = a + element / 32 * %d;", q8 ? 34 : 18);
+    cfamily_prelude_line(w->p, "device const uchar *b = a + element / 32 * %d;", element_table[w->t].block_bytes);
     cfamily_prelude_line(w->p, "const long i = element %% 32;");
+    if (w->t == ELEMENT_MXFP4) { /* half of the scale, a power of two by its exponent; 4-bit numbers, doubled */
+        cfamily_prelude_line(w->p, "const uint e = b[0];");
+        cfamily_prelude_line(
+            w->p, "const float d = as_type<float>(e == 255u ? 0x7fc00000u : e < 2u ? 0x200000u << e : (e - 1u) << 23u);");
+        if (w->lanes == 1)
+            cfamily_prelude_line(w->p, "const uint q = b[1 + i %% 16];");
+        else
+            cfamily_prelude_line(w->p, "const %s q = %s(%s(*(device const packed_uchar%d *)(b + 1 + i %% 16)));", w->u, w->u,
+                                 sized(w, "uchar"), w->lanes);
+        cfamily_prelude_line(w->p, "const %s n = %s(i < 16 ? q & 15u : q >> 4u), m = n & 7;", w->i, w->i);
+        cfamily_prelude_line(w->p, "const %s t = m + max(m - 4, %s(0)) + 2 * max(m - 6, %s(0));", w->i, w->i, w->i);
+        cfamily_prelude_line(w->p, "return d * %s(select(t, -t, n > 7));", w->v);
+        end(w);
+        return;
+    }
     cfamily_prelude_line(w->p, "const float d = float(*(device const half *)b);");
     if (q8 && w->lanes == 1)
         cfamily_prelude_line(w->p, "return d * float(((device const char *)b)[2 + i]);");

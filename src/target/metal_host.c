@@ -34,6 +34,7 @@ static const char *element_name(element_type t) {
     case ELEMENT_BOOL: return "TILEC_BOOL";
     case ELEMENT_Q8_0: return "TILEC_Q8_0";
     case ELEMENT_Q4_0: return "TILEC_Q4_0";
+    case ELEMENT_MXFP4: return "TILEC_MXFP4";
     default: return "TILEC_INDEX";
     }
 }

@@ -29,9 +29,9 @@ const char *opencl_register_type(cfamily *p, element_type t, int lanes) {
 }
 
 const char *opencl_storage_type(element_type t) {
-    return t == ELEMENT_BOOL || t == ELEMENT_Q8_0 || t == ELEMENT_Q4_0 ? "uchar"
-           : t == ELEMENT_INDEX                                        ? "int"
-                                                                       : opencl_scalar_type(t, false);
+    return t == ELEMENT_BOOL || element_table[t].block_elements > 1 ? "uchar"
+           : t == ELEMENT_INDEX                                     ? "int"
+                                                                    : opencl_scalar_type(t, false);
 }
 
 const char *opencl_space(const cfamily *p, const kernel_array *a) {

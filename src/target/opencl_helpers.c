@@ -119,26 +119,39 @@ const char *opencl_memory_helper(cfamily *p, const kernel_access *access, bool i
 static void block_load(writer *w) {
     bool q8 = w->t == ELEMENT_Q8_0, processor = w->p->dialect->private_is_shared;
     element_type bytes = q8 ? ELEMENT_I8 : ELEMENT_U8;
+    const bool eighth = w->t == ELEMENT_MXFP4;
     const char *type = opencl_scalar_type(bytes, true), *at = q8 ? "i" : "i % 16", *taken;
+    const int first = eighth ? 1 : 2;
     if (w->lanes == 1)
-        taken = arena_printf(w->p->arena, "((__global const %s *)b)[2 + %s]", type, at);
+        taken = arena_printf(w->p->arena, "((__global const %s *)b)[%d + %s]", type, first, at);
     else if (processor)
-        taken =
-            arena_printf(w->p->arena, "((__global const %s *)(b + 2 + %s))->v", opencl_packed_type(w->p, bytes, w->lanes), at);
+        taken = arena_printf(w->p->arena, "((__global const %s *)(b + %d + %s))->v", opencl_packed_type(w->p, bytes, w->lanes),
+                             first, at);
     else
-        taken = arena_printf(w->p->arena, "vload%d(0, (__global const %s *)b + 2 + %s)", w->lanes, type, at);
-    const char *half = processor ? opencl_helper(w->p, HELPER_CONVERT, ELEMENT_F32, ELEMENT_F16, 1) : NULL;
+        taken = arena_printf(w->p->arena, "vload%d(0, (__global const %s *)b + %d + %s)", w->lanes, type, first, at);
+    const char *half = processor && !eighth ? opencl_helper(w->p, HELPER_CONVERT, ELEMENT_F32, ELEMENT_F16, 1) : NULL;
     begin(w, w->v, processor ? "__global const uchar *a, ulong element" : "__global const uchar *a, long element");
-    cfamily_prelude_line(w->p, "__global const uchar *b = a + element / 32 * %d;", q8 ? 34 : 18);
+    cfamily_prelude_line(w->p, "__global const uchar *b = a + element / 32 * %d;", element_table[w->t].block_bytes);
     cfamily_prelude_line(w->p, "const %slong i = element %% 32;", processor ? "u" : "");
+    if (eighth) /* half of the scale, a power of two by its exponent */
+        cfamily_prelude_line(w->p, "const uint e = b[0];");
     cfamily_prelude_line(w->p, "const float d = %s;",
-                         half ? arena_printf(w->p->arena, "%s(*(__global const ushort *)b)", half)
-                              : "vload_half(0, (__global const half *)b)");
+                         eighth ? "as_float(e == 255 ? 0x7fc00000u : e < 2 ? 0x200000u << e : (e - 1) << 23)"
+                         : half ? arena_printf(w->p->arena, "%s(*(__global const ushort *)b)", half)
+                                : "vload_half(0, (__global const half *)b)");
     if (q8) {
         cfamily_prelude_line(w->p, "return d * convert_float%s(%s);", w->width, taken);
     } else {
         const char *u = sized(w, "uchar");
         cfamily_prelude_line(w->p, "const %s q = %s;", u, taken);
+        if (eighth) { /* 4-bit numbers, doubled */
+            const char *s = sized(w, "int");
+            cfamily_prelude_line(w->p, "const %s n = convert_%s(i < 16 ? q & (%s)15 : q >> (%s)4), m = n & 7;", s, s, u, u);
+            cfamily_prelude_line(w->p, "const %s t = m + max(m - 4, 0) + 2 * max(m - 6, 0);", s);
+            cfamily_prelude_line(w->p, "return d * convert_float%s(n > 7 ? -t : t);", w->width);
+            end(w);
+            return;
+        }
         cfamily_prelude_line(w->p, "return d * (convert_float%s(i < 16 ? q & (%s)15 : q >> (%s)4) - 8.0f);", w->width, u, u);
     }
     end(w);

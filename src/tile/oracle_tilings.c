@@ -139,9 +139,8 @@ static bool draw_arguments(trial *t) {
 static void fill_blocks(trial *t, const tile_array *x, int64_t cells, char *bytes) {
     const element_info *info = &element_table[x->type];
     for (int64_t b = 0; b < cells / info->block_elements; b++) {
-        uint16_t d = f32_to_f16((float)(0.01 + random_unit(t) * 0.02));
-        memcpy(bytes + b * info->block_bytes, &d, sizeof d);
-        for (int i = 2; i < info->block_bytes; i++)
+        int first = element_set_scale(x->type, bytes + b * info->block_bytes, 0.01 + random_unit(t) * 0.02);
+        for (int i = first; i < info->block_bytes; i++)
             bytes[b * info->block_bytes + i] = (char)random_word(t);
     }
 }

@@ -49,6 +49,21 @@ kernel widen(y: e4m3[N], z: e5m2[N]) -> (p: f32[N], q: f32[N]) { for tile p[i: B
 kernel choose(on: bool, m: bool[N], x: i8[N], u: u8[N]) -> (y: i32[N], b: bool[N]) {
     for tile y[i: B], b[i] { y[i] = select(on and m[i], i32(x[i]), i32(u[i]))  b[i] = not m[i] }
 }
+kernel products(a: f16[M, K], w8: q8_0[N, K], w4: q4_0[N, K], wx: mxfp4[N, K]) -> (y: f32[M, N], z: f32[M, N], v: f32[M, N]) {
+    for tile y[i: BM, j: BN], z[i, j], v[i, j] {
+        p: f32[i, j] = 0
+        q: f32[i, j] = 0
+        r: f32[i, j] = 0
+        for k: BK in K {
+            p += a[i, k] @ f16(w8[j, k])
+            q += a[i, k] @ f16(w4[j, k])
+            r += tf32(a[i, k]) @ tf32(wx[j, k])
+        }
+        y[i, j] = p
+        z[i, j] = q
+        v[i, j] = r
+    }
+}
 kernel blocks(w: q8_0[R, K]) -> (y: f32[R, K]) { for tile y[r: BR, k: BK] { y[r, k] = w[r, k] } }
 """
 failed = False
@@ -380,6 +395,22 @@ def block_formats_as_bytes():
     y = M["blocks"](w)
     assert y.shape == (2, 32) and (y == q[:, 0] * np.array([[0.5], [2.0]], np.float32)).all()
     refused("E0644", M["blocks"], w[:, :33].copy())
+    m, n, k = 5, 7, 96
+    a = rng.standard_normal((m, k)).astype(np.float16)
+    half = (rng.random((n, k // 32, 1)) / 16).astype(np.float16)
+    bytes_of = lambda x: x.view(np.uint8).reshape(n, k // 32, -1)
+    q8 = rng.integers(-127, 128, (n, k // 32, 32)).astype(np.int8)
+    codes = rng.integers(0, 16, (n, k // 32, 32)).astype(np.uint8)
+    packed = codes[..., :16] | codes[..., 16:] << 4
+    power = rng.integers(120, 130, (n, k // 32, 1)).astype(np.uint8)
+    e2m1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
+    given = [np.concatenate([s, x], axis=2).reshape(n, -1) for s, x in
+             ((bytes_of(half), bytes_of(q8)), (bytes_of(half), packed), (power, packed))]
+    weights = [(half.astype(np.float32) * q8).astype(np.float16), (half.astype(np.float32) * (codes.astype(np.float32) - 8)).astype(np.float16),
+               e2m1[codes] * 2.0 ** (power.astype(int) - 127)]
+    for got, w in zip(M["products"](a, *given), weights):
+        x, y = a.astype(float), w.astype(float).reshape(n, k).T
+        assert (abs(got - x @ y) <= (k + 1) * 2.0 ** -24 * (abs(x) @ abs(y))).all()
 
 
 @test

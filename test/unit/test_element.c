@@ -318,6 +318,24 @@ static void block_formats_decode(void **state) {
     assert_int_equal(element_bytes(ELEMENT_F32, 0), 0);
     unsigned char before[36];
     memcpy(before, q4, sizeof before);
+    static const double numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6}; /* E2M1's, from the OCP specification */
+    unsigned char mx[3 * 17] = {0};
+    const int powers[] = {127, 0, 254};
+    for (int b = 0; b < 3; b++) {
+        mx[17 * b] = (unsigned char)powers[b];
+        for (int i = 0; i < 16; i++)
+            mx[17 * b + 1 + i] = (unsigned char)(i | (15 - i) << 4);
+        for (int i = 0; i < 32; i++) {
+            int code = i < 16 ? i : 31 - i;
+            double wanted = ldexp(code & 8 ? -numbers[code & 7] : numbers[code & 7], powers[b] - 127);
+            assert_true(element_load(ELEMENT_MXFP4, mx, 32 * b + i) == (double)(float)wanted);
+        }
+    }
+    mx[0] = 255;
+    assert_true(isnan(element_load(ELEMENT_MXFP4, mx, 1)) && element_bytes(ELEMENT_MXFP4, 64) == 34);
+    assert_true(element_set_scale(ELEMENT_MXFP4, mx, 0.03) == 1 && mx[0] == 121 && element_load(ELEMENT_MXFP4, mx, 2) == 0x1p-6);
+    element_store(ELEMENT_MXFP4, mx, 3, 1.0);
+    assert_true(mx[0] == 121 && mx[4] == (3 | 12 << 4)); /* untouched */
     element_store(ELEMENT_Q4_0, q4, 3, 1.0);
     assert_memory_equal(before, q4, sizeof before);
 }

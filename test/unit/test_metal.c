@@ -41,9 +41,10 @@ static void data_are_the_recipes(void **state) {
     static const struct {
         tilec_element mine;
         element_type theirs;
-    } rows[] = {{TILEC_F32, ELEMENT_F32},   {TILEC_F16, ELEMENT_F16},   {TILEC_BF16, ELEMENT_BF16}, {TILEC_E4M3, ELEMENT_E4M3},
-                {TILEC_E5M2, ELEMENT_E5M2}, {TILEC_I8, ELEMENT_I8},     {TILEC_U8, ELEMENT_U8},     {TILEC_I32, ELEMENT_I32},
-                {TILEC_U32, ELEMENT_U32},   {TILEC_BOOL, ELEMENT_BOOL}, {TILEC_Q8_0, ELEMENT_Q8_0}, {TILEC_Q4_0, ELEMENT_Q4_0}};
+    } rows[] = {{TILEC_F32, ELEMENT_F32},    {TILEC_F16, ELEMENT_F16},   {TILEC_BF16, ELEMENT_BF16}, {TILEC_E4M3, ELEMENT_E4M3},
+                {TILEC_E5M2, ELEMENT_E5M2},  {TILEC_I8, ELEMENT_I8},     {TILEC_U8, ELEMENT_U8},     {TILEC_I32, ELEMENT_I32},
+                {TILEC_U32, ELEMENT_U32},    {TILEC_BOOL, ELEMENT_BOOL}, {TILEC_Q8_0, ELEMENT_Q8_0}, {TILEC_Q4_0, ELEMENT_Q4_0},
+                {TILEC_MXFP4, ELEMENT_MXFP4}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         same_bytes(rows[i].mine, rows[i].theirs);
     int32_t mine[500], theirs[500];

@@ -379,9 +379,10 @@ typedef struct storage {
     const char *name;
     element_type type;
 } storage;
-static const storage storages[] = {{"f32", ELEMENT_F32},   {"f16", ELEMENT_F16},   {"bf16", ELEMENT_BF16}, {"i8", ELEMENT_I8},
-                                   {"u8", ELEMENT_U8},     {"i32", ELEMENT_I32},   {"u32", ELEMENT_U32},   {"e4m3", ELEMENT_E4M3},
-                                   {"e5m2", ELEMENT_E5M2}, {"q8_0", ELEMENT_Q8_0}, {"q4_0", ELEMENT_Q4_0}};
+static const storage storages[] = {{"f32", ELEMENT_F32},   {"f16", ELEMENT_F16},   {"bf16", ELEMENT_BF16},
+                                   {"i8", ELEMENT_I8},     {"u8", ELEMENT_U8},     {"i32", ELEMENT_I32},
+                                   {"u32", ELEMENT_U32},   {"e4m3", ELEMENT_E4M3}, {"e5m2", ELEMENT_E5M2},
+                                   {"q8_0", ELEMENT_Q8_0}, {"q4_0", ELEMENT_Q4_0}, {"mxfp4", ELEMENT_MXFP4}};
 
 /* Memory whose end is followed by a page that may not be touched. */
 #include <sys/mman.h>

@@ -196,12 +196,14 @@ static void fill_blocks(unsigned char *p, element_type type, int64_t bytes, data
     for (int64_t at = 0; at < bytes; at++)
         p[at] = (unsigned char)random_next(r);
     for (int64_t at = 0; at + block <= bytes; at += block) {
-        uint16_t scale = kind == DATA_INTEGERS ? 0x3C00 : f32_to_f16((float)(random_normal(r) / 64));
-        memcpy(p + at, &scale, 2);
+        static const unsigned char whole[] = {0, 2, 4, 10, 12}; /* E2M1's 0, 1, 2, -1, -2 */
+        int first = element_set_scale(type, p + at, kind == DATA_INTEGERS ? 1 : random_normal(r) / 64);
         if (kind == DATA_INTEGERS)
-            for (int i = 2; i < block; i++)
+            for (int i = first; i < block; i++)
                 p[at + i] = type == ELEMENT_Q8_0 ? (unsigned char)(int8_t)random_between(r, -3, 3)
-                                                 : (unsigned char)(random_between(r, 5, 11) | random_between(r, 5, 11) << 4);
+                            : type == ELEMENT_MXFP4
+                                ? (unsigned char)(whole[random_between(r, 0, 4)] | whole[random_between(r, 0, 4)] << 4)
+                                : (unsigned char)(random_between(r, 5, 11) | random_between(r, 5, 11) << 4);
     }
 }
 
