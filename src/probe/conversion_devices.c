@@ -1,5 +1,6 @@
 /* The conversions of devices: CUDA's by PTX, this processor's by its intrinsics, OpenCL's by its built-in functions. */
 #include "probe/conversion.h"
+#include "probe/cpu_matrix.h"
 #include "run/run.h"
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -150,19 +151,17 @@ static bool open_cpu(const conversion_row *row, conversion_box *out, diag_list *
         "        __m512i x = _mm512_loadu_si512(in + i);\n        _mm512_storeu_si512(out + i, %s);\n    }\n    return 1;\n}\n"
         "#else\nint convert(long n, const unsigned *in, unsigned *out) {\n    return 0;\n}\n#endif\n",
         row->macro, row->body);
-    bool hit;
-    char *path = cache_compile(t.text, row->name, &hit, diags);
+    processor_box *b = calloc(1, sizeof *b);
+    if (b)
+        *(void **)&b->convert = cpu_function_load(t.text, row->name, "convert", &b->library, diags);
     text_free(&t);
-    processor_box *b = path ? calloc(1, sizeof *b) : NULL;
-    if (!b)
+    if (!b || !b->library) {
+        free(b);
         return false;
+    }
     int index;
     const runtime *r = runtime_find("cpu", &index, diags);
     r->describe(index, out->description, sizeof out->description);
-    b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    free(path);
-    if (b->library)
-        *(void **)&b->convert = dlsym(b->library, "convert");
     out->context = b;
     out->run = run_cpu;
     out->close = close_cpu;

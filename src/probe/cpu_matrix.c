@@ -56,6 +56,16 @@ static void close_box(void *context) {
         dlclose(x->library);
 }
 
+void *cpu_function_load(const char *text, const char *name, const char *symbol, void **library, diag_list *diags) {
+    bool hit;
+    char *path = cache_compile(text, name, &hit, diags);
+    *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (path && !*library)
+        diag_error(diags, "E0804", (source_span){0}, "%s: the compiled code cannot be loaded: %s", name, dlerror());
+    free(path);
+    return *library ? dlsym(*library, symbol) : NULL;
+}
+
 bool cpu_matrix_open(arena *a, const cpu_instruction *i, probe_target *out, diag_list *diags) {
     text_buffer t = {0};
     text_add(&t,
@@ -80,16 +90,14 @@ bool cpu_matrix_open(arena *a, const cpu_instruction *i, probe_target *out, diag
              "}\n"
              "#endif\n",
              i->macro, i->intrinsic);
-    bool hit;
-    char *path = cache_compile(t.text, i->name, &hit, diags);
+    void *library;
+    void *function = cpu_function_load(t.text, i->name, "dots", &library, diags);
     text_free(&t);
-    if (!path)
+    if (!library)
         return false;
     cpu_box *x = NEW(a, cpu_box);
-    *x = (cpu_box){.library = dlopen(path, RTLD_NOW | RTLD_LOCAL), .control = DEFAULT_CONTROL, .instruction = i};
-    if (x->library)
-        *(void **)&x->dots = dlsym(x->library, "dots");
-    free(path);
+    *x = (cpu_box){.library = library, .control = DEFAULT_CONTROL, .instruction = i};
+    *(void **)&x->dots = function;
     if (!x->dots || !x->dots(0, NULL, NULL, NULL, NULL, DEFAULT_CONTROL)) {
         diag_error(diags, "E1202", (source_span){0}, "this processor has no %s, or the compiler does not know that it has",
                    i->name);

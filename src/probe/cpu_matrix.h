@@ -15,6 +15,8 @@ typedef struct cpu_instruction {
 extern const cpu_instruction cpu_instructions[];
 extern const int cpu_instruction_count;
 const cpu_instruction *cpu_instruction_find(const char *name);
+/* Compiles C text as kernels are compiled, and loads it: its function of that name, and the library to close. Both NULL with a diagnostic. */
+void *cpu_function_load(const char *text, const char *name, const char *symbol, void **library, diag_list *diags);
 /* Compiles and loads it. False with E1202 when the processor has no such instruction, or with the compiler's diagnostic. */
 bool cpu_matrix_open(arena *a, const cpu_instruction *i, probe_target *out, diag_list *diags);
 /* Whether the answers change with the processor's rounding control and its flush flags: how many of `count` random dots do in some mode. -1: they
