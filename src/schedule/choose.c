@@ -349,7 +349,8 @@ static int64_t accumulated(const kernel_ir *k, int lanes, int warpgroup) {
 
 static bool needs_bound(arena *a, const tile_kernel *bound, const machine_model *machine, need *out, diag_list *diags) {
     lowering low;
-    if (!lower_kernel(a, bound, machine, &low, diags))
+    if (!lower_kernel(a, bound, machine, &low, diags) ||
+        (machine->options.producer && !lower_roles(a, bound, machine, &low, diags)))
         return false;
     const kernel_ir *ir = low.plan->variants.at[0].kernel;
     *out = (need){machine->subgroup_lanes ? kernel_shared_bytes(ir) : kernel_private_bytes(ir),

@@ -11,6 +11,7 @@ enum {
     BY_SUBGROUP = 1000,
     SHARED_BYTES = 128,
     FAR_BYTES = 40,
+    FAR_IN_BULK = 64,
     FAR_BY_SUBGROUP = 24, /* copies wait behind the loads of fragments */
     LANDING = 900,
     AROUND = 2500,
@@ -22,7 +23,7 @@ enum {
 /* Of a processor, where the device does not say. */
 enum { ALL_SHARED = 228 * 1024, ALL_REGISTERS = 64 * 1024, MOST_RESIDENT_THREADS = 2048 };
 /* Of every device from sm_80 on: shared memory that a block takes for the system, registers that a thread may have, those it has for other things. */
-enum { SYSTEM_BYTES = 1024, MOST_REGISTERS = 255, OTHER_REGISTERS = 64 };
+enum { SYSTEM_BYTES = 1024, MBARRIER_BYTES = 1024, MOST_REGISTERS = 255, OTHER_REGISTERS = 64, OTHERS_OF_CONSUMER = 40 };
 
 static int64_t least(int64_t x, int64_t y) {
     return x < y ? x : y;
@@ -38,12 +39,15 @@ static int64_t known(int64_t reported, int64_t otherwise) {
 }
 
 tiling_cost product_cost(arena *a, const tiling *t, const product_work *w, const machine_model *row, const split_device *device) {
-    const int64_t threads = (int64_t)row->subgroup_lanes * t->subgroup_rows * t->subgroup_columns;
-    const int64_t accumulated = (int64_t)w->count * t->rows * t->columns / threads,
+    const int64_t multiplying = (int64_t)row->subgroup_lanes * t->subgroup_rows * t->subgroup_columns,
+                  threads =
+                      multiplying + (t->producer ? row->subgroup_lanes * row->warpgroup_subgroups * t->subgroup_columns : 0);
+    const int64_t accumulated = (int64_t)w->count * t->rows * t->columns / multiplying,
                   slot = (int64_t)w->count * (t->rows + t->columns) * t->step * w->bytes,
-                  room = t->warpgroups ? row->warpgroup_bytes : row->ring_bytes;
+                  room = t->warpgroups ? row->warpgroup_bytes - MBARRIER_BYTES : row->ring_bytes;
     const int64_t stages = least(t->warpgroups ? row->warpgroup_stages : row->stages, room / slot),
-                  ahead = t->warpgroups ? stages - 2 : stages - 1, registers = accumulated + OTHER_REGISTERS;
+                  ahead = t->warpgroups && !t->producer ? stages - 2 : stages - 1,
+                  registers = accumulated + (t->producer ? OTHERS_OF_CONSUMER : OTHER_REGISTERS);
     tiling_cost c = {.threads = threads};
     if (t->warpgroups && !(device->warpgroups && row->warpgroups_pay))
         c.none = "the device has no matrix instructions of warpgroups";
@@ -69,7 +73,9 @@ tiling_cost product_cost(arena *a, const tiling *t, const product_work *w, const
     const int64_t read = t->warpgroups ? (int64_t)t->rows / 64 * t->subgroup_columns * (64 + wide)
                                        : (int64_t)t->subgroup_columns * t->rows + (int64_t)t->subgroup_rows * t->columns;
     const int64_t shared = w->count * (read + t->rows + t->columns) * t->step * w->bytes / SHARED_BYTES,
-                  far = slot / (t->warpgroups ? FAR_BYTES : FAR_BY_SUBGROUP);
+                  far = slot / (t->producer     ? FAR_IN_BULK
+                                : t->warpgroups ? FAR_BYTES
+                                                : FAR_BY_SUBGROUP);
     c.each = greatest(multiplied, greatest(shared, far));
     /* what it takes at least, however few others there are: its subgroups wait for their own fragments */
     c.alone = t->warpgroups ? multiplied : multiplied * BUSY_SUBGROUPS / (t->subgroup_rows * t->subgroup_columns);

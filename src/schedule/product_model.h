@@ -9,6 +9,7 @@ typedef struct tiling {
     int rows, columns, step; /* of a block; along the sum */
     int subgroup_rows, subgroup_columns;
     bool warpgroups;
+    bool producer; /* one of a warpgroup of its own copies in bulk; where arrays lie as that needs, else all do */
 } tiling;
 
 /* A kernel's products, each of one tile of rows by columns. */

@@ -7,10 +7,14 @@
 #include <string.h>
 
 static const tiling tilings[] = {
-    {128, 256, 64, 8, 1, true}, {256, 128, 64, 8, 1, true}, {128, 128, 64, 8, 1, true}, {128, 64, 64, 8, 1, true},
-    {64, 256, 64, 4, 1, true},  {64, 128, 64, 4, 1, true},  {64, 64, 64, 4, 1, true},   {128, 128, 32, 2, 2, false},
-    {128, 64, 64, 2, 2, false}, {64, 128, 64, 2, 2, false}, {64, 64, 32, 2, 2, false},  {64, 64, 64, 2, 2, false},
-    {32, 64, 64, 2, 2, false},  {32, 32, 64, 2, 2, false},  {16, 32, 64, 1, 4, false},
+    {128, 256, 64, 8, 1, true, true},  {256, 128, 64, 8, 1, true, true},  {128, 128, 64, 8, 1, true, true},
+    {128, 64, 64, 8, 1, true, true},   {64, 256, 64, 4, 1, true, true},   {64, 128, 64, 4, 1, true, true},
+    {64, 64, 64, 4, 1, true, true},    {128, 256, 64, 8, 1, true, false}, {256, 128, 64, 8, 1, true, false},
+    {128, 128, 64, 8, 1, true, false}, {128, 64, 64, 8, 1, true, false},  {64, 256, 64, 4, 1, true, false},
+    {64, 128, 64, 4, 1, true, false},  {64, 64, 64, 4, 1, true, false},   {128, 128, 32, 2, 2, false, false},
+    {128, 64, 64, 2, 2, false, false}, {64, 128, 64, 2, 2, false, false}, {64, 64, 32, 2, 2, false, false},
+    {64, 64, 64, 2, 2, false, false},  {32, 64, 64, 2, 2, false, false},  {32, 32, 64, 2, 2, false, false},
+    {16, 32, 64, 1, 4, false, false},
 };
 enum { TILINGS = sizeof tilings / sizeof *tilings };
 
@@ -139,19 +143,26 @@ static void settings_of(const product_choice *c, int number, schedule_setting ou
     out[3] =
         (schedule_setting){.key = "subgroups", .value = arena_printf(c->arena, "%dx%d", t->subgroup_rows, t->subgroup_columns)};
     out[4] = (schedule_setting){.key = "operands", .value = t->warpgroups ? "fragments(warpgroup)" : "fragments"};
+    out[5] = (schedule_setting){.key = "roles", .value = "producer"};
+}
+
+static int count_of(int number) {
+    return tilings[number].producer ? PRODUCT_SETTINGS : PRODUCT_SETTINGS - 1;
 }
 
 product_choice *schedule_products(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
                                   const schedule_setting *settings, int setting_count, split_device device) {
-    static const char *const others[] = {"subgroups", "stages", "operands"};
+    static const char *const others[] = {"subgroups", "stages", "operands", "roles"};
     const tile_schedule *given = module_schedule(m, k, row->target);
     product_choice c = {a, m, k, row, settings, setting_count, device, .found = {0}};
     if (!device.blocks || device.units < 2 || !row->matrices.count || !find_products(a, k, &row->matrices, &c.found))
         return NULL;
     const tile_range *const ranges[] = {c.found.rows, c.found.columns, c.found.summed};
     for (int i = 0; i < 3; i++)
-        if (is_said(settings, setting_count, given, ranges[i]->size->var->name) ||
-            is_said(settings, setting_count, given, others[i]))
+        if (is_said(settings, setting_count, given, ranges[i]->size->var->name))
+            return NULL;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (is_said(settings, setting_count, given, others[i]))
             return NULL;
     product_choice *out = NEW(a, product_choice);
     *out = c;
@@ -177,9 +188,9 @@ static bool is_taken(product_choice *c, int number) {
         diag_list quiet;
         diag_init(&quiet, c->arena);
         settings_of(c, number, c->own[number]);
-        for (int i = 0; i < c->setting_count + PRODUCT_SETTINGS; i++)
+        for (int i = 0; i < c->setting_count + count_of(number); i++)
             all[i] = i < c->setting_count ? c->settings[i] : c->own[number][i - c->setting_count];
-        if (!schedule_choose_settings(c->arena, c->module, c->kernel, c->row, all, c->setting_count + PRODUCT_SETTINGS, &made,
+        if (!schedule_choose_settings(c->arena, c->module, c->kernel, c->row, all, c->setting_count + count_of(number), &made,
                                       &quiet))
             c->costs[number].none = refusal(c->arena, &quiet);
         c->asked[number] = true;
@@ -244,13 +255,16 @@ int schedule_product_tiles(product_choice *c, ix_lookup lookup, void *context, s
     if (best < 0)
         return 0;
     memcpy(out, c->own[best], sizeof c->own[best]);
-    return PRODUCT_SETTINGS;
+    return count_of(best);
 }
 
 /* ---- for people ---- */
 
 static void add_tiling(text_buffer *b, const tiling *t) {
-    text_add(b, "%d x %d x %d%s", t->rows, t->columns, t->step, t->warpgroups ? " by warpgroups" : "");
+    text_add(b, "%d x %d x %d%s", t->rows, t->columns, t->step,
+             t->producer     ? " by warpgroups and a producer"
+             : t->warpgroups ? " by warpgroups"
+                             : "");
 }
 
 static void add_time(text_buffer *b, const product_choice *c, int64_t clocks) {

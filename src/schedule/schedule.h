@@ -137,7 +137,7 @@ bool schedule_few_tasks(const few_choice *c, ix_lookup lookup, void *context);
 /* Why, a line for people; NULL: it has not. */
 const char *schedule_few_route(arena *a, const few_choice *c, ix_lookup lookup, void *context);
 
-enum { PRODUCT_SETTINGS = 5 };
+enum { PRODUCT_SETTINGS = 6 };
 /* Tiles, subgroups and operands of a kernel of products by matrix instructions: which a launch may take. NULL: the settings or the module's schedule say one of them,
  * or the kernel is none. What it is made of outlives it; it lives in `a`, and one thread at a time may use it. product_tiles.c */
 typedef struct product_choice product_choice;
