@@ -21,6 +21,7 @@ enum { TILINGS = sizeof tilings / sizeof *tilings };
 /* The kernel's products: ranges of their results and of the sum, each in tiles of one symbol, the same of all. */
 typedef struct products {
     const tile_range *rows, *columns, *summed;
+    int bytes; /* of an operand's element, 2 or 1: a product of bytes is, to the model, one of half as many pairs */
     product_work work;
 } products;
 
@@ -84,8 +85,10 @@ static bool look(const tile_value *v, void *context) {
     if (v->op != TILE_DOT || s->other)
         return s->other;
     const tile_value *x = v->operands[0], *y = v->operands[1];
-    bool fits = x->type == y->type && element_table[x->type].block_bytes == 2 && v->contract_count == 1 &&
-                matrix_row_of(s->matrices, x->type, accumulator_type(v)) && note(&s->found->summed, v->contract[0]);
+    const int bytes = element_table[x->type].block_bytes;
+    bool fits = x->type == y->type && (bytes == 2 || x->type == ELEMENT_I8) && (!s->found->bytes || s->found->bytes == bytes) &&
+                v->contract_count == 1 && matrix_row_of(s->matrices, x->type, accumulator_type(v)) &&
+                note(&s->found->summed, v->contract[0]);
     const tile_range *columns = fits ? columns_of(s->arena, v) : NULL;
     for (int i = 0; i < v->axis_count && fits; i++) {
         const tile_range *r = v->axes[i];
@@ -93,8 +96,9 @@ static bool look(const tile_value *v, void *context) {
             fits = tile_has_axis(x, r) != tile_has_axis(y, r) && note(r == columns ? &s->found->columns : &s->found->rows, r);
     }
     s->other = !fits;
+    s->found->bytes = bytes;
     s->found->work.count++;
-    s->found->work.bytes = element_table[x->type].block_bytes;
+    s->found->work.bytes = 2; /* of bytes a pair */
     return s->other;
 }
 
@@ -137,7 +141,7 @@ static bool is_said(const schedule_setting *settings, int count, const tile_sche
 static void settings_of(const product_choice *c, int number, schedule_setting out[PRODUCT_SETTINGS]) {
     const tiling *t = &tilings[number];
     const tile_range *const ranges[] = {c->found.rows, c->found.columns, c->found.summed};
-    const int sizes[] = {t->rows, t->columns, t->step};
+    const int sizes[] = {t->rows, t->columns, t->step * 2 / c->found.bytes};
     for (int i = 0; i < 3; i++)
         out[i] = (schedule_setting){.key = ranges[i]->size->var->name, .value = arena_printf(c->arena, "%d", sizes[i])};
     out[3] =
@@ -222,10 +226,12 @@ static bool beside(const tile_kernel *k, const products *p, ix_lookup lookup, vo
 static bool extents_of(const product_choice *c, ix_lookup lookup, void *context, launch_extents *out) {
     const int64_t most = 1 << 30;
     const products *p = &c->found;
-    return ix_eval(p->rows->extent, lookup, context, &out->rows) && ix_eval(p->columns->extent, lookup, context, &out->columns) &&
-           ix_eval(p->summed->extent, lookup, context, &out->summed) && beside(c->kernel, p, lookup, context, &out->times) &&
-           out->rows > 0 && out->columns > 0 && out->summed > 0 && out->rows <= most && out->columns <= most &&
-           out->summed <= most;
+    if (!ix_eval(p->rows->extent, lookup, context, &out->rows) || !ix_eval(p->columns->extent, lookup, context, &out->columns) ||
+        !ix_eval(p->summed->extent, lookup, context, &out->summed) || !beside(c->kernel, p, lookup, context, &out->times) ||
+        out->rows < 1 || out->columns < 1 || out->summed < 1 || out->rows > most || out->columns > most || out->summed > most)
+        return false;
+    out->summed = (out->summed * p->bytes + 1) / 2;
+    return true;
 }
 
 /* The tiling of the least time, other than `but` (-1: none is left out); -1: there is none. */
@@ -260,8 +266,8 @@ int schedule_product_tiles(product_choice *c, ix_lookup lookup, void *context, s
 
 /* ---- for people ---- */
 
-static void add_tiling(text_buffer *b, const tiling *t) {
-    text_add(b, "%d x %d x %d%s", t->rows, t->columns, t->step,
+static void add_tiling(text_buffer *b, const product_choice *c, const tiling *t) {
+    text_add(b, "%d x %d x %d%s", t->rows, t->columns, t->step * 2 / c->found.bytes,
              t->producer     ? " by warpgroups and a producer"
              : t->warpgroups ? " by warpgroups"
                              : "");
@@ -285,7 +291,7 @@ static void add_refused(text_buffer *b, product_choice *c, const char *between) 
             if (told[j] || is_taken(c, j) || strcmp(c->costs[j].none, c->costs[i].none) != 0)
                 continue;
             text_add(b, "%s", j == i ? "" : ", ");
-            add_tiling(b, &tilings[j]);
+            add_tiling(b, c, &tilings[j]);
             told[j] = true;
         }
         text_add(b, ": %s", c->costs[i].none);
@@ -304,14 +310,14 @@ const char *schedule_product_route(arena *a, product_choice *c, ix_lookup lookup
     } else {
         const tiling *t = &tilings[best];
         text_add(&b, "tiles of ");
-        add_tiling(&b, t);
+        add_tiling(&b, c, t);
         text_add(&b, " by a model of the device: %" PRId64 " of them, ",
                  (e.rows + t->rows - 1) / t->rows * ((e.columns + t->columns - 1) / t->columns) * e.times);
         add_time(&b, c, time);
     }
     if (next >= 0) {
         text_add(&b, "; the next best, ");
-        add_tiling(&b, &tilings[next]);
+        add_tiling(&b, c, &tilings[next]);
         text_add(&b, ", ");
         add_time(&b, c, other);
     }

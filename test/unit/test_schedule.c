@@ -340,6 +340,14 @@ static void tiles_of_launches(void **state) {
     expect_tiles(product, "", hopper, 4096, 4096, 4096, false, "fragments", 264);
     expect_tiles(product, "", other, 1024, 1024, 1024, true, "fragments", 100);
     expect_tiles(rounded, "", hopper, 4096, 4096, 4096, true, "fragments", 264); /* computed operands are not copied ahead */
+    expect_tiles("kernel product(a: i8[M, K], b: i8[N, K]) -> (c: i32[M, N]) {\n"
+                 "    for tile c[i: BM, j: BN] {\n"
+                 "        acc: i32[i, j] = 0\n"
+                 "        for k: BK in K { acc += a[i, k] @ b[j, k] }\n"
+                 "        c[i, j] = acc\n"
+                 "    }\n"
+                 "}\n",
+                 "", hopper, 2048, 2048, 2048, true, "fragments(warpgroup)", 100);
     expect_tiles(product, "", one, 4096, 4096, 4096, true, NULL, 0);
     expect_tiles(sums, "", hopper, 4096, 4096, 4096, true, NULL, 0);
     expect_tiles(product, "schedule product { BM = 64 }\n", hopper, 4096, 4096, 4096, true, NULL, 0);
