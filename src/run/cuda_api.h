@@ -134,6 +134,7 @@ typedef cu_status (*cu_encode_map)(cu_tensor_map *, int, uint32_t, void *, const
 enum {
     CU_MAP_FLOAT16 = 6,
     CU_MAP_BFLOAT16 = 9,
+    CU_MAP_UINT8 = 0,
     CU_MAP_UINT16 = 1,
     CU_MAP_SWIZZLE_128 = 3,
     CU_MAP_FETCH_256 = 3,

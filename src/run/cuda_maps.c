@@ -46,9 +46,10 @@ bool cuda_make_maps(const device *d, const device_kernel *k, const gpu_entry *e,
     static const uint32_t steps[MOST_RANK] = {1, 1, 1, 1, 1};
     for (int i = 0; i < e->maps.count; i++) {
         const gpu_tensor_map *m = &e->maps.at[i];
-        const int type = m->element == ELEMENT_F16    ? CU_MAP_FLOAT16
-                         : m->element == ELEMENT_BF16 ? CU_MAP_BFLOAT16
-                                                      : CU_MAP_UINT16;
+        const int type = m->element == ELEMENT_F16                    ? CU_MAP_FLOAT16
+                         : m->element == ELEMENT_BF16                 ? CU_MAP_BFLOAT16
+                         : element_table[m->element].block_bytes == 1 ? CU_MAP_UINT8
+                                                                      : CU_MAP_UINT16;
         description one;
         cu_status status =
             describe(k, m, arrays, integers, &one)

@@ -509,8 +509,6 @@ const char *lanes_stage_bulk_refusal(lower *l, const tile_value *product, int op
     enum { MOST_ROWS = 256, MOST_DIMENSIONS = 5 };
     staged_tile t = shape_of(l, product, operand);
     const tile_array *from = t.x->array;
-    if (element_table[from->type].block_bytes != 2)
-        return "operands of bytes are copied by all threads";
     if (t.count != 2 || from->rank > MOST_DIMENSIONS)
         return "an operand's tile has other than two ranges, or its array more than five dimensions";
     for (int d = 0; d < 2; d++) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define HEAD "static __device__ inline "
-enum { PIECE = 8, ROW = 64, ROWS = 8, MOST_BOX = 256, MOST_RANK = 5 };
+enum { PIECE_BYTES = 16, ROW_BYTES = 128, ROWS = 8, MOST_BOX = 256, MOST_RANK = 5 };
 
 /* ---- mbarriers ---- */
 
@@ -97,16 +97,16 @@ static bool box_of(const kernel_stmt *s, int64_t box[MOST_RANK]) {
 static const char *refusal(cfamily *p, const kernel_stmt *s, int64_t box[MOST_RANK]) {
     const kernel_array *to = s->access.array, *from = s->source.array;
     const kernel_layout *l = &to->layout;
-    const int last = to->rank - 1;
+    const int last = to->rank - 1, each = element_table[to->element].block_bytes, row = ROW_BYTES / each;
     if (to->space != SPACE_SHARED || from->space != SPACE_GLOBAL || from->view_of || to->view_of || from->use != USE_IN ||
-        from->layout.kind != LAYOUT_ROW || element_table[to->element].block_bytes != 2 || to->element != from->element)
-        return "copies in bulk of other than 16-bit elements of an input, rows one after the other";
-    if (!s->access.aligned || !s->source.aligned || from->alignment % GPU_ALIGNMENT || to->alignment % (ROWS * 2 * ROW))
+        from->layout.kind != LAYOUT_ROW || each > 2 || to->element != from->element)
+        return "copies in bulk of other than 8-bit and 16-bit elements of an input, rows one after the other";
+    if (!s->access.aligned || !s->source.aligned || from->alignment % GPU_ALIGNMENT || to->alignment % (ROWS * ROW_BYTES))
         return "copies in bulk of rows that are not known to lie at multiples of 16 bytes";
-    if (!s->clip || !box_of(s, box) || box[from->rank - 1] != ROW)
-        return "copies in bulk of boxes of other than 1 to 256 rows of 64 elements, clipped to the array";
-    if (l->kind != LAYOUT_BOX || l->bits != 3 || l->base != 3 || l->shift != 3 || l->box[last] != ROW)
-        return "copies in bulk into another layout than boxes of 64 columns, swizzle(3, 3, 3)";
+    if (!s->clip || !box_of(s, box) || box[from->rank - 1] != row)
+        return "copies in bulk of boxes of other than 1 to 256 rows of 128 bytes, clipped to the array";
+    if (l->kind != LAYOUT_BOX || l->bits != 3 || l->base != (each == 1 ? 4 : 3) || l->shift != 3 || l->box[last] != row)
+        return "copies in bulk into another layout than boxes of 128 bytes of columns, swizzled in pieces of 16";
     for (int d = 0; d < last; d++) { /* consecutive rows of one box of the layout */
         int64_t extent = 0, first = 0;
         ix_is_const(s->extents[d], &extent);
@@ -114,7 +114,7 @@ static const char *refusal(cfamily *p, const kernel_stmt *s, int64_t box[MOST_RA
                             first % l->box[d] + extent > l->box[d]))
             return "copies in bulk into several boxes of the layout, or from within eight rows";
     }
-    return cfamily_multiple(p, cfamily_fold(p, s->access.indices[last])) % ROW ? "copies in bulk into parts of rows" : NULL;
+    return cfamily_multiple(p, cfamily_fold(p, s->access.indices[last])) % row ? "copies in bulk into parts of rows" : NULL;
 }
 
 static const char *map_of(cfamily *p, const kernel_array *from, const int64_t box[MOST_RANK]) {
@@ -160,7 +160,8 @@ static const char *transfer(cfamily *p, int rank) {
 
 bool cuda_bulk_copy(cfamily *p, const kernel_stmt *s) {
     arena *a = p->arena;
-    int64_t box[MOST_RANK] = {0}, bytes = 2;
+    const int each = element_table[s->access.array->element].block_bytes;
+    int64_t box[MOST_RANK] = {0}, bytes = each;
     const char *why = refusal(p, s, box);
     if (why)
         return cfamily_refuse(p, s->span, "%s", why);
@@ -174,9 +175,9 @@ bool cuda_bulk_copy(cfamily *p, const kernel_stmt *s) {
         text_add(
             &places, ", %s%s", p->narrow ? "" : "(int)",
             cfamily_wrap(p, cfamily_index(p, s->source.indices[d]), p->narrow ? PRECEDENCE_CONDITIONAL : PRECEDENCE_PRIMARY));
-    cfamily_line(p, "%s(%s + %d * %s, &%s, %s, %lld%s);", transfer(p, from->rank), p->arrays[to->id].name, PIECE,
-                 cfamily_wrap(p, cfamily_pieces(p, &s->access, PIECE), PRECEDENCE_PRIMARY), map, slot_of(p, s), (long long)bytes,
-                 arena_strdup(a, text_get(&places)));
+    cfamily_line(p, "%s(%s + %d * %s, &%s, %s, %lld%s);", transfer(p, from->rank), p->arrays[to->id].name, PIECE_BYTES / each,
+                 cfamily_wrap(p, cfamily_pieces(p, &s->access, PIECE_BYTES / each), PRECEDENCE_PRIMARY), map, slot_of(p, s),
+                 (long long)bytes, arena_strdup(a, text_get(&places)));
     text_free(&places);
     return true;
 }

@@ -562,15 +562,15 @@ API int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address
         uint32_t rank, box[5];
     } *m = map;
     (void)ahead;
-    if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || (type != 6 && type != 9 && type != 1) || rank < 2 || rank > 5 ||
-        interleave || swizzle != 3 || fill || box[0] * 2 != 128)
+    if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || (type != 6 && type != 9 && type != 1 && type != 0) || rank < 2 || rank > 5 ||
+        interleave || swizzle != 3 || fill || box[0] * (type ? 2 : 1) != 128)
         return INVALID;
     memset(m, 0, 128);
     m->address = (uintptr_t)address;
     m->rank = rank;
     for (uint32_t d = 0; d < rank; d++) {
         m->extents[d] = extents[d];
-        m->strides[d] = d ? strides[d - 1] : 2;
+        m->strides[d] = d ? strides[d - 1] : type ? 2 : 1;
         m->box[d] = box[d];
         if (!extents[d] || extents[d] >> 32 || steps[d] != 1 || !box[d] || box[d] > 256 ||
             (d && (m->strides[d] % 16 || m->strides[d] >> 40)))

@@ -212,14 +212,15 @@ static inline void fake_copy_box(void *to, const void *from, void *place, int ra
     for (int d = 0; d < rank; d++)
         b.at[d] = at[d];
 }
-/* Elements of two bytes, rows of 128 bytes, whose 16-byte pieces are exchanged by bits 7 to 9 of the address; outside the array zeros. */
+/* Elements of one byte or two, rows of 128 bytes, whose 16-byte pieces are exchanged by bits 7 to 9 of the address; outside the array zeros. */
 static inline long long fake_land(const fake_box &b) {
     const fake_map &m = *b.from;
+    const uint64_t each = m.strides[0];
     long long elements = 1;
     for (uint32_t d = 0; d < m.rank; d++)
         elements *= m.box[d];
     for (long long i = 0; i < elements; i++) {
-        uint64_t from = m.address, to = (uint64_t)(size_t)b.to + 2 * (uint64_t)i;
+        uint64_t from = m.address, to = (uint64_t)(size_t)b.to + each * (uint64_t)i;
         long long rest = i;
         bool inside = true;
         for (uint32_t d = 0; d < m.rank; d++) {
@@ -231,10 +232,10 @@ static inline long long fake_land(const fake_box &b) {
         to ^= (to >> 7 & 7) << 4;
         uint16_t bits = 0;
         if (inside)
-            memcpy(&bits, (const void *)(size_t)from, 2);
-        memcpy((void *)(size_t)to, &bits, 2);
+            memcpy(&bits, (const void *)(size_t)from, each);
+        memcpy((void *)(size_t)to, &bits, each);
     }
-    return 2 * elements;
+    return (long long)each * elements;
 }
 static inline unsigned fake_mbarrier_try(void *place, unsigned parity) {
     fake_mbarrier &m = fake_mbarrier_at(place);
