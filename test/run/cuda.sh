@@ -146,7 +146,7 @@ kernel floats(x: e4m3[M, K], w: e4m3[N, K], scale: f32[N]) -> (y: f32[M, N]) {
 END
 bytes=(run "$fake/bytes.tile" --set "operands=fragments(warpgroup)" --set BM=64 --set BN=64 --set subgroups=4 --arg w=normal:2)
 expect "cuda products of bytes by warpgroups" 0 "worst error 0 of" "$tilec" "${bytes[@]}" --kernel whole --device cuda --arg x=random:1 --arg bias=random:3 --check --shape M=65,N=9,K=160
-floats=("${bytes[@]}" --kernel floats --set promote=256 --arg x=normal:1 --arg scale=positive:3 --no-check --shape M=33,N=9,K=288)
+floats=("${bytes[@]}" --kernel floats --set roles=producer --set promote=256 --arg x=normal:1 --arg scale=positive:3 --no-check --shape M=33,N=9,K=288)
 "$tilec" "${floats[@]}" --device model:h200 --out y="$fake/model.npy" > "$fake/said" 2>&1 && "$tilec" "${floats[@]}" --device cuda --out y="$fake/floats.npy" >> "$fake/said" 2>&1
 expect "cuda products of 8-bit floats by warpgroups, to the bit" 0 "" cmp "$fake/model.npy" "$fake/floats.npy"
 expect "cuda products of tf32" 0 "worst error" "$tilec" run test/accept/bf16.tile --kernel gemm_tf32 --device cuda --arg a=normal:1 --arg w=normal:2 --arg r=normal:3 --check --shape M=19,N=9,K=37
