@@ -366,6 +366,42 @@ static void levels(lower *l) {
     l->spreads[c->rows->id] = (spread){c->subgroups, l->machine->subgroup_lanes, 1, 1, c->subgroup, ix_var(a, c->lane)};
 }
 
+/* Whether a loop goes the further the later the rows stand: t <= i. */
+static bool grows_with_rows(lower *l, const tile_block *b) {
+    for (int i = 0; i < b->items.count; i++) {
+        const tile_stmt *s = b->items.at[i];
+        atom_list parts = {0};
+        if (s->kind == TILE_STMT_LOOP && s->predicate)
+            predicate_atoms(l, &parts, s->predicate);
+        for (int n = 0; n < parts.count; n++) {
+            int64_t along, rows;
+            index_expr *rest;
+            if (parts.at[n].x && ix_coefficient(l->arena, parts.at[n].x, s->range->var, &along, &rest) && along > 0 &&
+                ix_coefficient(l->arena, rest, l->chain->rows->var, &rows, &rest) && rows < 0)
+                return true;
+        }
+        if (s->kind == TILE_STMT_LOOP && grows_with_rows(l, &s->body))
+            return true;
+    }
+    return false;
+}
+
+/* Tasks with the most to do begin first: those that begin last would keep a device waiting the longest. */
+static void last_rows_first(lower *l) {
+    arena *a = l->arena;
+    tile_range *r = l->chain->rows;
+    range_place *place = &l->place[r->id];
+    int64_t size;
+    if (!l->task_ids[r->id] || !ix_is_const(lower_expression(l, r->size), &size) || !grows_with_rows(l, &l->k->body))
+        return;
+    index_expr *extent = lower_expression(l, r->extent), *tile = ix_const(a, size), *id = ix_var(a, l->task_ids[r->id]);
+    index_expr *last = ix_sub(a, ix_ceildiv(a, extent, tile), ix_const(a, 1));
+    place->start = name_index(l, l->block, arena_printf(a, "%s_start", r->name), ix_mul(a, tile, ix_sub(a, last, id)));
+    place->count =
+        name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_min(a, tile, ix_sub(a, extent, place->start)));
+    VEC_PUSH(a, l->out->routes, arena_printf(a, "tasks of the last `%s` begin first: they have the most to do", r->name));
+}
+
 bool lanes_chain_choose(lower *l) {
     const char *why = NULL;
     bool chained = false, close = false;
@@ -400,6 +436,7 @@ bool lanes_chain_choose(lower *l) {
         }
         l->product_rows = r;
         levels(l);
+        last_rows_first(l);
         chain_choose_rings(l);
         l->out->chained = true;
         VEC_PUSH(

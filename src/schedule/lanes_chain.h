@@ -26,8 +26,9 @@ typedef struct chain_product {
     bool told;
 } chain_product;
 
-/* Fragments of columns that a product makes at a time, and the most accumulators that one operand's fragment is made of. */
-enum { CHAIN_GROUP = 4 };
+/* Fragments of columns that a product makes at a time, each waiting for its own last step alone: where they need accumulators besides those of what is made of
+ * them (these are also what an operand's fragment is made of), and where they don't. */
+enum { CHAIN_GROUP = 4, CHAIN_GROUP_THERE = 8 };
 
 typedef struct chain {
     const matrix_instruction *with;

@@ -164,14 +164,16 @@ static void make_left(lower *l, chain_product *p) {
 }
 
 /* v's product, a group of columns at a time: into `to` itself (`value` the product, or what is added to `to`), or into accumulators that a map makes `value` of. */
-static void multiply(lower *l, tile_value *v, tile_value *value, kernel_fragment *to, bool adds, source_span span) {
+static void multiply(lower *l, tile_value *v, tile_value *value, kernel_fragment *to, bool adds, bool fresh, source_span span) {
     arena *a = l->arena;
     chain *c = l->chain;
     chain_product *p = chain_product_of(l, v);
     const matrix_instruction *with = c->with;
     const int across = chain_across(l, p->columns), steps = (int)steps_of(l, p), rows = c->across_rows;
     const bool itself = value == v || adds;
-    int group = across < CHAIN_GROUP ? across : CHAIN_GROUP;
+    const bool there = itself || fresh; /* `to` holds nothing that `value` is made of */
+    const int most = there ? CHAIN_GROUP_THERE : CHAIN_GROUP;
+    int group = across < most ? across : most;
     while (across % group)
         group--;
     if (p->routes[p->left] == CHAIN_MADE)
@@ -189,14 +191,14 @@ static void multiply(lower *l, tile_value *v, tile_value *value, kernel_fragment
     kernel_block *outside = l->block, *b = outside;
     index_expr *of = chain_written_out(l, &b, arena_printf(a, "%s_group", p->columns->name), across / group, span);
     index_expr *first = ix_mul(a, of, ix_const(a, group));
-    kernel_fragment *sums = itself ? to : c->working;
-#define SUM_OF(row, n)                                                                                                           \
-    (itself ? chain_which_of(l, to, row, ix_add(a, first, n), across) : chain_which_of(l, c->working, row, n, group))
+    kernel_fragment *sums = there ? to : c->working;
+    const int across_sums = there ? across : group;
+    index_expr *from = there ? first : ix_const(a, 0);
     if (!adds) {
         kernel_block *f = b;
         index_expr *row = chain_each_row(l, &f, span), *n = chain_written_out(l, &f, "beside", group, span);
-        chain_fragment_stmt(l, f, KSTMT_FRAGMENT_FILL, sums, SUM_OF(row, n), span)->value =
-            kernel_const(l->ir, ELEMENT_F32, 1, 0);
+        chain_fragment_stmt(l, f, KSTMT_FRAGMENT_FILL, sums, chain_which_of(l, sums, row, ix_add(a, from, n), across_sums), span)
+            ->value = kernel_const(l->ir, ELEMENT_F32, 1, 0);
     }
     kernel_block *s = b;
     index_expr *step = chain_written_out(l, &s, arena_printf(a, "%s_step", p->summed->name), steps, span),
@@ -212,7 +214,8 @@ static void multiply(lower *l, tile_value *v, tile_value *value, kernel_fragment
     f = s;
     index_expr *row = chain_each_row(l, &f, span);
     n = chain_written_out(l, &f, "beside", group, span);
-    kernel_stmt *m = chain_fragment_stmt(l, f, KSTMT_FRAGMENT_MMA, sums, SUM_OF(row, n), span);
+    kernel_stmt *m =
+        chain_fragment_stmt(l, f, KSTMT_FRAGMENT_MMA, sums, chain_which_of(l, sums, row, ix_add(a, from, n), across_sums), span);
     kernel_fragment *x = p->kept ? p->kept : *left;
     const bool all_steps = p->kept || p->routes[p->left] == CHAIN_MADE;
     m->fragments[1] = (fragment_ref){x, all_steps ? chain_which_of(l, x, row, step, steps) : x->count > 1 ? row : NULL};
@@ -225,10 +228,9 @@ static void multiply(lower *l, tile_value *v, tile_value *value, kernel_fragment
         n = chain_written_out(l, &f, "beside", group, span);
         index_expr *column = ix_add(a, first, n);
         map_place e = chain_open_map(l, f, to, chain_which_of(l, to, row, column, across), row, p->columns, column, span);
-        e.p.known[v->id] = chain_element_of(l, c->working, SUM_OF(row, n));
+        e.p.known[v->id] = chain_element_of(l, sums, chain_which_of(l, sums, row, ix_add(a, from, n), across_sums));
         chain_close_map(l, &e, emit_value(&e.p, value));
     }
-#undef SUM_OF
     reduction_tree tree = lanes_fragment_tree(l, v);
     tree.deferred = adds;
     VEC_PUSH(a, l->out->trees, tree);
@@ -287,7 +289,7 @@ static void make(lower *l, tile_value *value, kernel_fragment *to, tile_range *c
     if (columns)
         hoist_rows(l, value, product, &held, 0);
     if (product) {
-        multiply(l, product, value, to, adds_to(l, value, product, x), span);
+        multiply(l, product, value, to, adds_to(l, value, product, x), !x, span);
     } else if (is_heavy(value)) {
         reduce(l, value, to);
     } else {

@@ -286,6 +286,7 @@ static void map(sim_machine *m, sim_thread *first, int count, int instruction, s
     f->by_reference = false;
 }
 
+/* Neighbours first, then pairs of them: as lanes exchange on every target. */
 static void reduce(sim_machine *m, sim_thread *first, int count, int instruction, sim_fragment **f) {
     const sim_instruction *i = &m->program->code.at[instruction];
     const kernel_fragment *d = i->fragments[0].fragment, *a = i->fragments[1].fragment;
@@ -293,12 +294,14 @@ static void reduce(sim_machine *m, sim_thread *first, int count, int instruction
     check_free(m, first, count, f[1], a, false, instruction);
     check_free(m, first, count, f[0], d, true, instruction);
     for (int n = 0; n < (rows ? a->rows : a->columns); n++) {
-        sim_lane all = {.i = 0};
-        for (int j = 0; j < (rows ? a->columns : a->rows); j++) {
-            sim_lane x = element_of(m, first, f[1], a, rows ? n : j, rows ? j : n, instruction);
-            all = j ? sim_combine(i->stmt->combine, a->element, all, x) : x;
-        }
-        f[0]->values[n] = all;
+        int left = rows ? a->columns : a->rows;
+        sim_lane *all = sim_scratch(m, left);
+        for (int j = 0; j < left; j++)
+            all[j] = element_of(m, first, f[1], a, rows ? n : j, rows ? j : n, instruction);
+        for (; left > 1; left = (left + 1) / 2)
+            for (int j = 0; j < (left + 1) / 2; j++)
+                all[j] = 2 * j + 1 < left ? sim_combine(i->stmt->combine, a->element, all[2 * j], all[2 * j + 1]) : all[2 * j];
+        f[0]->values[n] = all[0];
         f[0]->written[n] = 1;
     }
 }

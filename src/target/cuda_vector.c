@@ -33,7 +33,7 @@ const char *cuda_vector_access(cfamily *p, const kernel_fragment *f, bool store)
     return name;
 }
 
-/* A lane's own elements first, then those of the lanes that hold more of the same row, or column. */
+/* Neighbours first, then pairs of them: first a row's two elements of a lane, then those of the lanes of the row; of a column the lanes, then rows 8 apart. */
 bool cuda_vector_reduce(cfamily *p, const kernel_stmt *s) {
     const kernel_fragment *to = s->fragments[0].fragment, *from = s->fragments[1].fragment;
     bool rows = s->axis == 1, real = to->element == ELEMENT_F32; /* to an element for each row */
@@ -49,13 +49,25 @@ bool cuda_vector_reduce(cfamily *p, const kernel_stmt *s) {
                                                       : "min(%s, %s)";
         text_add(&p->prelude, HEAD "%s %s(const %s &f)\n{\n    %s r;\n#pragma unroll\n    for (int n = 0; n < %d; n++) {\n",
                  register_type(p, to), name, register_type(p, from), register_type(p, to), CUDA_VECTOR_SHARE);
-        text_add(&p->prelude, "        %s x = ", cuda_scalar_type(to->element));
-        text_add(&p->prelude, form, rows ? "f.v[2 * n]" : "f.v[n]", rows ? "f.v[2 * n + 1]" : "f.v[n + 2]");
-        text_add(&p->prelude,
-                 ";\n#pragma unroll\n        for (int apart = %d; apart < %d; apart *= 2)\n            x = ", rows ? 1 : 4,
+        const char *scalar = cuda_scalar_type(to->element), *exchange = "__shfl_xor_sync(0xffffffffu, %s, apart)";
+        if (rows) {
+            text_add(&p->prelude, "        %s x = ", scalar);
+            text_add(&p->prelude, form, "f.v[2 * n]", "f.v[2 * n + 1]");
+            text_add(&p->prelude, ";\n");
+        } else {
+            text_add(&p->prelude, "        %s x = f.v[n], y = f.v[n + 2];\n", scalar);
+        }
+        text_add(&p->prelude, "#pragma unroll\n        for (int apart = %d; apart < %d; apart *= 2) {\n", rows ? 1 : 4,
                  rows ? 4 : 32);
-        text_add(&p->prelude, form, "x", "__shfl_xor_sync(0xffffffffu, x, apart)");
-        text_add(&p->prelude, ";\n        r.v[n] = x;\n    }\n    return r;\n}\n");
+        for (int half = 0; half < (rows ? 1 : 2); half++) {
+            const char *x = half ? "y" : "x";
+            text_add(&p->prelude, "            %s = ", x);
+            text_add(&p->prelude, form, x, arena_printf(p->arena, exchange, x));
+            text_add(&p->prelude, ";\n");
+        }
+        text_add(&p->prelude, "        }\n        r.v[n] = ");
+        text_add(&p->prelude, rows ? "x" : form, "x", "y");
+        text_add(&p->prelude, ";\n    }\n    return r;\n}\n");
     }
     cfamily_line(p, "%s = %s(%s);", cfamily_fragment_name(p, to, s->fragments[0].index), name,
                  cfamily_fragment_name(p, from, s->fragments[1].index));

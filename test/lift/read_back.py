@@ -11,7 +11,7 @@ TARGETS = ("opencl", "metal", "cuda", "air")
 SHAPES = {"argmax": "N=300 S=1", "attention": "T=5 KV=2 G=3 D=32 S=1 H=2 B=2 P=9 N=11 len=4 pos=3", "elementwise": "N=137", "embedding": "T=5 V=7 D=21",
           "matmul": "M=5 N=9 K=24", "normalise": "R=3 C=21", "projections": "N=11 K=64", "stencil": "R=3 C=21"}
 # Those that take a second or more have one target each.
-LONG = {"flash_causal": "opencl", "attn_full_f32": "cuda", "rope": "opencl", "gemm_i8w": "opencl", "gemm_bias_gelu": "air", "matmul_tt_gelu": "opencl",
+LONG = {"flash_causal": "air", "attn_full_f32": "air", "rope": "opencl", "gemm_i8w": "opencl", "gemm_bias_gelu": "air", "matmul_tt_gelu": "opencl",
         "gemm": "metal", "gemm_f32": "metal", "matmul_f32": "opencl", "gemm_bias_f32": "metal", "matmul": "cuda"}
 
 def rows():
@@ -21,6 +21,9 @@ def rows():
             for target in TARGETS:
                 if exhaustive or LONG.get(name, target) == target:
                     yield path, name, target, shape
+    chains = os.path.join(here, "..", "accept", "chains.tile")  # results a row are stored too
+    yield chains, "windowed", "air", "T=9 H=1 window=4"
+    yield chains, "lengths", "metal", "M=5 K=9"
 
 def run(row):
     path, name, target, shape = row

@@ -78,6 +78,7 @@ static const struct {
      {"n_src = 1000, n_dst = 1000, ne00 = 150, ne01 = 5, ld = 200", "n_src = 8, n_dst = 9, ne00 = 3, ne01 = 2, ld = 4", NULL}},
     {"subgroup_scan", {"R = 3, C = 70", "R = 1, C = 1", NULL}},
     {"fragment_attention", {"Q = 17, T = 33", "Q = 1, T = 1", "Q = 16, T = 16"}},
+    {"fragment_beside", {"Q = 17, T = 33", "Q = 1, T = 1", NULL}},
     {"lane_view", {"K = 9", "K = 16", "K = 0"}},
     {"stepped_fragments", {"T = 3", "T = 1", NULL}},
     {"atomic_last_block", {"N = 9000, tasks_in_all = 3", "N = 1, tasks_in_all = 1", NULL}},
@@ -361,12 +362,13 @@ static void others_compute_what_they_say(void **state) {
         }
         free(x.data), free(y.data), free(best.data);
     }
-    { /* attention of 17 queries to 33 keys */
+    static const char *const attentions[] = {"fragment_attention", "fragment_beside"};
+    for (int n = 0; n < 2; n++) { /* attention of 17 queries to 33 keys */
         enum { Q = 17, T = 33, D = 64 };
         tensor q = new_tensor(ELEMENT_F16, Q * D, true), k = new_tensor(ELEMENT_F16, T * D, true),
                v = new_tensor(ELEMENT_F16, T * D, true);
         tensor bias = new_tensor(ELEMENT_F32, T, true), o = new_tensor(ELEMENT_F32, Q * D, false);
-        run("fragment_attention", (tensor *[]){&q, &k, &v, &bias, &o}, (int64_t[]){Q, T}, (float[]){0.03125f});
+        run(attentions[n], (tensor *[]){&q, &k, &v, &bias, &o}, (int64_t[]){Q, T}, (float[]){0.03125f});
         for (int i = 0; i < Q; i++) {
             double p[T], sum = 0;
             for (int t = 0; t < T; t++) {
