@@ -140,8 +140,9 @@ static bool fits(device *d, const device_kernel *k, gpu_form form, int variant, 
                    e->threads, registers, threads);
         return false;
     }
-    cu_status given =
-        e->dynamic_bytes ? d->system->api.FuncSetAttribute(f, CU_FUNCTION_DYNAMIC_SHARED_BYTES, (int)e->dynamic_bytes) : 0;
+    cu_status given = e->dynamic_bytes > cuda_gpu.most_declared
+                          ? d->system->api.FuncSetAttribute(f, CU_FUNCTION_DYNAMIC_SHARED_BYTES, (int)e->dynamic_bytes)
+                          : 0;
     if (given)
         return cuda_fail(d, e->name, given, diags);
     return true;
