@@ -223,6 +223,8 @@ static bool has_digit(model *m, const place *p, int d, const index_var *v, int d
         interval range = interval_of(m, x);
         if (all.terms[i].factor <= 0 || __builtin_mul_overflow(all.terms[i].factor, step, &unit) || range.lo < 0)
             return false;
+        wide within = reach_most(m, p->scope, (index_expr *)x, 1, NULL, 0); /* the conditions around it may leave fewer */
+        range.hi = within < range.hi ? within : range.hi;
         base += (wide)all.terms[i].factor * rest;
         most = range.hi >= (wide)1 << 50 ? 0 : (int64_t)(range.hi / step) + 1;
     }
