@@ -34,7 +34,8 @@ struct sets {
     int count, capacity;
 };
 
-enum { LONGEST_MILLISECONDS = 30000 };
+/* A question that begins shortly before the end has fewer steps: about as many as are taken until then. */
+enum { LONGEST_MILLISECONDS = 30000, OPERATIONS_OF_MILLISECOND = 200 };
 
 double prover_clock(void) {
     struct timespec t;
@@ -109,7 +110,8 @@ int sets_parameters(const sets *s) {
 void sets_question(sets *s) {
     isl_ctx_reset_error(s->ctx);
     isl_ctx_reset_operations(s->ctx);
-    isl_ctx_set_max_operations(s->ctx, sets_milliseconds_left(s) > 0 ? s->operations : 1);
+    double left = sets_milliseconds_left(s) * OPERATIONS_OF_MILLISECOND;
+    isl_ctx_set_max_operations(s->ctx, left < 1 ? 1 : left < (double)s->operations ? (unsigned long)left : s->operations);
 }
 
 bool sets_gave_up(sets *s) {

@@ -18,6 +18,7 @@ typedef struct splitter {
     own_id ids[MOST_IDS];
     int count;
     bool rewriting;
+    bool undecided; /* some quotient or remainder of what was split is still there: nothing is gained */
 } splitter;
 
 /* constant + the sum of factors times parts, each a variable or no sum */
@@ -124,8 +125,10 @@ static index_expr *rewritten(splitter *s, index_expr *x) {
     index_expr *a = rewritten(s, x->a), *b = rewritten(s, x->b), *simple = NULL;
     if (a == x->a && b == x->b)
         return x;
-    if ((x->op == IX_FLOORDIV || x->op == IX_MOD) && ix_is_const(b, &divisor))
-        simple = divided(s, x->op, a, divisor);
+    if (x->op == IX_FLOORDIV || x->op == IX_MOD) {
+        simple = ix_is_const(b, &divisor) ? divided(s, x->op, a, divisor) : NULL;
+        s->undecided = s->undecided || !simple;
+    }
     return simple ? simple : ix_op2(s->a, x->op, a, b);
 }
 
@@ -250,5 +253,5 @@ kernel_ir *split_ids(arena *a, const kernel_ir *k) {
     to->levels.capacity = k->levels.count + 1;
     s.rewriting = true;
     visit_block(&s, &to->body);
-    return to;
+    return s.undecided ? NULL : to;
 }

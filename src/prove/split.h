@@ -4,6 +4,6 @@
 #include "kernel/kernel.h"
 
 /* The same program, of the same threads in the same order; what is proved of its accesses holds of k's. Expressions that it has in place of others may
- * overflow less. NULL: there is nothing to split. */
+ * overflow less. NULL: there is nothing to split, or floors of ids would be left. */
 kernel_ir *split_ids(arena *a, const kernel_ir *k);
 #endif
