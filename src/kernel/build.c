@@ -359,3 +359,15 @@ int64_t kernel_shared_bytes(const kernel_ir *k) {
             return -1;
     return bytes;
 }
+
+bool kernel_is_fragment_stmt(const kernel_stmt *s) {
+    return (s->kind >= KSTMT_FRAGMENT_FILL && s->kind <= KSTMT_FRAGMENT_SET) ||
+           (s->kind == KSTMT_INTRINSIC && s->fragments[0].fragment);
+}
+
+index_expr **kernel_single_cell(arena *a, const kernel_array *array) {
+    index_expr **extents = array ? NEW_ARRAY(a, index_expr *, array->rank + 1) : NULL;
+    for (int d = 0; array && d < array->rank; d++)
+        extents[d] = ix_const(a, 1);
+    return extents;
+}

@@ -100,19 +100,65 @@ static void check_atomic(checker *c, const kernel_stmt *s) {
         check_declare(c, s->name, NAME_LET, (void *)s, s->var, s->span);
 }
 
+/* What it computes: stores, loads of fragments, other intrinsics. */
+static void check_reference(checker *c, const kernel_stmt *s) {
+    for (int i = 0; i < s->body.items.count; i++) {
+        const kernel_stmt *x = s->body.items.at[i];
+        if (x->kind != KSTMT_STORE && x->kind != KSTMT_FRAGMENT_LOAD && x->kind != KSTMT_INTRINSIC)
+            check_fail(c, "E0962", here, "a reference is made of stores, fragment_load and intrinsics, not of `%s`",
+                       x->kind >= 0 && x->kind < KSTMT_COUNT ? kernel_stmt_names[x->kind] : "?");
+        if (x->kind == KSTMT_FRAGMENT_LOAD && (x->extents || x->row_step || x->column_step || x->by_reference))
+            check_fail(c, "E0962", here, "a reference loads whole fragments, whose rows and columns run along dimensions");
+    }
+    int mark = kernel_scope_mark(&c->names);
+    check_block(c, &s->body);
+    kernel_scope_undo(&c->names, mark);
+}
+
+static void check_vector(checker *c, const contract_operand *o, int operand) {
+    if (o->count < 2 || !o->values)
+        check_fail(c, "E0962", here, "operand %d is a vector of %d values", operand, o->count);
+    for (int i = 0; i < o->count; i++) {
+        check_value(c, o->values[i]);
+        if (o->values[i] && (o->values[i]->lanes != 1 || o->values[i]->type != o->values[0]->type))
+            check_fail(c, "E0962", here, "the values of operand %d are no scalars of one type", operand);
+    }
+}
+
 static void check_intrinsic(checker *c, const kernel_stmt *s) {
+    int results = 0;
     if (!s->name || !*s->name)
         check_fail(c, "E0962", here, "an intrinsic without a text");
+    if (s->fragments[0].fragment)
+        check_fragment_ref(c, s->fragments[0].fragment, s->fragments[0].index);
+    if (s->fragments[0].fragment && !s->body.items.count)
+        check_fail(c, "E0962", here, "a fragment comes from an intrinsic that says what it holds: it lacks a reference");
+    if (s->otherwise.items.count)
+        check_fail(c, "E0964", here, "an intrinsic has no `else`");
+    check_reference(c, s);
     for (int i = 0; i < s->contract_count; i++) {
         const contract_operand *o = &s->contract[i];
-        static const access_use uses[] = {ACCESS_READ, ACCESS_READ, ACCESS_WRITE, ACCESS_UPDATE};
-        if (o->effect == CONTRACT_VALUE) {
-            check_value(c, o->value);
+        static const access_use uses[] = {ACCESS_READ, ACCESS_READ, ACCESS_WRITE, ACCESS_UPDATE, ACCESS_WRITE};
+        if (o->effect == CONTRACT_VALUE || o->effect == CONTRACT_VECTOR) {
+            if (o->effect == CONTRACT_VALUE)
+                check_value(c, o->value);
+            else
+                check_vector(c, o, i);
             if (o->asynchronous)
                 check_fail(c, "E0962", here, "operand %d is a value: it is read at once", i);
             continue;
         }
-        if (o->effect < 0 || o->effect > CONTRACT_UPDATES) {
+        if (o->effect == CONTRACT_RESULT) {
+            const kernel_array *a = o->access.array;
+            if (++results > 1 || i || o->asynchronous)
+                check_fail(c, "E0962", here, "there is one result, the first of the operands");
+            if (!a && !s->fragments[0].fragment)
+                check_fail(c, "E0962", here, "a result that goes nowhere");
+            else if (a && check_access(c, &o->access, ACCESS_WRITE) && a->space != SPACE_REGISTER && a->space != SPACE_PRIVATE)
+                check_fail(c, "E0962", here, "the result goes to %s memory", space_names[a->space]);
+            continue;
+        }
+        if (o->effect < 0 || o->effect > CONTRACT_VECTOR) {
             check_fail(c, "E0962", here, "operand %d has no known effect", i);
             continue;
         }
@@ -125,6 +171,8 @@ static void check_intrinsic(checker *c, const kernel_stmt *s) {
         for (int d = 0; d < o->access.array->rank; d++) {
             int64_t extent;
             check_index(c, o->extents[d], INDEX_ANYWHERE, LEVEL_TASK, "a contract's box");
+            if (o->from)
+                check_index(c, o->from[d], INDEX_ANYWHERE, LEVEL_TASK, "the pointer's place in a contract's box");
             if (o->extents[d] && ix_is_const(o->extents[d], &extent) && extent < 0)
                 check_fail(c, "E0962", here, "operand %d: a box of %lld cells", i, (long long)extent);
         }

@@ -159,6 +159,10 @@ static kernel_stmt *copy_stmt(copier *c, kernel_stmt *s) {
         to->contract[i] = *from;
         to->contract[i].value = copy_value(c, from->value);
         to->contract[i].access = copy_access(c, &from->access);
+        to->contract[i].values = NEW_ARRAY(c->a, kernel_value *, from->count + 1);
+        for (int n = 0; n < from->count; n++)
+            to->contract[i].values[n] = copy_value(c, from->values[n]);
+        to->contract[i].from = copy_indices(c, from->from, from->access.array ? from->access.array->rank : 0);
         to->contract[i].extents = copy_indices(c, from->extents, from->access.array ? from->access.array->rank : 0);
     }
     to->body = copy_block(c, &s->body);

@@ -172,13 +172,23 @@ typedef struct kernel_block {
 } kernel_block;
 
 /* What an intrinsic does with each operand, so that it can be proved like everything else. */
-typedef enum contract_effect { CONTRACT_VALUE, CONTRACT_READS, CONTRACT_WRITES, CONTRACT_UPDATES } contract_effect;
+typedef enum contract_effect {
+    CONTRACT_VALUE,
+    CONTRACT_READS,
+    CONTRACT_WRITES,
+    CONTRACT_UPDATES,
+    CONTRACT_RESULT, /* what it returns: into one cell (`access`), or into the statement's fragment */
+    CONTRACT_VECTOR  /* several values as one operand */
+} contract_effect;
 typedef struct contract_operand {
     contract_effect effect;
-    kernel_value *value;  /* VALUE */
-    kernel_access access; /* others: the first cell touched */
-    index_expr **extents; /* others: the box of cells from there, per dimension */
-    bool asynchronous;    /* over the whole interval issue..wait rather than at once */
+    kernel_value *value;   /* VALUE */
+    kernel_access access;  /* READS, WRITES, UPDATES: the first cell touched; RESULT: the cell, or none (no array) */
+    index_expr **extents;  /* the same: the box of cells from there, per dimension */
+    index_expr **from;     /* READS, ..: where in that box the pointer stands, per dimension; NULL: at the first cell */
+    kernel_value **values; /* VECTOR: scalars of one type */
+    int count;
+    bool asynchronous; /* over the whole interval issue..wait rather than at once */
 } contract_operand;
 
 struct kernel_stmt {
@@ -199,7 +209,8 @@ struct kernel_stmt {
     bool unroll;                /* FOR with a constant trip count, to be unrolled */
     bool opaque;                /* LOOP: trip count unknown, ended by BREAK */
     cond *condition;            /* IF, ROLE (which threads), BREAK_IF: an integer condition */
-    kernel_block body, otherwise;
+    kernel_block body,
+        otherwise; /* INTRINSIC: body computes the same: stores, loads of fragments, other intrinsics; empty: nothing says what it computes */
     level_kind scope;          /* BARRIER, ATOMIC, GRID_REDUCE */
     unsigned spaces;           /* BARRIER, FENCE: 1u << memory_space of what it orders */
     cond *participants;        /* BARRIER, ARRIVE: which threads of the scope take part; NULL: all */
@@ -218,9 +229,18 @@ struct kernel_stmt {
     int axis;         /* FRAGMENT_REDUCE */
     bool proxy;       /* FENCE: makes ordinary writes visible to asynchronous units */
     int contract_count;
-    contract_operand *contract; /* INTRINSIC */
+    contract_operand *contract; /* INTRINSIC; a result that is a fragment is fragments[0] */
     int uses;                   /* LET, ATOMIC: scratch of kernel_simplify */
 };
+
+/* Whether all lanes of a fragment's holder make it together: fragment_..., and intrinsics that give a fragment. */
+bool kernel_is_fragment_stmt(const kernel_stmt *s);
+/* Extents of one cell of the array; NULL for none. */
+index_expr **kernel_single_cell(arena *a, const kernel_array *array);
+/* Whether the operand names cells: the others are values. */
+static inline bool contract_has_cells(const contract_operand *c) {
+    return c->access.array != NULL;
+}
 
 /* An integer or float launch scalar. */
 typedef struct kernel_scalar {

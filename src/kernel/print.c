@@ -175,7 +175,7 @@ static void print_let(text_buffer *out, const kernel_stmt *s) {
 }
 
 static void print_intrinsic(text_buffer *out, const kernel_stmt *s) {
-    static const char *const effects[] = {"value", "reads", "writes", "updates"};
+    static const char *const effects[] = {"value", "reads", "writes", "updates", "result", "vector"};
     text_add(out, "intrinsic ");
     print_string(out, s->name);
     text_add(out, " (");
@@ -186,8 +186,26 @@ static void print_intrinsic(text_buffer *out, const kernel_stmt *s) {
             print_value(out, c->value, 0);
             continue;
         }
+        if (c->effect == CONTRACT_VECTOR) {
+            text_add(out, "(");
+            for (int n = 0; n < c->count; n++) {
+                text_add(out, n ? ", " : "");
+                print_value(out, c->values[n], 0);
+            }
+            text_add(out, ")");
+            continue;
+        }
+        if (!contract_has_cells(c)) {
+            text_add(out, "fragment ");
+            print_fragment_ref(out, &s->fragments[0]);
+            continue;
+        }
         kernel_print_access(out, &c->access);
+        if (c->effect == CONTRACT_RESULT)
+            continue;
         print_box(out, "box", c->extents, c->access.array->rank);
+        if (c->from)
+            print_box(out, "from", c->from, c->access.array->rank);
     }
     text_add(out, ")");
 }
@@ -353,6 +371,15 @@ static void print_block(text_buffer *out, const kernel_block *b, int depth) {
         indent(out, depth);
         kernel_print_stmt_head(out, s);
         switch (s->kind) {
+        case KSTMT_INTRINSIC:
+            if (s->body.items.count) {
+                text_add(out, " reference {\n");
+                print_block(out, &s->body, depth + 1);
+                indent(out, depth);
+                text_add(out, "}");
+            }
+            text_add(out, "\n");
+            break;
         case KSTMT_FOR:
         case KSTMT_TASKS:
         case KSTMT_LOOP:

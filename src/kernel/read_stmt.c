@@ -137,8 +137,20 @@ static void read_copy(reader *r, kernel_stmt *s) {
         read_slot(r, s);
 }
 
+/* vector (value, value, ...) */
+static void read_vector(reader *r, contract_operand *c) {
+    VEC(kernel_value *) values = {0};
+    reader_expect(r, "(");
+    do
+        VEC_PUSH(r->arena, values, read_value(r));
+    while (reader_accept(r, ","));
+    reader_expect(r, ")");
+    c->values = values.at;
+    c->count = values.count;
+}
+
 static void read_intrinsic(reader *r, kernel_stmt *s) {
-    static const char *const effects[] = {"value", "reads", "writes", "updates"};
+    static const char *const effects[] = {"value", "reads", "writes", "updates", "result", "vector"};
     VEC(contract_operand) operands = {0};
     if (r->now.kind != TOKEN_STRING)
         reader_fail(r, "E0161", r->now.span, "expected the intrinsic's text here");
@@ -150,23 +162,38 @@ static void read_intrinsic(reader *r, kernel_stmt *s) {
         if (operands.count)
             reader_expect(r, ",");
         c.asynchronous = reader_accept(r, "async");
-        int effect = reader_word(r, effects, 4);
+        int effect = reader_word(r, effects, 6);
         if (effect < 0)
-            reader_fail(r, "E0161", r->now.span, "expected value, reads, writes or updates here, found `%s`", r->now.text);
+            reader_fail(r, "E0161", r->now.span, "expected value, reads, writes, updates, result or vector here, found `%s`",
+                        r->now.text);
         c.effect = effect < 0 ? CONTRACT_VALUE : (contract_effect)effect;
         if (c.effect == CONTRACT_VALUE) {
             c.value = read_value(r);
+        } else if (c.effect == CONTRACT_VECTOR) {
+            read_vector(r, &c);
+        } else if (c.effect == CONTRACT_RESULT) {
+            if (reader_accept(r, "fragment"))
+                s->fragments[0] = read_fragment(r);
+            else
+                c.access = read_access(r);
+            c.extents = kernel_single_cell(r->arena, c.access.array);
         } else {
             c.access = read_access(r);
             reader_expect(r, "box");
             reader_expect(r, "[");
             c.extents = read_index_list(r, c.access.array ? c.access.array->rank : 0, "]");
+            if (reader_accept(r, "from")) {
+                reader_expect(r, "[");
+                c.from = read_index_list(r, c.access.array ? c.access.array->rank : 0, "]");
+            }
         }
         VEC_PUSH(r->arena, operands, c);
     }
     reader_expect(r, ")");
     s->contract = operands.at;
     s->contract_count = operands.count;
+    if (reader_accept(r, "reference"))
+        read_braces(r, &s->body);
 }
 
 static void read_place(reader *r, kernel_stmt *s) {

@@ -60,13 +60,18 @@ void kernel_visit_stmt(kernel_stmt *s, const kernel_visitor *v) {
             visit_index(&s->fragments[i].index, v);
     for (int i = 0; i < s->contract_count; i++) {
         contract_operand *c = &s->contract[i];
-        if (c->effect == CONTRACT_VALUE) {
+        if (c->value)
             kernel_visit_value(c->value, v);
+        for (int n = 0; n < c->count; n++)
+            kernel_visit_value(c->values[n], v);
+        if (!contract_has_cells(c))
             continue;
-        }
-        for (int d = 0; d < c->access.array->rank; d++)
+        for (int d = 0; d < c->access.array->rank; d++) {
             visit_index(&c->extents[d], v);
-        if (c->effect != CONTRACT_WRITES)
+            if (c->from)
+                visit_index(&c->from[d], v);
+        }
+        if (c->effect != CONTRACT_WRITES && c->effect != CONTRACT_RESULT)
             visit_access(&c->access, false, v);
         if (c->effect != CONTRACT_READS) /* an update is visited twice: as a read and as a write */
             visit_access(&c->access, true, v);

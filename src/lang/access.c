@@ -71,6 +71,37 @@ static bool check_bounds(builder *b, const linear_facts *facts, const tile_array
     return false;
 }
 
+bool lang_check_cells(builder *b, tile_array *array, int dim, index_expr **indices, index_expr *lo, index_expr *hi,
+                      const expr *access, const char *intrinsic_name) {
+    int group = 0;
+    for (int flat = array->groups[0]; flat <= dim && group + 1 < array->group_count;)
+        flat += array->groups[++group];
+    index_expr *all[17] = {lo, hi}, *first = ix_add(b->arena, indices[dim], lo), *last = ix_add(b->arena, indices[dim], hi),
+               *room = ix_sub(b->arena, ix_sub(b->arena, array->dims[dim], last), ix_const(b->arena, 1));
+    int count = 2;
+    for (int d = 0; d < array->rank && count < 17; d++)
+        all[count++] = indices[d];
+    linear_facts facts = lang_facts_here(b, all, count);
+    const char *text = lang_source_text_of(b->arena, access);
+    for (int side = 0; side < 2; side++) {
+        linear_witness w = {0};
+        if (linear_prove_nonnegative(&facts, side ? room : first))
+            continue;
+        diag *g;
+        if (linear_find_negative(b->arena, &facts, side ? room : first, side ? last : first, &w))
+            g = lang_error(b, "E0334", access->span, "`%s` reads %s behind the pointer to %s%s", intrinsic_name,
+                           place_words(b, array, group, w.value), text,
+                           witness_words(b, &w, side ? last : first, array->dims[dim], side == 1));
+        else
+            g = lang_error(b, "E0334", access->span, "what `%s` reads behind the pointer to %s is not shown to stay in `%s`",
+                           intrinsic_name, text, array->name);
+        diag_caret(b->diags, g, "its contract reads %s..%s further in dimension %d", lang_index_text(b->arena, lo),
+                   lang_index_text(b->arena, hi), group);
+        return false;
+    }
+    return true;
+}
+
 static const char *tuple_example(builder *b, const tile_array *array) {
     static const char *const letters[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
     text_buffer t = {0};
@@ -164,6 +195,8 @@ bool lang_array_indices(builder *b, tile_array *array, const expr *e, bool has_o
 }
 
 operand lang_evaluate_load(builder *b, const expr *e, const expr *outside) {
+    if (b->frame && b->frame->intrinsic && !outside)
+        return lang_intrinsic_cell(b, e);
     name_entry *n = b->frame ? NULL : name_find(b, e->name);
     if (b->frame) {
         diag *g = lang_error(b, "E0201", e->span, "unknown array `%s`", e->name);

@@ -117,6 +117,8 @@ typedef struct frame { /* of a function or join being inlined */
     const char **names;
     operand *operands;
     int count;
+    const intrinsic *intrinsic; /* whose value it is; NULL: none */
+    tile_value **pointers;      /* then, by parameter: the element pointed to; NULL: a value */
     struct frame *outer;
 } frame;
 
@@ -139,6 +141,8 @@ typedef struct builder {
     element_type want; /* type of the left side for literals on their own; ELEMENT_COUNT for none */
     frame *frame;
     int inline_depth;
+    const expr *matrix_call; /* the operand of `@` that is evaluated: the one place for a call that gives a matrix, */
+    const intrinsic *matrix; /* which it then was; NULL: it was none */
     int reduction_depth;
     VEC(tile_range *) reducing;
     VEC(access) stores, reads;
@@ -206,10 +210,23 @@ bool lang_array_indices(builder *b, tile_array *array, const expr *e, bool has_o
 operand lang_evaluate_load(builder *b, const expr *e, const expr *outside);
 index_var *lang_index_of_value(builder *b, const expr *e, tile_value *v); /* NULL after an error */
 
+/* Whether the cells lo..hi further along a dimension (flattened) than a pointer's element are the array's, for everything that exists here: what the
+ * contract of an intrinsic reads there. Reports E0334 otherwise. */
+bool lang_check_cells(builder *b, tile_array *array, int dim, index_expr **indices, index_expr *lo, index_expr *hi,
+                      const expr *access, const char *intrinsic_name);
+
 /* --- functions.c --- */
 operand lang_evaluate_call(builder *b, const expr *e);
 bool lang_make_join(builder *b, tile_variable *x, const declaration *combine, source_span span);
 void lang_check_functions(module_builder *m);
+
+bool lang_is_builtin(const char *name);
+
+/* --- intrinsic.c: their declarations; intrinsic_call.c: their calls --- */
+void lang_declare_intrinsics(module_builder *m);
+operand lang_call_intrinsic(builder *b, const expr *e, const declaration *d);
+operand lang_intrinsic_cell(builder *b, const expr *e);    /* p[1, n], of a pointer, in what one computes */
+operand lang_bounded_reduction(builder *b, const expr *e); /* sum[j in 0..3](...), there */
 
 /* --- taint.c --- */
 void taint_derive(builder *b, tile_value *v);

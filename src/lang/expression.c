@@ -315,13 +315,18 @@ operand lang_binary_operand(builder *b, binary_op op, operand x, operand y, cons
     return operand_of_value(value_done(b, tile_binary(b->k, ir, type, x.value, y.value, e->span)), e);
 }
 
-static operand dot_operand(builder *b, const expr *e) {
+static operand dot_operand(builder *b, const expr *e, const intrinsic **by) {
     bool had = b->has_target;
+    const expr *outer = b->matrix_call;
     b->has_target = false;
+    b->matrix_call = e;
     operand x = lang_evaluate(b, e);
     b->has_target = had;
+    b->matrix_call = outer;
     if (x.kind == OPERAND_ERROR)
         return x;
+    *by = b->matrix;
+    b->matrix = NULL;
     if (x.kind != OPERAND_VALUE) {
         lang_error(b, "E0210", e->span, "`@` multiplies tiles, and this is %s", operand_describe(b, &x));
         return operand_error();
@@ -348,7 +353,8 @@ operand lang_evaluate_dot(builder *b, const expr *e) {
         diag_caret(b->diags, g, "declare its ranges: `x: f32[i, j] = a[i, k] @ b[k, j]`");
         return operand_error();
     }
-    operand x = dot_operand(b, e->a), y = dot_operand(b, e->b);
+    const intrinsic *by[2];
+    operand x = dot_operand(b, e->a, &by[0]), y = dot_operand(b, e->b, &by[1]);
     if (x.kind == OPERAND_ERROR || y.kind == OPERAND_ERROR)
         return operand_error();
     if (x.value->type != y.value->type) {
@@ -383,6 +389,8 @@ operand lang_evaluate_dot(builder *b, const expr *e) {
     }
     tile_value *v = tile_new_value(b->k, TILE_DOT, type, e->span);
     v->accumulator = type;
+    v->by[0] = by[0];
+    v->by[1] = by[1];
     v->contract_count = contract.count;
     v->contract = contract.at;
     tile_set_operands(b->k, v, 2, (tile_value *[]){x.value, y.value});
@@ -392,6 +400,8 @@ operand lang_evaluate_dot(builder *b, const expr *e) {
 }
 
 operand lang_evaluate_reduction(builder *b, const expr *e) {
+    if (e->bounded)
+        return lang_bounded_reduction(b, e);
     name_entry *n = b->frame ? NULL : name_find(b, e->range);
     if (b->frame) {
         diag *g = lang_error(b, "E0220", e->range_span, "a function or join knows no ranges");

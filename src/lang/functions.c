@@ -13,14 +13,15 @@ static const struct builtin {
     {"tanh", TILE_TANH, false}, {"erf", TILE_ERF, false},     {"sin", TILE_SIN, false},   {"cos", TILE_COS, false},
     {"abs", TILE_ABS, true},    {"floor", TILE_FLOOR, false},
 };
-static const char *const other_builtins[] = {"select", "max", "min",  "f32",  "f16",  "bf16", "i8",     "u8",
-                                             "i32",    "u32", "tf32", "e4m3", "e5m2", "sum",  "argmax", "argmin"};
+static const char *const other_builtins[] = {"select", "max",    "min", "f32",  "f16",     "bf16",   "i8",
+                                             "u8",     "i32",    "u32", "tf32", "e4m3",    "e5m2",   "sum",
+                                             "argmax", "argmin", "shl", "shr",  "bit_and", "bit_or", "bit_xor"};
 enum {
     UNARY_COUNT = sizeof unary_builtins / sizeof *unary_builtins,
     OTHER_COUNT = sizeof other_builtins / sizeof *other_builtins
 };
 
-static bool is_builtin(const char *name) {
+bool lang_is_builtin(const char *name) {
     for (int i = 0; i < UNARY_COUNT; i++)
         if (!strcmp(name, unary_builtins[i].name))
             return true;
@@ -99,6 +100,26 @@ static operand call_extreme(builder *b, const expr *e) {
     }
     x.from = e;
     return x;
+}
+
+/* Both integers of one type. */
+static operand call_bits(builder *b, const expr *e, tile_op op) {
+    if (!check_arity(b, e, 2, arena_printf(b->arena, "%s(x, y)", e->name)))
+        return operand_error();
+    operand x = lang_evaluate(b, e->args.at[0]), y = lang_evaluate(b, e->args.at[1]);
+    if (x.kind == OPERAND_ERROR || y.kind == OPERAND_ERROR)
+        return operand_error();
+    element_type want = b->want == ELEMENT_U32 ? ELEMENT_U32 : ELEMENT_I32;
+    if (x.kind != OPERAND_VALUE && y.kind != OPERAND_VALUE && !lang_as_arithmetic(b, &x, want))
+        return operand_error();
+    if (!lang_unify(b, &x, &y, e, arena_printf(b->arena, "`%s`", e->name)))
+        return operand_error();
+    if (x.value->type != ELEMENT_I32 && x.value->type != ELEMENT_U32) {
+        diag *g = lang_error(b, "E0209", e->span, "`%s` of %s", e->name, element_table[x.value->type].name);
+        diag_caret(b->diags, g, "bits are those of i32 and u32: convert with `i32(...)` or `u32(...)`");
+        return operand_error();
+    }
+    return operand_of_value(value_done(b, tile_binary(b->k, op, x.value->type, x.value, y.value, e->span)), e);
 }
 
 static operand call_select(builder *b, const expr *e) {
@@ -234,7 +255,7 @@ static const char *nearest_function(const module_builder *m, arena *a, const cha
     for (int i = 0; i < OTHER_COUNT; i++)
         VEC_PUSH(a, words, other_builtins[i]);
     for (int i = 0; i < m->syntax.items.count; i++)
-        if (m->syntax.items.at[i]->kind == DECLARE_FN)
+        if (m->syntax.items.at[i]->kind == DECLARE_FN || m->syntax.items.at[i]->kind == DECLARE_INTRINSIC)
             VEC_PUSH(a, words, m->syntax.items.at[i]->name);
     return suggest_nearest(name, words.at, words.count);
 }
@@ -247,6 +268,9 @@ operand lang_evaluate_call(builder *b, const expr *e) {
         return call_select(b, e);
     if (!strcmp(e->name, "max") || !strcmp(e->name, "min"))
         return call_extreme(b, e);
+    for (int op = TILE_SHL; op <= TILE_BIT_XOR; op++)
+        if (!strcmp(e->name, tile_op_table[op].name))
+            return call_bits(b, e, (tile_op)op);
     if (!strcmp(e->name, "sum") || !strcmp(e->name, "argmax") || !strcmp(e->name, "argmin")) {
         diag *g = lang_error(b, "E0208", e->span, "`%s` names the range it reduces", e->name);
         diag_caret(b->diags, g, "write `%s[k](%s)`", e->name, e->args.count ? lang_source_text_of(b->arena, e->args.at[0]) : "x");
@@ -257,7 +281,10 @@ operand lang_evaluate_call(builder *b, const expr *e) {
     for (size_t i = 0; i < sizeof conversions / sizeof *conversions; i++)
         if (!strcmp(e->name, element_table[conversions[i]].name))
             return call_conversion(b, e, conversions[i]);
-    const declaration *f = lang_find_declaration(b->m, DECLARE_FN, e->name);
+    const declaration *f = lang_find_declaration(b->m, DECLARE_INTRINSIC, e->name);
+    if (f)
+        return lang_call_intrinsic(b, e, f);
+    f = lang_find_declaration(b->m, DECLARE_FN, e->name);
     if (f)
         return f->broken || !f->value ? operand_error() : inline_function(b, e, f);
     element_type named = element_by_name(e->name);
@@ -362,7 +389,8 @@ static void check_body(module_builder *m, const declaration *d, const expr *e) {
         diag *g = diag_error(m->diags, "E0201", e->span, "unknown name `%s`", e->name);
         diag_caret(m->diags, g, "a function or join sees its parameters only");
     }
-    if (e->kind == EXPR_CALL && !is_builtin(e->name) && !lang_find_declaration(m, DECLARE_FN, e->name)) {
+    if (e->kind == EXPR_CALL && !lang_is_builtin(e->name) && !lang_find_declaration(m, DECLARE_FN, e->name) &&
+        !lang_find_declaration(m, DECLARE_INTRINSIC, e->name)) {
         diag *g = diag_error(m->diags, "E0202", e->span, "unknown function `%s`", e->name);
         const char *near = nearest_function(m, m->arena, e->name);
         if (near)
@@ -383,7 +411,7 @@ static const expr *find_cycle(module_builder *m, const expr *e, const declaratio
     if (e->kind == EXPR_CALL) {
         for (int i = 0; i < m->syntax.items.count; i++) {
             const declaration *f = m->syntax.items.at[i];
-            if (f->kind != DECLARE_FN || strcmp(f->name, e->name) || is_builtin(e->name))
+            if (f->kind != DECLARE_FN || strcmp(f->name, e->name) || lang_is_builtin(e->name))
                 continue;
             if (f == wanted)
                 return e;
@@ -407,7 +435,7 @@ void lang_check_functions(module_builder *m) {
         declaration *d = m->syntax.items.at[i];
         if (d->kind != DECLARE_FN && d->kind != DECLARE_COMBINE)
             continue;
-        if (d->kind == DECLARE_FN && is_builtin(d->name)) {
+        if (d->kind == DECLARE_FN && lang_is_builtin(d->name)) {
             diag *g = diag_error(m->diags, "E0204", d->span, "`%s` is a function of the language", d->name);
             diag_caret(m->diags, g, "choose another name");
         }

@@ -3,7 +3,7 @@
 #include "lang/build.h"
 #include <string.h>
 
-static const char *const kind_words[] = {"a kernel", "a function", "a combine", "a program", "a schedule"};
+static const char *const kind_words[] = {"a kernel", "a function", "a combine", "a program", "a schedule", "an intrinsic"};
 
 /* Kernels, programs, functions and combines share one name space. */
 static void check_names(module_builder *m) {
@@ -30,6 +30,7 @@ tile_module *lang_load(arena *a, const char *file, const char *text, diag_list *
     lang_parse(a, file, text, diags, &m.syntax);
     check_names(&m);
     lang_check_functions(&m);
+    lang_declare_intrinsics(&m);
     static const declaration_kind order[] = {DECLARE_KERNEL, DECLARE_PROGRAM, DECLARE_SCHEDULE};
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < m.syntax.items.count && diags->errors - errors < MAX_ERRORS; i++) {

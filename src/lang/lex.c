@@ -95,6 +95,21 @@ static void number(lexer *l) {
     add(l, t, start);
 }
 
+/* "text" on one line; both quotes are the token's. */
+static void string(lexer *l) {
+    const char *start = l->at++;
+    while (*l->at && *l->at != '"' && *l->at != '\n')
+        l->at++;
+    if (*l->at == '"') {
+        l->at++;
+        add(l, (token){.kind = TOKEN_STRING}, start);
+        return;
+    }
+    diag *g = diag_error(l->diags, "E0101", span_at(l, start, l->at), "a name in quotes that does not end");
+    diag_caret(l->diags, g, "close it on the same line");
+    add(l, (token){.kind = TOKEN_BAD}, start);
+}
+
 static void mark(lexer *l) {
     static const char *const two[] = {"->", "<-", "<=", ">=", "==", "!=", "+=", ".."};
     const char *start = l->at;
@@ -126,6 +141,8 @@ void lang_lex(arena *a, const char *file, const char *text, diag_list *diags, to
         const char *start = l.at;
         if (is_digit(*start)) {
             number(&l);
+        } else if (*start == '"') {
+            string(&l);
         } else if (is_letter(*start)) {
             while (is_letter(*l.at) || is_digit(*l.at))
                 l.at++;

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 
-typedef enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_MARK, TOKEN_BAD } token_kind;
+typedef enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_MARK, TOKEN_STRING, TOKEN_BAD } token_kind;
 
 typedef struct token {
     token_kind kind;

@@ -64,8 +64,9 @@ bool parser_expect(parser *p, const char *text, const char *where) {
 }
 
 bool parser_is_reserved(const token *t) {
-    static const char *const words[] = {"kernel", "fn",  "combine", "schedule", "program", "for", "in",   "where", "static",
-                                        "update", "and", "or",      "not",      "else",    "inf", "true", "false"};
+    static const char *const words[] = {"kernel", "fn",  "combine", "schedule", "program", "intrinsic",
+                                        "for",    "in",  "where",   "static",   "update",  "and",
+                                        "or",     "not", "else",    "inf",      "true",    "false"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (token_is(t, words[i]))
             return true;
@@ -100,7 +101,7 @@ bool parser_enter(parser *p) {
 }
 
 static bool begins_declaration(const parser *p) {
-    static const char *const words[] = {"kernel", "fn", "combine", "schedule", "program"};
+    static const char *const words[] = {"kernel", "fn", "combine", "schedule", "program", "intrinsic"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (parser_at(p, words[i]))
             return true;
@@ -464,11 +465,12 @@ static void parse_declaration(parser *p, syntax_module *out) {
     const token *word = parser_next(p);
     declaration *d = NEW(p->arena, declaration);
     d->span = word->span;
-    d->kind = token_is(word, "kernel")    ? DECLARE_KERNEL
-              : token_is(word, "fn")      ? DECLARE_FN
-              : token_is(word, "combine") ? DECLARE_COMBINE
-              : token_is(word, "program") ? DECLARE_PROGRAM
-                                          : DECLARE_SCHEDULE;
+    d->kind = token_is(word, "kernel")      ? DECLARE_KERNEL
+              : token_is(word, "fn")        ? DECLARE_FN
+              : token_is(word, "combine")   ? DECLARE_COMBINE
+              : token_is(word, "program")   ? DECLARE_PROGRAM
+              : token_is(word, "intrinsic") ? DECLARE_INTRINSIC
+                                            : DECLARE_SCHEDULE;
     d->name = parser_name(p, arena_printf(p->arena, "a name after `%.*s`", word->length, word->start), &d->span);
     if (!d->name)
         return;
@@ -489,6 +491,7 @@ static void parse_declaration(parser *p, syntax_module *out) {
         break;
     case DECLARE_COMBINE: parse_combine(p, d); break;
     case DECLARE_SCHEDULE: parse_schedule(p, d); break;
+    case DECLARE_INTRINSIC: parse_intrinsic(p, d); break;
     }
     d->broken = d->broken || p->failed;
     VEC_PUSH(p->arena, out->items, d);
@@ -505,7 +508,7 @@ void lang_parse(arena *a, const char *file, const char *text, diag_list *diags, 
         } else if (!parser_accept(&p, ";")) {
             const token *t = parser_peek(&p);
             diag *g = parser_error(&p, "E0106", t, "expected a declaration, found %s", parser_quote(&p, t));
-            diag_caret(diags, g, "a file holds `kernel`, `fn`, `combine`, `program` and `schedule`");
+            diag_caret(diags, g, "a file holds `kernel`, `fn`, `combine`, `intrinsic`, `program` and `schedule`");
         }
         if (p.failed) {
             /* the next declaration begins a line */

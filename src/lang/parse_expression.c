@@ -56,6 +56,23 @@ static bool is_reduction(const token *t) {
     return false;
 }
 
+/* Behind `sum[`: `j in 0..3](x[j])`. */
+static expr *bounded_reduction(parser *p, expr *e) {
+    e->kind = EXPR_REDUCE;
+    e->bounded = true;
+    e->range = parser_name(p, "a name for the numbers that it goes over", &e->range_span);
+    parser_next(p);
+    if (!p->failed)
+        VEC_PUSH(p->arena, e->args, parse_sum(p));
+    if (parser_expect(p, "..", "between the first and the last number"))
+        VEC_PUSH(p->arena, e->args, parse_sum(p));
+    parser_expect(p, "]", "after the last number");
+    if (parser_expect(p, "(", "before the value to reduce"))
+        e->a = parse_expression(p);
+    parser_expect(p, ")", "after the value to reduce");
+    return close_expr(p, e);
+}
+
 static expr *primary(parser *p) {
     const token *t = parser_peek(p);
     if (t->kind == TOKEN_NUMBER) {
@@ -102,6 +119,8 @@ static expr *primary(parser *p) {
     if (parser_at(p, "[")) {
         bool reduction = is_reduction(t);
         parser_next(p);
+        if (reduction && token_is(parser_peek_after(p, 1), "in"))
+            return bounded_reduction(p, e);
         parse_arguments(p, e, "]");
         e->kind = EXPR_INDEX;
         if (reduction && !p->failed && parser_at(p, "(")) {

@@ -34,4 +34,5 @@ expr *parse_owned(parser *p); /* one entry of a `for tile` list */
 expr *parse_tuple(parser *p); /* "(" expression, ... ")" always as a tuple */
 void parse_arguments(parser *p, expr *call, const char *close);
 void parse_type(parser *p, type_syntax *t);
+void parse_intrinsic(parser *p, declaration *d); /* behind its name */
 #endif

@@ -54,6 +54,7 @@ struct expr {
     binary_op op;
     expr *a, *b;
     VEC(expr *) args;
+    bool bounded; /* REDUCE: `sum[j in lo..hi](a)`, args holding lo and hi: over so many values, written out */
 };
 
 typedef struct type_syntax {
@@ -129,7 +130,37 @@ typedef struct schedule_entry_syntax {
     int64_t integer;
 } schedule_entry_syntax;
 
-typedef enum declaration_kind { DECLARE_KERNEL, DECLARE_FN, DECLARE_COMBINE, DECLARE_PROGRAM, DECLARE_SCHEDULE } declaration_kind;
+/* A parameter of an intrinsic. */
+typedef struct intrinsic_parameter_syntax {
+    const char *name;
+    source_span span;
+    const char *space; /* "global", "shared"; NULL: any */
+    type_syntax type;  /* `index` without a bound: an integer */
+} intrinsic_parameter_syntax;
+
+typedef struct contract_syntax {
+    bool reads, writes;
+    const char *name;
+    source_span span;
+    bool whole;         /* all that the pointer sees */
+    VEC(expr *) lo, hi; /* by dimension, both included */
+} contract_syntax;
+
+typedef struct binding_syntax {
+    const char *target, *text;
+    source_span span; /* of the function's name */
+    bool listed;      /* its operands are; else the parameters in order */
+    VEC(expr *) items;
+} binding_syntax;
+
+typedef enum declaration_kind {
+    DECLARE_KERNEL,
+    DECLARE_FN,
+    DECLARE_COMBINE,
+    DECLARE_PROGRAM,
+    DECLARE_SCHEDULE,
+    DECLARE_INTRINSIC
+} declaration_kind;
 
 typedef struct declaration {
     declaration_kind kind;
@@ -151,6 +182,14 @@ typedef struct declaration {
     /* schedule */
     const char *target;
     VEC(schedule_entry_syntax) entries;
+    /* intrinsic; names: of the row and column in `value[r, c]`, value: what it computes */
+    VEC(intrinsic_parameter_syntax) parameters;
+    type_syntax result;
+    VEC(contract_syntax) contracts;
+    VEC(binding_syntax) bindings;
+    bool anywhere; /* `otherwise = value` */
+    source_span anywhere_span;
+    const struct intrinsic *made;
     bool broken; /* a syntax error within: checked as far as it goes, without complaints about what may be missing */
 } declaration;
 

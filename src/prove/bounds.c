@@ -182,4 +182,5 @@ void judge_bounds(prover *p) {
         if (v && (v->lo || v->hi))
             judge_let(p, &m->lets.at[i]);
     }
+    judge_contracts(p);
 }

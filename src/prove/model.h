@@ -73,6 +73,12 @@ typedef struct place {
     const char *not_affine; /* the term that cells ignores; NULL: none */
 } place;
 
+/* What the reference of an intrinsic touches: a cell, or a box, that its contract must name. It is no access by itself: the contract's is. */
+typedef struct claim {
+    place *at;
+    kernel_stmt *intrinsic;
+} claim;
+
 typedef enum region_kind {
     REGION_SEQUENCE, /* children one after another */
     REGION_STEP,     /* one statement: its reads, then its writes */
@@ -176,6 +182,7 @@ typedef struct model {
     const char *rings_why;
     const char *flight_why;           /* why the end of some copy is not known; NULL: all are */
     VEC(struct known_order *) orders; /* answers kept: by the places' regions, the space and the question */
+    VEC(claim) claims;                /* of the references of intrinsics */
     VEC(place *) places;              /* all, in program order */
     VEC(let_place) lets;
     VEC(scope *) scopes;
@@ -479,6 +486,7 @@ bool prover_no_conflict(prover *p, const kernel_array *a, int first, int second,
 bool prover_beyond(prover *p);
 
 void judge_bounds(prover *p);
+void judge_contracts(prover *p); /* part of bounds: contract.c */
 /* Vectors marked `aligned` begin at multiples of their size, whatever the launch: the array's base by its `align`, the offset by its indices. */
 void judge_alignment(prover *p);
 void judge_race(prover *p);

@@ -178,7 +178,7 @@ void judge_order(prover *p) {
         g.what = model_text(m, "`%s`", g.what);
         if (t->stmt->kind == KSTMT_BARRIER)
             g.level = t->stmt->scope;
-        else if (t->stmt->kind >= KSTMT_FRAGMENT_FILL && t->stmt->kind <= KSTMT_FRAGMENT_SET)
+        else if (kernel_is_fragment_stmt(t->stmt))
             g.level = t->stmt->fragments[0].fragment->holder;
         else if (t->stmt->kind != KSTMT_MBARRIER_ARRIVE)
             continue;

@@ -173,5 +173,13 @@ bool uniform_operands(model *m, const kernel_stmt *s, level_kind level) {
         fine = !s->fragments[i].fragment || index_is_uniform(&u, s->fragments[i].index, 0);
     for (int i = 0; i < 2 && fine && s->extents; i++)
         fine = index_is_uniform(&u, s->extents[i], 0);
+    for (int i = 0; i < s->contract_count && fine; i++) {
+        const contract_operand *c = &s->contract[i];
+        fine = !c->value || is_uniform(&u, c->value, 0);
+        for (int n = 0; n < c->count && fine; n++)
+            fine = is_uniform(&u, c->values[n], 0);
+        for (int d = 0; contract_has_cells(c) && d < c->access.array->rank && fine; d++)
+            fine = index_is_uniform(&u, c->access.indices[d], 0) && index_is_uniform(&u, c->extents[d], 0);
+    }
     return fine && index_is_uniform(&u, s->row_step, 0) && index_is_uniform(&u, s->column_step, 0);
 }

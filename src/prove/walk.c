@@ -17,9 +17,8 @@ void walk_touch(place *p) {
         r->touches[p->array->id] |= (unsigned char)uses;
 }
 
-place *walk_place(walk *w, region *step, const kernel_access *access, access_use use, source_span span) {
-    model *m = w->m;
-    place *p = NEW(m->arena, place);
+place *walk_new_place(walk *w, region *step, const kernel_access *access, access_use use, source_span span) {
+    place *p = NEW(w->m->arena, place);
     *p = (place){.array = access->array,
                  .use = use,
                  .indices = access->indices,
@@ -31,6 +30,12 @@ place *walk_place(walk *w, region *step, const kernel_access *access, access_use
                  .region = step,
                  .stmt = step->stmt,
                  .span = span.line ? span : step->stmt->span};
+    return p;
+}
+
+place *walk_place(walk *w, region *step, const kernel_access *access, access_use use, source_span span) {
+    model *m = w->m;
+    place *p = walk_new_place(w, step, access, use, span);
     VEC_PUSH(m->arena, step->places, p);
     VEC_PUSH(m->arena, m->places, p);
     return p;
@@ -102,8 +107,7 @@ static bool threads_meet(const kernel_block *b, int depth) {
     for (int i = 0; i < b->items.count && depth <= MOST_DEPTH; i++) {
         const kernel_stmt *s = b->items.at[i];
         bool meets = s->kind == KSTMT_BARRIER || s->kind == KSTMT_COMMIT || s->kind == KSTMT_WAIT_ASYNC ||
-                     s->kind == KSTMT_MBARRIER_ARRIVE || s->kind == KSTMT_MBARRIER_WAIT ||
-                     (s->kind >= KSTMT_FRAGMENT_FILL && s->kind <= KSTMT_FRAGMENT_SET);
+                     s->kind == KSTMT_MBARRIER_ARRIVE || s->kind == KSTMT_MBARRIER_WAIT || kernel_is_fragment_stmt(s);
         if (meets || value_exchanges(s->value, 0) || threads_meet(&s->body, depth + 1) || threads_meet(&s->otherwise, depth + 1))
             return true;
     }
@@ -189,17 +193,63 @@ static void walk_let(walk *w, kernel_stmt *s) {
     w->scope = inner;
 }
 
+/* What the reference touches, as claims that the contract names it: places of their own, which no property but bounds looks at. */
+static place *claim_access(walk *w, region *step, kernel_stmt *intrinsic, const kernel_access *access, access_use use,
+                           source_span span) {
+    place *p = walk_new_place(w, step, access, use, span);
+    VEC_PUSH(w->m->arena, w->m->claims, ((claim){p, intrinsic}));
+    return p;
+}
+
+static void claim_loads(walk *w, region *step, kernel_stmt *intrinsic, const kernel_value *v, int depth) {
+    if (!v || depth > MOST_DEPTH)
+        return;
+    if (v->op == KERNEL_LOAD)
+        claim_access(w, step, intrinsic, &v->access, ACCESS_READ, v->span);
+    for (int i = 0; i < v->operand_count; i++)
+        claim_loads(w, step, intrinsic, v->operands[i], depth + 1);
+}
+
+static void claim_reference(walk *w, region *step, kernel_stmt *s, int depth) {
+    for (int i = 0; i < s->body.items.count && depth < MOST_DEPTH; i++) {
+        kernel_stmt *x = s->body.items.at[i];
+        if (x->kind == KSTMT_STORE) {
+            claim_loads(w, step, s, x->value, 0);
+            claim_access(w, step, s, &x->access, ACCESS_WRITE, x->span);
+        } else if (x->kind == KSTMT_FRAGMENT_LOAD) {
+            claim_access(w, step, s, &x->access, ACCESS_READ, x->span)->extents = walk_fragment_box(w, x);
+        } else if (x->kind == KSTMT_INTRINSIC) {
+            for (int n = 0; n < x->contract_count; n++) {
+                contract_operand *c = &x->contract[n];
+                claim_loads(w, step, s, c->value, 0);
+                for (int v = 0; v < c->count; v++)
+                    claim_loads(w, step, s, c->values[v], 0);
+                if (!contract_has_cells(c))
+                    continue;
+                if (c->effect == CONTRACT_READS || c->effect == CONTRACT_UPDATES)
+                    claim_access(w, step, s, &c->access, ACCESS_READ, x->span)->extents = c->extents;
+                if (c->effect != CONTRACT_READS)
+                    claim_access(w, step, s, &c->access, ACCESS_WRITE, x->span)->extents = c->extents;
+            }
+            claim_reference(w, step, x, depth + 1);
+        }
+    }
+}
+
 static void walk_intrinsic(walk *w, kernel_stmt *s) {
     region *step = walk_step(w, s);
+    const kernel_fragment *matrix = s->fragments[0].fragment;
+    claim_reference(w, step, s, 0);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < s->contract_count; i++) {
             contract_operand *c = &s->contract[i];
-            if (c->effect == CONTRACT_VALUE) {
-                if (!pass)
-                    walk_loads(w, step, c->value, 0);
+            if (!pass && c->value)
+                walk_loads(w, step, c->value, 0);
+            for (int v = 0; !pass && v < c->count; v++)
+                walk_loads(w, step, c->values[v], 0);
+            if (!contract_has_cells(c))
                 continue;
-            }
-            bool reads = c->effect != CONTRACT_WRITES, writes = c->effect != CONTRACT_READS;
+            bool reads = c->effect != CONTRACT_WRITES && c->effect != CONTRACT_RESULT, writes = c->effect != CONTRACT_READS;
             if (!(pass ? writes : reads))
                 continue;
             place *p = walk_place(w, step, &c->access, pass ? ACCESS_WRITE : ACCESS_READ, s->span);
@@ -207,15 +257,21 @@ static void walk_intrinsic(walk *w, kernel_stmt *s) {
             place *bytes = walk_view_place(w, step, p);
             p->asynchronous = c->asynchronous;
             p->by_unit = c->asynchronous && !pass;
+            p->collective = matrix != NULL;
+            p->holder = matrix ? matrix->holder : LEVEL_TASK;
             walk_touch(p);
             for (region *r = p->asynchronous ? step : NULL; r; r = r->parent)
                 r->syncs = true;
             if (bytes) {
                 bytes->asynchronous = p->asynchronous;
                 bytes->by_unit = p->by_unit;
+                bytes->collective = p->collective;
+                bytes->holder = p->holder;
                 walk_touch(bytes);
             }
         }
+    if (matrix)
+        walk_fragment_result(w, step, s);
 }
 
 /* A `break when C` stands below its condition. */

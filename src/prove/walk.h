@@ -25,6 +25,8 @@ kernel_array *walk_new_array(model *m, const kernel_array *like); /* a copy with
 void walk_block(walk *w, const kernel_block *b);
 void walk_inside(walk *w, const kernel_block *b, region *sequence, scope *s, scope *loop);
 region *walk_step(walk *w, kernel_stmt *s); /* a step at the walk's place */
+/* The same, which nobody is told of. */
+place *walk_new_place(walk *w, region *step, const kernel_access *access, access_use use, source_span span);
 place *walk_place(walk *w, region *step, const kernel_access *access, access_use use, source_span span);
 void walk_loads(walk *w, region *step, const kernel_value *v, int depth);
 /* Once a place's flags are set: what of it the regions around touch. */
@@ -33,6 +35,9 @@ void walk_touch(place *p);
 /* ---- walk_order.c ---- */
 bool walk_order_stmt(walk *w, kernel_stmt *s); /* false: not a statement of this kind */
 void walk_fragment_value(walk *w, region *step, const kernel_value *v);
+index_expr **walk_fragment_box(walk *w, const kernel_stmt *s); /* the cells of memory that a load or store covers */
+/* An intrinsic's fragment is written, by all lanes of its holder together. */
+void walk_fragment_result(walk *w, region *step, kernel_stmt *s);
 void walk_fragments(model *m, const kernel_ir *k); /* register arrays for the lanes' shares */
 
 /* ---- walk_view.c ---- */

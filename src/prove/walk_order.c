@@ -107,7 +107,7 @@ static bool is_one_run(const kernel_stmt *s) {
 }
 
 /* The cells of memory that a load or store covers. */
-static index_expr **fragment_box(walk *w, const kernel_stmt *s) {
+index_expr **walk_fragment_box(walk *w, const kernel_stmt *s) {
     model *m = w->m;
     arena *a = m->arena;
     const kernel_fragment *f = s->fragments[0].fragment;
@@ -187,7 +187,7 @@ static void memory_of_fragment(walk *w, region *step, const kernel_stmt *s, acce
         return;
     }
     place *p = walk_place(w, step, &s->access, use, step->stmt->span);
-    p->extents = fragment_box(w, s);
+    p->extents = walk_fragment_box(w, s);
     p->collective = true;
     p->holder = s->fragments[0].fragment->holder;
     p->by_unit = by_unit;
@@ -261,6 +261,11 @@ static void fragment_map(walk *w, kernel_stmt *s) {
         }
     }
     touch_fragment(w, walk_step(w, s), &s->fragments[0], ACCESS_WRITE, false);
+}
+
+void walk_fragment_result(walk *w, region *step, kernel_stmt *s) {
+    VEC_PUSH(w->m->arena, w->m->meetings, ((meeting){s, w->scope, NULL}));
+    touch_fragment(w, step, &s->fragments[0], ACCESS_WRITE, false);
 }
 
 static bool fragment_stmt(walk *w, kernel_stmt *s) {

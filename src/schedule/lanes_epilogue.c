@@ -32,6 +32,7 @@ static bool expressible(const lower *l, const tile_value *v, unsigned char *seen
         return false;
     switch (v->op) {
     case TILE_FIELD:
+    case TILE_INTRINSIC: /* a statement of its own */
     case TILE_PARAM: return false;
     case TILE_GET: return l->fragment_products[v->variable->id] != NULL;
     case TILE_INDEX: return !mentions_data(v->index);

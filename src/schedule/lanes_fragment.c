@@ -289,12 +289,15 @@ static kernel_fragment *load_operand(lower *l, kernel_block *b, const tile_value
     }
     index_expr *which = written_out(l, &b, arena_printf(l->arena, "%s_fragment", r->name), across, product->span);
     if (l->direct[product->id]) {
-        lanes_direct_load(l, lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_LOAD, *made, which, product->span), product, operand, r,
-                          lanes_fragment_place(l, t, rows, which), summed, step, c->end, whole_steps(c));
+        kernel_stmt *load = lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_LOAD, *made, which, product->span);
+        lanes_direct_load(l, load, product, operand, r, lanes_fragment_place(l, t, rows, which), summed, step, c->end,
+                          whole_steps(c));
+        lower_matrix_load(l, b, load, product, operand);
         return *made;
     }
     kernel_stmt *s = operand_load(l, b, product, *made, t, rows, summed, step, which);
     s->fragments[0] = (fragment_ref){*made, across > 1 ? which : NULL};
+    lower_matrix_load(l, b, s, product, operand);
     return *made;
 }
 

@@ -120,6 +120,9 @@ static void survey_value(survey *s, tile_value *v) {
                 s->may_vectorise[v->axes[i]->id] = false;
         }
     }
+    for (int i = 0; i < ranges(s); i++)
+        if (lower_calls_singly(l, v, l->k->ranges.at[i]))
+            s->may_vectorise[i] = false;
     for (int i = 0; i < v->operand_count; i++)
         survey_value(s, v->operands[i]);
 }

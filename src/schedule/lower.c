@@ -465,6 +465,7 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     } else if (!l.failed) {
         lower_block(&l, &k->body);
     }
+    lower_matrices_told(&l);
     lower_checks(&l);
     drop_repeated_routes(out);
     plan_variant variant = {.kernel = l.ir};

@@ -215,6 +215,15 @@ point point_copy(const point *p); /* `known` is copied: what inner blocks learn 
 bool range_open(const point *p, const tile_range *r);
 cond *emit_cond(point *p, const cond *c);
 
+/* ---- lower_intrinsic.c ---- */
+/* The value of a call, at the point. */
+kernel_value *lower_intrinsic(point *p, tile_value *v);
+/* Whether it is a call that points to other memory, or takes another integer or vector, from element to element along r: then it is no vector's. */
+bool lower_calls_singly(const lower *l, const tile_value *v, const tile_range *r);
+/* Makes the load of a product's operand, the block's last statement, a call of the intrinsic that the operand is by, where it is by one that can. */
+void lower_matrix_load(lower *l, kernel_block *block, kernel_stmt *load, const tile_value *product, int operand);
+void lower_matrices_told(lower *l); /* once all is lowered: what became of those of products without matrices */
+
 /* ---- lower_plan.c ---- */
 bool is_heavy(const tile_value *v); /* a reduction: needs a loop of its own */
 /* How well v would vectorise along r: > 0 unit-stride accesses prevail, INT_MIN when impossible. */

@@ -156,6 +156,8 @@ static int score(walk *w, tile_value *v, const tile_range *r) {
     if (joined)
         return score(w, joined, r);
     int total = 0;
+    if (lower_calls_singly(l, v, r))
+        return INT_MIN;
     if (v->op == TILE_GET || v->op == TILE_FIELD || v->op == TILE_PARAM) {
         const tile_variable *x = v->op == TILE_PARAM ? l->join_state : v->variable;
         int f = v->op == TILE_GET ? 0 : v->field;

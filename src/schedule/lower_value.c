@@ -259,6 +259,11 @@ static kernel_op kernel_op_of(tile_op op) {
     case TILE_OR: return KERNEL_OR;
     case TILE_SELECT: return KERNEL_SELECT;
     case TILE_CONVERT: return KERNEL_CONVERT;
+    case TILE_SHL: return KERNEL_SHL;
+    case TILE_SHR: return KERNEL_SHR;
+    case TILE_BIT_AND: return KERNEL_BIT_AND;
+    case TILE_BIT_OR: return KERNEL_BIT_OR;
+    case TILE_BIT_XOR: return KERNEL_BIT_XOR;
     default: return KERNEL_OP_COUNT;
     }
 }
@@ -292,6 +297,7 @@ static kernel_value *compute(point *p, tile_value *v) {
         kernel_array *array = l->fields[x->id][f];
         return emit_private_load(p, array, l->field_axes[x->id][f], x->axis_counts[f]);
     }
+    case TILE_INTRINSIC: return lower_intrinsic(p, v);
     case TILE_PARAM:
         if (v->side == 1)
             return emit_value(p, l->join_right[v->field]);

@@ -3,6 +3,7 @@
 #define TILEC_SCHEDULE_SCHEDULE_H
 #include "kernel/kernel.h"
 #include "kernel/matrix.h"
+#include "schedule/intrinsic_table.h"
 #include "tile/oracle.h"
 #include "tile/tile.h"
 
@@ -76,10 +77,13 @@ typedef struct machine_model {
     matrix_table matrices;                 /* what products of tiles may be made of; empty: multiply-adds of single elements */
     unsigned
         left_of_sums; /* 1u << bytes: left operands of elements of so many bytes lie as accumulators of a subgroup side by side do */
-    bool direct_fragments;    /* their operands are loaded straight from memory where they lie there as they are multiplied */
-    int matrix_tile;          /* elements of their tiles along rows and along columns, where the compiler chooses; 0: 128 */
-    bool producer;            /* this lowering is the one with a producer (lower_roles); nothing in a target's row */
-    schedule_options options; /* what the schedule wants of the lowering; nothing in a target's row */
+    bool direct_fragments; /* their operands are loaded straight from memory where they lie there as they are multiplied */
+    int matrix_tile;       /* elements of their tiles along rows and along columns, where the compiler chooses; 0: 128 */
+    bool producer;         /* this lowering is the one with a producer (lower_roles); nothing in a target's row */
+    const intrinsic_table *intrinsics; /* functions of its texts that intrinsics may bind; NULL: none */
+    const char *intrinsic_target;      /* what they call the target; NULL: its name */
+    const char *intrinsic_form;        /* its second text, "typed", which bindings "air.typed" are for; NULL: it has one */
+    schedule_options options;          /* what the schedule wants of the lowering; nothing in a target's row */
 } machine_model;
 
 /* Everything a schedule settled: bindings for the TILE names, and why. */

@@ -79,6 +79,7 @@ typedef struct sim_operand { /* of an intrinsic */
     sim_value *value;
     sim_access access;
     sim_integer **extents;
+    sim_value **values; /* of a vector */
 } sim_operand;
 
 typedef struct sim_instruction {
@@ -100,6 +101,7 @@ typedef struct sim_instruction {
     int row, column;                     /* FRAGMENT_MAP: variables of the position */
     sim_fragment_ref fragments[4];
     sim_operand *contract;
+    int within;                            /* 1 + the intrinsic whose reference this belongs to; 0: none */
     int uniform_variables, uniform_places; /* FRAGMENT: variables and kept values that must agree in all lanes */
     int *uniform;                          /* variables first, then [place, lanes] pairs */
 } sim_instruction;
@@ -406,6 +408,8 @@ sim_lane sim_fragment_element(sim_machine *m, sim_thread *t, const sim_value *v,
 /* ---- transfer.c: copies, intrinsics, atomics, grid reductions ---- */
 void sim_copy(sim_machine *m, sim_thread *t, int instruction);
 void sim_intrinsic(sim_machine *m, sim_thread *t, int instruction);
+bool sim_within_contract(sim_machine *m, sim_thread *t, const sim_instruction *i, int instruction, const sim_array *a,
+                         const int64_t *cell, sim_use use);
 void sim_check_landed(sim_machine *m, sim_thread *t); /* when a thread ends */
 void sim_atomic(sim_machine *m, sim_thread *t, int instruction);
 void sim_contribute(sim_machine *m, sim_thread *t, int instruction);

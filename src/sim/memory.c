@@ -197,6 +197,11 @@ bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const
             out_of_bounds(m, by, a, cell, d);
             return false;
         }
+    int within = by->instruction >= 0 ? m->program->code.at[by->instruction].within : 0;
+    if (within && !sim_within_contract(m, by->thread, &m->program->code.at[within - 1], within - 1, a, cell, use))
+        sim_report_finding(m, SIM_CONTRACT, by->thread, by->instruction, NULL, a->source->name,
+                           "%s is %s, outside the contract of `%s`", sim_cell_name(m, a, cell),
+                           use == SIM_READ ? "read" : "written", m->program->code.at[within - 1].stmt->name);
     sim_object *o = *object = sim_object_of(m, by->thread, a);
     *unit = sim_unit_of(a, cell);
     if (a->source->lanes > 1)

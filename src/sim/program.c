@@ -67,6 +67,7 @@ typedef struct compiler {
     VEC(int) used_variables; /* of the statement being compiled */
     VEC(int) used_places;    /* [place, lanes] pairs */
     const kernel_stmt *stmt;
+    int within; /* 1 + the intrinsic whose reference is compiled; 0: none */
 } compiler;
 
 static void beyond(compiler *c, source_span span, const char *what) {
@@ -159,7 +160,8 @@ static int emit(compiler *c, sim_code code) {
                          .meeting = -1,
                          .mbarrier = -1,
                          .row = -1,
-                         .column = -1};
+                         .column = -1,
+                         .within = c->within};
     VEC_PUSH(c->a, c->p->code, i);
     return c->p->code.count - 1;
 }
@@ -344,25 +346,32 @@ static void compile_fragment(compiler *c, const kernel_stmt *s) {
         c->p->uses_matrix = true;
     if (s->kind == KSTMT_FRAGMENT_LOAD && s->by_reference)
         c->p->uses_units = true;
+    filled.within = c->within;
     VEC_PUSH(c->a, c->p->code, filled);
 }
 
 static void compile_intrinsic(compiler *c, const kernel_stmt *s) {
-    sim_operand *contract = NEW_ARRAY(c->a, sim_operand, s->contract_count);
+    sim_operand *contract = NEW_ARRAY(c->a, sim_operand, s->contract_count + 1);
     for (int n = 0; n < s->contract_count; n++) {
         const contract_operand *o = &s->contract[n];
         contract[n].source = o;
-        if (o->effect == CONTRACT_VALUE) {
+        if (o->value)
             contract[n].value = value_of(c, o->value);
+        contract[n].values = NEW_ARRAY(c->a, sim_value *, o->count + 1);
+        for (int v = 0; v < o->count; v++)
+            contract[n].values[v] = value_of(c, o->values[v]);
+        if (!contract_has_cells(o))
             continue;
-        }
         contract[n].access = access_of(c, &o->access);
         contract[n].extents = integers(c, o->extents, o->access.array->rank);
         if (o->asynchronous)
             c->p->uses_copies = c->p->uses_units = true;
     }
-    int i = emit(c, CODE_INTRINSIC);
+    int i = emit(c, CODE_INTRINSIC), outer = c->within;
     at(c, i)->contract = contract;
+    c->within = i + 1;
+    compile_block(c, &s->body);
+    c->within = outer;
 }
 
 static void compile_copy(compiler *c, const kernel_stmt *s) {

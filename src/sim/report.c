@@ -19,6 +19,7 @@ const sim_kind_info sim_kinds[SIM_KINDS] = {
     [SIM_ASYNC] = {"misused by an asynchronous unit", "order", "E0723"},
     [SIM_RANGE] = {"outside the stated range", "bounds", "E0724"},
     [SIM_ALIGNMENT] = {"not aligned", "alignment", "E0729"},
+    [SIM_CONTRACT] = {"outside a contract", "bounds", "E0730"},
     [SIM_LAYOUT] = {"layout not injective", "layout", "E0725"},
 };
 

@@ -20,6 +20,7 @@ typedef enum sim_kind {
     SIM_RANGE,        /* an integer outside the range that its let states */
     SIM_LAYOUT,       /* two cells of one array share storage, or a view leaves its object */
     SIM_ASYNC,        /* memory or fragments used by an asynchronous unit: no proxy fence, still in flight, signalled too late */
+    SIM_CONTRACT,     /* the reference of an intrinsic leaves its contract */
     SIM_ALIGNMENT,    /* a vector marked `aligned` that is not */
     SIM_STEPS,        /* the limit of steps was reached */
     SIM_KINDS

@@ -89,11 +89,35 @@ void sim_copy(sim_machine *m, sim_thread *t, int instruction) {
     } while (!m->stop && advance(place, extents, rank));
 }
 
-/* Reads and writes what the contract says. Nothing is known of the values written: zeros stand for them. */
+/* Whether the cell is one that the contract of the intrinsic names for this use: what its reference touches must be. */
+bool sim_within_contract(sim_machine *m, sim_thread *t, const sim_instruction *i, int instruction, const sim_array *a,
+                         const int64_t *cell, sim_use use) {
+    for (int n = 0; n < i->stmt->contract_count; n++) {
+        const sim_operand *o = &i->contract[n];
+        contract_effect effect = o->source->effect;
+        bool fits = use == SIM_READ    ? effect == CONTRACT_READS || effect == CONTRACT_UPDATES
+                    : use == SIM_WRITE ? effect == CONTRACT_WRITES || effect == CONTRACT_UPDATES || effect == CONTRACT_RESULT
+                                       : effect == CONTRACT_UPDATES;
+        if (!fits || o->access.array != a->source)
+            continue;
+        int64_t first[16], extents[16];
+        bool inside = evaluate_all(m, t, o->access.indices, a->source->rank, instruction, first) &&
+                      evaluate_all(m, t, o->extents, a->source->rank, instruction, extents);
+        for (int d = 0; d < a->source->rank && inside; d++)
+            inside = cell[d] >= first[d] && cell[d] - first[d] < extents[d];
+        if (inside)
+            return true;
+    }
+    return false;
+}
+
+/* Reads and writes what the contract says. Its reference, which follows, writes the values; without one nothing is known of them, and zeros stand for them. */
 void sim_intrinsic(sim_machine *m, sim_thread *t, int instruction) {
     const sim_instruction *i = &m->program->code.at[instruction];
-    static const contract_effect passes[] = {CONTRACT_VALUE, CONTRACT_READS, CONTRACT_UPDATES, CONTRACT_WRITES};
-    for (int pass = 0; pass < 4; pass++)
+    static const contract_effect passes[] = {CONTRACT_VALUE,   CONTRACT_VECTOR, CONTRACT_READS,
+                                             CONTRACT_UPDATES, CONTRACT_WRITES, CONTRACT_RESULT};
+    const bool referenced = i->stmt->body.items.count > 0;
+    for (int pass = 0; pass < 6; pass++)
         for (int n = 0; n < i->stmt->contract_count; n++) {
             const sim_operand *o = &i->contract[n];
             if (o->source->effect != passes[pass])
@@ -103,6 +127,10 @@ void sim_intrinsic(sim_machine *m, sim_thread *t, int instruction) {
                 sim_evaluate(m, t, &by, o->value);
                 continue;
             }
+            for (int v = 0; v < o->source->count; v++)
+                sim_evaluate(m, t, &by, o->values[v]);
+            if (!contract_has_cells(o->source))
+                continue;
             const sim_array *a = &m->arrays[o->access.array->id];
             int64_t first[16], extents[16], place[16] = {0}, cell[16], unit;
             int rank = a->source->rank;
@@ -110,7 +138,12 @@ void sim_intrinsic(sim_machine *m, sim_thread *t, int instruction) {
                 (rank && !evaluate_all(m, t, o->extents, rank, instruction, extents)) || is_empty(extents, rank))
                 continue;
             bool writes = o->source->effect != CONTRACT_READS;
-            sim_use use = !writes ? SIM_READ : o->source->effect == CONTRACT_WRITES ? SIM_WRITE : SIM_MODIFY;
+            sim_use use = !writes || (referenced && o->source->effect == CONTRACT_UPDATES) ? SIM_READ
+                          : o->source->effect == CONTRACT_UPDATES                          ? SIM_MODIFY
+                                                                                           : SIM_WRITE;
+            if (referenced && use == SIM_WRITE)
+                continue;
+            writes = writes && !referenced;
             sim_lane nothing = {.i = 0};
             sim_object *object;
             if (o->source->asynchronous && a->source->space == SPACE_SHARED && use != SIM_WRITE)

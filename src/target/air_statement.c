@@ -1,5 +1,6 @@
 /* AIR: statements. Register cells and fragments are SSA values that change: where ways meet, phi says which one is meant. */
 #include "target/air.h"
+#include "target/intrinsics.h"
 #include <string.h>
 
 /* ---- values that change ---- */
@@ -195,6 +196,7 @@ static bool statement(air *a, const kernel_stmt *s) {
         return true;
     }
     case KSTMT_BARRIER: return barrier(a, s);
+    case KSTMT_INTRINSIC: return air_intrinsic(a, s) || a->failed;
     default: return s->kind >= KSTMT_FRAGMENT_FILL && s->kind <= KSTMT_FRAGMENT_SET && air_fragment_statement(a, s);
     }
 }

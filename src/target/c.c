@@ -1,5 +1,6 @@
 /* The C dialect: GCC and Clang vector extensions. */
 #include "target/c_fragment.h"
+#include "target/intrinsics.h"
 #include <string.h>
 
 /* Tasks run side by side. */
@@ -23,6 +24,12 @@ static const cfamily_atomics c_atomics = {
     .greatest = "__builtin_fmaxf(old, v)",
 };
 
+static bool statement(cfamily *p, const kernel_stmt *s) {
+    if (s->kind == KSTMT_INTRINSIC)
+        return cfamily_intrinsic(p, s, &c_intrinsics) || p->failed;
+    return c_fragment_statement(p, s);
+}
+
 const cfamily_dialect c_dialect = {
     .target = "c",
     .index_type = "int64_t",
@@ -38,6 +45,6 @@ const cfamily_dialect c_dialect = {
     .infinity = "__builtin_inff()",
     .least_i32 = "INT32_MIN",
     .value = cfamily_operation,
-    .statement = c_fragment_statement,
+    .statement = statement,
     .atomics = &c_atomics,
 };

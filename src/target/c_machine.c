@@ -1,6 +1,7 @@
 /* What this computer offers to emitted C, probed once. */
 #define _GNU_SOURCE
 #include "target/c_plan.h"
+#include "target/intrinsics.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,7 @@ static void probe_machine(void) {
     probed.cache_bytes = cache > 0 ? cache : DEFAULT_CACHE_BYTES;
     probed.workers = workers > 0 ? (int)workers : 1;
     probed.target = "c";
+    probed.intrinsics = &c_intrinsics;
     machine = probed;
 }
 

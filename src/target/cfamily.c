@@ -100,6 +100,11 @@ bool cfamily_prints(const cfamily *p, const kernel_stmt *s) {
     case KSTMT_LET: return cfamily_is_live(p, s) || (s->var && cfamily_is_live(p, s->var));
     case KSTMT_STORE: return store_needed(p, s->access.array);
     case KSTMT_CONSUME: return false;
+    case KSTMT_INTRINSIC: /* calls of functions that give a value have no other effect */
+        for (int i = 0; i < s->contract_count; i++)
+            if (s->contract[i].effect == CONTRACT_RESULT && contract_has_cells(&s->contract[i]))
+                return store_needed(p, s->contract[i].access.array);
+        return true;
     case KSTMT_FOR: return block_prints(p, &s->body);
     case KSTMT_IF:
     case KSTMT_IF_VALUE: return block_prints(p, &s->body) || block_prints(p, &s->otherwise);
@@ -107,14 +112,28 @@ bool cfamily_prints(const cfamily *p, const kernel_stmt *s) {
     }
 }
 
+static void mark_operand(cfamily *p, const contract_operand *c) {
+    if (c->value)
+        mark_value(p, c->value);
+    for (int i = 0; i < c->count; i++)
+        mark_value(p, c->values[i]);
+    if (contract_has_cells(c))
+        mark_access(p, &c->access);
+    for (int d = 0; c->from && d < c->access.array->rank; d++)
+        mark_index(p, c->from[d]);
+}
+
 /* From the last statement to the first, so that a LET is known to be used before it is met. */
 static void mark_block(cfamily *p, const kernel_block *b) {
     for (int i = b->items.count - 1; i >= 0; i--) {
         const kernel_stmt *s = b->items.at[i];
-        mark_block(p, &s->body);
+        if (s->kind != KSTMT_INTRINSIC)
+            mark_block(p, &s->body);
         mark_block(p, &s->otherwise);
         if (!cfamily_prints(p, s))
             continue;
+        for (int c = 0; c < s->contract_count; c++)
+            mark_operand(p, &s->contract[c]);
         if (s->value)
             mark_value(p, s->value);
         if (s->kind == KSTMT_STORE || s->kind == KSTMT_ATOMIC || s->kind == KSTMT_FRAGMENT_LOAD ||
@@ -175,13 +194,22 @@ static bool fragments_need(const kernel_stmt *s, const index_var *v) {
     return false;
 }
 
+static bool operands_need(const kernel_stmt *s, const index_var *v) {
+    for (int i = 0; i < s->contract_count; i++) {
+        const contract_operand *c = &s->contract[i];
+        if ((c->value && value_needs(c->value, v)) || (contract_has_cells(c) && access_needs(&c->access, v)))
+            return true;
+    }
+    return false;
+}
+
 /* Whether register cells or fragments are told apart by the loop's variable, in the block or by loops within. */
 static bool block_needs(const kernel_block *b, const index_var *v) {
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
         if ((s->value && value_needs(s->value, v)) || (s->kind == KSTMT_STORE && access_needs(&s->access, v)) ||
             (s->kind == KSTMT_FOR && (ix_mentions(s->lo, v) || ix_mentions(s->hi, v) || ix_mentions(s->step, v))) ||
-            fragments_need(s, v) || block_needs(&s->body, v) || block_needs(&s->otherwise, v))
+            fragments_need(s, v) || operands_need(s, v) || block_needs(&s->body, v) || block_needs(&s->otherwise, v))
             return true;
     }
     return false;
@@ -213,6 +241,15 @@ static void survey_value(cfamily *p, const kernel_value *v) {
         survey_value(p, v->operands[i]);
 }
 
+static void survey_operand(cfamily *p, const contract_operand *c) {
+    if (c->value)
+        survey_value(p, c->value);
+    for (int i = 0; i < c->count; i++)
+        survey_value(p, c->values[i]);
+    if (contract_has_cells(c))
+        survey_access(p, &c->access, c->effect != CONTRACT_RESULT && c->effect != CONTRACT_WRITES);
+}
+
 static void survey_block(cfamily *p, const kernel_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
@@ -221,6 +258,10 @@ static void survey_block(cfamily *p, const kernel_block *b) {
         bool reads = s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_ATOMIC;
         if (reads || s->kind == KSTMT_STORE || s->kind == KSTMT_FRAGMENT_STORE)
             survey_access(p, &s->access, reads);
+        for (int c = 0; c < s->contract_count; c++)
+            survey_operand(p, &s->contract[c]);
+        if (s->kind == KSTMT_INTRINSIC) /* what it computes is not printed */
+            continue;
         if (s->kind == KSTMT_COPY) {
             survey_access(p, &s->access, false);
             survey_access(p, &s->source, true);

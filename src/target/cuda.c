@@ -1,4 +1,5 @@
 /* CUDA C++: warps, vectors as structures of lanes, 16-byte accesses where Kernel IR says `aligned`. No header is included. */
+#include "target/intrinsics.h"
 #include "target/cuda_helpers.h"
 #include "target/gpu_plan.h"
 #include <math.h>
@@ -155,6 +156,8 @@ static text_expr value(cfamily *p, const kernel_value *v) {
 /* ---- barriers ---- */
 
 static bool statement(cfamily *p, const kernel_stmt *s) {
+    if (s->kind == KSTMT_INTRINSIC)
+        return cfamily_intrinsic(p, s, &cuda_intrinsics) || p->failed;
     if (s->kind == KSTMT_COPY || s->kind == KSTMT_COMMIT || s->kind == KSTMT_WAIT_ASYNC)
         return cuda_copy_statement(p, s);
     if (s->kind == KSTMT_MBARRIER_ARRIVE || s->kind == KSTMT_MBARRIER_WAIT)

@@ -1,5 +1,6 @@
 /* What a CUDA device of compute capability 8.0 or later has. Subgroups are warps, so nothing of them is rewritten. */
 #include "kernel/legalize.h"
+#include "target/intrinsics.h"
 #include "target/gpu_plan.h"
 
 enum {
@@ -45,6 +46,7 @@ static const matrix_instruction matrices[] = {
 /* Tiles leave room for what warps exchange. */
 const machine_model *cuda_machine(void) {
     static const machine_model machine = {.target = "cuda",
+                                          .intrinsics = &cuda_intrinsics,
                                           .vector_lanes = 4,
                                           .vector_registers = 32,
                                           .private_bytes = PRIVATE_BYTES,

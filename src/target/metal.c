@@ -1,4 +1,5 @@
 /* MSL: simdgroups, vectors of up to four elements, half as a type of its own; bf16 and fp8 travel as their bits. Nothing relaxes arithmetic. */
+#include "target/intrinsics.h"
 #include "target/metal.h"
 #include <math.h>
 #include <string.h>
@@ -134,6 +135,10 @@ static text_expr value(cfamily *p, const kernel_value *v) {
 /* ---- barriers, fragments ---- */
 
 static bool statement(cfamily *p, const kernel_stmt *s) {
+    if (s->kind == KSTMT_INTRINSIC)
+        /* of plans for AIR, whose entries this printer tells, nobody reads the text */
+        return cfamily_intrinsic(p, s, intrinsic_row_of(&air_intrinsics, "", s) ? &air_intrinsics : &metal_intrinsics) ||
+               p->failed;
     if (s->kind >= KSTMT_FRAGMENT_FILL && s->kind <= KSTMT_FRAGMENT_SET)
         return lanes_are_simdgroups(p->kernel) && metal_fragment_statement(p, s);
     if (s->kind != KSTMT_BARRIER || s->participants || (s->scope != LEVEL_BLOCK && s->scope != LEVEL_SUBGROUP) ||

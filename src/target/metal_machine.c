@@ -1,5 +1,6 @@
 /* What Apple's GPUs have, since the first Mac with one: simdgroups of 32 lanes, vectors of at most four elements. The host program refuses a device that
  * offers less (metal_build.c). */
+#include "target/intrinsics.h"
 #include "target/air.h"
 #include "target/metal.h"
 
@@ -26,6 +27,7 @@ static const matrix_instruction matrices[] = {
 /* Tiles leave room for what simdgroups exchange. */
 const machine_model *metal_machine(void) {
     static const machine_model machine = {.target = "metal",
+                                          .intrinsics = &metal_intrinsics,
                                           .vector_lanes = METAL_VECTOR,
                                           .vector_registers = 32,
                                           .private_bytes = PRIVATE_BYTES,
@@ -72,6 +74,8 @@ const machine_model *air_machine(void) {
     static machine_model machine;
     machine = *metal_machine();
     machine.target = "air";
+    machine.intrinsics = &air_intrinsics;
+    machine.intrinsic_form = "typed";
     return &machine;
 }
 

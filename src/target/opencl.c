@@ -1,4 +1,5 @@
 /* OpenCL C: its types and builtins; helpers are written only where it has no builtin. Plain OpenCL C 1.2: no subgroups, f16 is storage. */
+#include "target/intrinsics.h"
 #include "target/gpu_plan.h"
 #include "target/opencl_helpers.h"
 #include <string.h>
@@ -93,6 +94,8 @@ const char *opencl_lane(cfamily *p, const char *vector, int l) {
 /* ---- barriers ---- */
 
 static bool statement(cfamily *p, const kernel_stmt *s) {
+    if (s->kind == KSTMT_INTRINSIC)
+        return cfamily_intrinsic(p, s, &opencl_intrinsics) || p->failed;
     if (s->kind != KSTMT_BARRIER || s->scope != LEVEL_BLOCK || s->participants)
         return false;
     bool local = s->spaces & 1u << SPACE_SHARED, global = s->spaces & 1u << SPACE_GLOBAL;

@@ -1,6 +1,7 @@
 /* OpenCL C for a device that is a processor: a task is one work-item, elements go in vectors. What differs from opencl.c is how memory is read and
  * written: through packed structures, since drivers take `vload16` apart into small pieces, and behind a mask by the processor's own instruction, where
  * the driver's compiler has it. Private arrays are local memory, of which the device tells how much it has. */
+#include "target/intrinsics.h"
 #include "target/c_helpers.h"
 #include "target/opencl_helpers.h"
 #include <string.h>
@@ -94,8 +95,13 @@ static const char *store(cfamily *p, const kernel_access *access, const char *st
                         active ? ", " : "", active ? active : "");
 }
 
+static bool statement(cfamily *p, const kernel_stmt *s) {
+    return s->kind == KSTMT_INTRINSIC && (cfamily_intrinsic(p, s, &opencl_intrinsics) || p->failed);
+}
+
 static const cfamily_dialect opencl_cpu_dialect = {
     .target = "opencl_cpu",
+    .statement = statement,
     .index_type = "long",
     .register_type = opencl_register_type,
     .storage_type = opencl_storage_type,

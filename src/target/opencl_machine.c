@@ -1,6 +1,7 @@
 /* What every OpenCL device is counted on to have. A plan is made once and runs on any of them: a device that offers less refuses to load it, with
  * the numbers (run/opencl.c). */
 #include "kernel/legalize.h"
+#include "target/intrinsics.h"
 #include "target/c_plan.h"
 #include "target/gpu_plan.h"
 #include <pthread.h>
@@ -18,6 +19,7 @@ enum {
 /* Tiles leave room for what lanes exchange (legalize_subgroup.c). 32 lanes, whatever the device's own width: without subgroup operations it is only how elements are dealt out. */
 const machine_model *opencl_machine(void) {
     static const machine_model machine = {.target = "opencl",
+                                          .intrinsics = &opencl_intrinsics,
                                           .vector_lanes = 4,
                                           .vector_registers = 32,
                                           .private_bytes = PRIVATE_BYTES,
@@ -51,6 +53,8 @@ static pthread_once_t cpu_machine_made = PTHREAD_ONCE_INIT;
 static void make_cpu_machine(void) {
     cpu_machine = *c_machine();
     cpu_machine.target = "opencl_cpu";
+    cpu_machine.intrinsics = &opencl_intrinsics;
+    cpu_machine.intrinsic_target = "opencl";
     cpu_machine.private_bytes = CPU_PRIVATE_BYTES;
 }
 

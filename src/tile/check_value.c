@@ -159,6 +159,37 @@ static void type_error(tile_checker *c, const tile_value *v, const char *why) {
     tile_check_report(c, "E0905", v->span, "%%%d = %s: %s", v->id, tile_op_table[v->op].name, why);
 }
 
+/* Pointers are loads of the element that they point to. */
+static void check_call(tile_checker *c, const tile_value *v) {
+    const intrinsic *f = v->intrinsic;
+    if (f->rows)
+        type_error(c, v, "gives a matrix, which is an operand of dot");
+    for (int i = 0; i < f->parameter_count; i++) {
+        const intrinsic_parameter *p = &f->parameters[i];
+        const tile_value *x = v->operands[i];
+        if (p->rank && (x->op != TILE_LOAD || x->has_outside || x->array->rank < p->rank || x->array->type != p->type))
+            type_error(c, v, "a pointer points to an element of an array of its type, which has as many dimensions");
+        else if (!p->rank && (p->type == ELEMENT_INDEX ? x->op != TILE_INDEX : x->type != p->type))
+            type_error(c, v, "an operand has another type than its parameter");
+    }
+    if (v->type != f->type || (f->referenced && v->operands[f->parameter_count]->type != f->type))
+        type_error(c, v, "the result has another type");
+}
+
+/* Matrices come from an input's memory, and are products' operands alone. */
+static void check_matrices(tile_checker *c, const tile_value *v) {
+    for (int i = 0; i < 2; i++) {
+        const intrinsic *f = v->by[i];
+        bool known = !f;
+        for (int n = 0; n < c->k->intrinsics.count; n++)
+            known = known || c->k->intrinsics.at[n] == f;
+        const tile_value *x = v->operands[i];
+        if (!known ||
+            (f && (!f->rows || f->type != x->type || x->op != TILE_LOAD || x->has_outside || x->array->role != ARRAY_IN)))
+            type_error(c, v, "an intrinsic loads matrices of elements of an input array");
+    }
+}
+
 static void check_types(tile_checker *c, const tile_value *v) {
     const char *kind = tile_op_table[v->op].kind;
     element_type a = v->operand_count > 0 ? v->operands[0]->type : v->type;
@@ -213,6 +244,7 @@ static void check_types(tile_checker *c, const tile_value *v) {
             type_error(c, v, "gives an integer from numbers");
         return;
     case TILE_DOT: {
+        check_matrices(c, v);
         bool integers = a == ELEMENT_I8 || a == ELEMENT_U8 || tile_check_is_integer(a);
         if (a != b || a == ELEMENT_BOOL)
             type_error(c, v, "both operands must have one number type");
@@ -223,6 +255,7 @@ static void check_types(tile_checker *c, const tile_value *v) {
             type_error(c, v, "the accumulator must be f32, i32, u32 or f16");
         return;
     }
+    case TILE_INTRINSIC: check_call(c, v); return;
     case TILE_FLOOR:
         if (v->type != ELEMENT_F32 || a != ELEMENT_F32)
             type_error(c, v, "works on f32");
@@ -238,6 +271,8 @@ static void check_types(tile_checker *c, const tile_value *v) {
     if ((!strcmp(kind, "binary") || !strcmp(kind, "reduce")) &&
         (!tile_check_is_number(v->type) || !tile_check_same_type(a, v->type) || !tile_check_same_type(b, v->type)))
         type_error(c, v, "operands and result must have one type of f32, i32, u32");
+    if (!strcmp(kind, "bits") && ((v->type != ELEMENT_I32 && v->type != ELEMENT_U32) || a != v->type || b != v->type))
+        type_error(c, v, "operands and result must have one type of i32, u32");
     if (!strcmp(kind, "compare") && (v->type != ELEMENT_BOOL || !tile_check_same_type(a, b)))
         type_error(c, v, "compares two values of one type and gives bool");
     if (!strcmp(kind, "compare") && !tile_check_is_number(a) && !(a == ELEMENT_BOOL && (v->op == TILE_EQ || v->op == TILE_NE)))
@@ -328,6 +363,11 @@ static bool payload_present(tile_checker *c, const tile_value *v) {
     case TILE_REDUCE_MIN:
     case TILE_ARGMAX:
     case TILE_ARGMIN: return v->range && v->range->id < k->ranges.count && k->ranges.at[v->range->id] == v->range;
+    case TILE_INTRINSIC:
+        for (int i = 0; i < k->intrinsics.count; i++)
+            if (k->intrinsics.at[i] == v->intrinsic)
+                return true;
+        return false;
     case TILE_DOT:
         for (int i = 0; i < v->contract_count; i++)
             if (!v->contract[i] || v->contract[i]->id >= k->ranges.count || k->ranges.at[v->contract[i]->id] != v->contract[i])
@@ -361,7 +401,9 @@ void tile_check_value(tile_checker *c, const tile_value *v, int depth) {
         return;
     }
     c->by_id[v->id] = v;
-    int wanted = v->op == TILE_LOAD ? (v->has_outside ? 1 : 0) : tile_op_table[v->op].operands;
+    int wanted = v->op == TILE_LOAD        ? (v->has_outside ? 1 : 0)
+                 : v->op == TILE_INTRINSIC ? (v->intrinsic ? intrinsic_operands(v->intrinsic) : -1)
+                                           : tile_op_table[v->op].operands;
     if (v->operand_count != wanted || !payload_present(c, v)) {
         tile_check_report(c, "E0901", v->span, "%%%d = %s: wrong operands or payload", v->id, tile_op_table[v->op].name);
         return;

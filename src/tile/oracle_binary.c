@@ -190,6 +190,21 @@ static void logic_element(bool both, double x, double ex, double y, double ey, d
         *v = !both;
 }
 
+/* Of 32 bits; shift counts are taken modulo 32. */
+static void bits_element(element_type t, tile_op op, double x, double ex, double y, double ey, double *v, double *e) {
+    uint32_t a = (uint32_t)(int64_t)x, b = (uint32_t)(int64_t)y, r = a ^ b;
+    if (op == TILE_BIT_AND)
+        r = a & b;
+    else if (op == TILE_BIT_OR)
+        r = a | b;
+    else if (op == TILE_SHL)
+        r = a << (b & 31);
+    else if (op == TILE_SHR)
+        r = a >> (b & 31) | (t == ELEMENT_I32 && a >> 31 && (b & 31) ? ~(UINT32_MAX >> (b & 31)) : 0);
+    *e = ex != 0 || ey != 0 ? INFINITY : 0;
+    *v = *e != 0 ? 0 : t == ELEMENT_I32 ? (double)(int64_t)r - (r >> 31 ? 0x1p32 : 0) : (double)r;
+}
+
 tensor *evaluate_binary(oracle *o, const tile_value *node, tensor *x, tensor *y) {
     bool arithmetic = node->op == TILE_ADD || node->op == TILE_SUB || node->op == TILE_MUL || node->op == TILE_DIV;
     if (arithmetic && is_float(node->type))
@@ -214,6 +229,11 @@ tensor *evaluate_binary(oracle *o, const tile_value *node, tensor *x, tensor *y)
             case TILE_MAX: extreme_element(node->op == TILE_MAX, a, ea, b, eb, &r->v[at], &r->e[at]); break;
             case TILE_AND:
             case TILE_OR: logic_element(node->op == TILE_AND, a, ea, b, eb, &r->v[at], &r->e[at]); break;
+            case TILE_SHL:
+            case TILE_SHR:
+            case TILE_BIT_AND:
+            case TILE_BIT_OR:
+            case TILE_BIT_XOR: bits_element(node->type, node->op, a, ea, b, eb, &r->v[at], &r->e[at]); break;
             default: compare_element(node->op, a, ea, b, eb, &r->v[at], &r->e[at]); break;
             }
             any |= r->e[at] != 0;

@@ -70,6 +70,26 @@ static tensor *evaluate_operation(oracle *o, const tile_value *v) {
     return x && y ? evaluate_binary(o, v, x, y) : NULL;
 }
 
+/* What it says that it computes; without that anything may come. */
+static tensor *evaluate_intrinsic(oracle *o, const tile_value *v) {
+    const intrinsic *f = v->intrinsic;
+    if (f->referenced)
+        return evaluate(o, v->operands[f->parameter_count]);
+    tensor *all[INTRINSIC_MOST_PARAMETERS];
+    for (int i = 0; i < f->parameter_count; i++)
+        if (!(all[i] = evaluate_plain(o, v->operands[i])))
+            return NULL;
+    tensor *r = tensor_union(o, v->type, all, f->parameter_count);
+    if (!r)
+        return NULL;
+    r->e = tensor_numbers(r->count);
+    for (int64_t i = 0; i < r->count; i++) {
+        r->v[i] = 0;
+        r->e[i] = INFINITY;
+    }
+    return r;
+}
+
 static tensor *evaluate_node(oracle *o, const tile_value *v) {
     switch (v->op) {
     case TILE_CONST:
@@ -98,6 +118,7 @@ static tensor *evaluate_node(oracle *o, const tile_value *v) {
         x = tensor_plain(o, x);
         return x ? evaluate_convert(o, v, x) : NULL;
     }
+    case TILE_INTRINSIC: return evaluate_intrinsic(o, v);
     case TILE_REDUCE_SUM:
     case TILE_REDUCE_MAX:
     case TILE_REDUCE_MIN:

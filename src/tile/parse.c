@@ -230,6 +230,8 @@ static tile_kernel *parse_kernel(tile_reader *p) {
             parse_owned(p);
         } else if (tile_reader_accept(p, "var")) {
             parse_variable(p);
+        } else if (tile_reader_accept(p, "intrinsic")) {
+            tile_read_intrinsic(p);
         } else {
             FAIL(p, "expected a declaration or `do`, found `%.*s`", p->length, p->token);
         }

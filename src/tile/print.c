@@ -239,6 +239,7 @@ static void print_payload(printer *p, const tile_value *v) {
         text_add(out, "]");
         break;
     case TILE_DOT: print_axes(out, k, v->contract, v->contract_count); break;
+    case TILE_INTRINSIC: text_add(out, " %s", v->intrinsic->name); break;
     default: break;
     }
 }
@@ -262,6 +263,8 @@ static void define(printer *p, const tile_value *v) {
     print_axes(p->out, p->k, v->axes, v->axis_count);
     if (v->op == TILE_DOT && v->accumulator != v->type)
         text_add(p->out, " accumulate %s", element_table[v->accumulator].name);
+    if (v->by[0] || v->by[1])
+        text_add(p->out, " by %s, %s", v->by[0] ? v->by[0]->name : "-", v->by[1] ? v->by[1]->name : "-");
     if (v->saturate)
         text_add(p->out, " sat");
     if (v->value_var) {
@@ -495,6 +498,8 @@ void tile_print_kernel(text_buffer *out, const tile_kernel *k) {
     }
     for (int i = 0; i < k->variables.count; i++)
         print_variable(out, k, k->variables.at[i]);
+    for (int i = 0; i < k->intrinsics.count; i++)
+        intrinsic_print(out, k->intrinsics.at[i], 4);
     text_add(out, "    do {\n");
     arena *scratch = arena_new();
     printer p = {.out = out, .k = k, .done = arena_alloc(scratch, (size_t)k->value_count + 1), .indent = 2};

@@ -33,6 +33,16 @@ static double parse_number(tile_reader *p) {
     return sign * x;
 }
 
+static const intrinsic *read_intrinsic_name(tile_reader *p) {
+    source_span span = p->span;
+    const char *name = tile_reader_name(p);
+    for (int i = 0; i < p->k->intrinsics.count; i++)
+        if (!strcmp(p->k->intrinsics.at[i]->name, name))
+            return p->k->intrinsics.at[i];
+    tile_reader_fail(p, span, "E0152", arena_printf(p->arena, "no intrinsic is called `%s`", name));
+    return NULL;
+}
+
 static void parse_value_payload(tile_reader *p, tile_value *v) {
     switch (v->op) {
     case TILE_CONST: v->number = parse_number(p); break;
@@ -83,6 +93,7 @@ static void parse_value_payload(tile_reader *p, tile_value *v) {
         tile_reader_expect(p, "]");
         break;
     case TILE_DOT: tile_read_axes(p, &v->contract, &v->contract_count); break;
+    case TILE_INTRINSIC: v->intrinsic = read_intrinsic_name(p); break;
     default: break;
     }
 }
@@ -140,6 +151,13 @@ static void parse_definition(tile_reader *p) {
         tile_read_axes(p, &v->axes, &v->axis_count);
     if (tile_reader_accept(p, "accumulate"))
         v->accumulator = tile_reader_type(p);
+    if (v->op == TILE_DOT && tile_reader_accept(p, "by"))
+        for (int i = 0; i < 2; i++) {
+            if (i)
+                tile_reader_expect(p, ",");
+            if (!tile_reader_accept(p, "-"))
+                v->by[i] = read_intrinsic_name(p);
+        }
     v->saturate = tile_reader_accept(p, "sat");
     if (tile_reader_accept(p, "index")) {
         index_expr *lo = NULL, *hi = NULL;

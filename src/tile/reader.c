@@ -54,6 +54,14 @@ void tile_reader_next(tile_reader *p) {
         p->kind = TOKEN_VALUE;
         for (s++; is_digit(*s);)
             s++;
+    } else if (*s == '"') { /* both quotes are the token's */
+        p->kind = TOKEN_STRING;
+        for (s++; *s && *s != '"' && *s != '\n';)
+            s++;
+        if (*s == '"')
+            s++;
+        else
+            p->kind = TOKEN_BAD;
     } else {
         static const char *const two[] = {"->", "<-", "+=", "..", "<=", "==", "!="};
         p->kind = strchr("(){}[],:=+-*/<.", *s) ? TOKEN_SYMBOL : TOKEN_BAD;

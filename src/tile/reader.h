@@ -3,7 +3,7 @@
 #define TILEC_TILE_READER_H
 #include "tile/text.h"
 
-typedef enum { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_VALUE, TOKEN_SYMBOL, TOKEN_BAD } token_kind;
+typedef enum { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_VALUE, TOKEN_SYMBOL, TOKEN_STRING, TOKEN_BAD } token_kind;
 
 typedef struct tile_reader {
     arena *arena;
@@ -43,6 +43,9 @@ tile_array *tile_reader_array(tile_reader *p);
 tile_variable *tile_reader_variable(tile_reader *p);
 int tile_reader_field(tile_reader *p, const tile_variable *x);
 tile_value *tile_reader_value(tile_reader *p);
+
+/* --- read_intrinsic.c --- */
+void tile_read_intrinsic(tile_reader *p); /* behind the word; of the kernel being read */
 
 /* --- read_index.c --- */
 index_expr *tile_read_index(tile_reader *p, int depth);

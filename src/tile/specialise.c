@@ -161,6 +161,8 @@ static tile_kernel *copy_kernel(arena *a, const tile_kernel *k, const tile_bindi
     copier c = {.arena = a, .from = k, .to = to, .bindings = bindings, .binding_count = count, .keeps_names = keeps_names};
     c.values = NEW_ARRAY(a, tile_value *, k->value_count ? k->value_count : 1);
 
+    for (int i = 0; i < k->intrinsics.count; i++)
+        VEC_PUSH(a, to->intrinsics, k->intrinsics.at[i]);
     for (int i = 0; i < k->symbols.count; i++)
         VEC_PUSH(a, to->symbols, copy_var(&c, k->symbols.at[i]));
     for (int i = 0; i < k->scalars.count; i++) {

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/element.h"
 #include "base/index.h"
+#include "tile/intrinsic.h"
 
 typedef struct tile_value tile_value;
 typedef struct tile_stmt tile_stmt;
@@ -83,14 +84,18 @@ struct tile_value {
     tile_range *range;    /* REDUCE_*, ARG*: the range reduced */
     int contract_count;   /* DOT: the ranges summed over */
     tile_range **contract;
+    const struct intrinsic *by
+        [2]; /* DOT: what loads the matrices that its operands, elements of input arrays, are made of; NULL: as the schedule has it */
     element_type accumulator;       /* DOT: F32, I32, or F16 when asked by name */
     bool saturate;                  /* CONVERT to fp8: `sat` rather than NaN/infinity */
     struct tile_variable *variable; /* GET: its current value; FIELD: of a state */
     int field;                      /* FIELD; PARAM: which */
-    int side;                       /* PARAM in a join: 0 left (the state so far), 1 right (the new part) */
-    index_var *value_var;           /* set when an index expression uses this (integer) value: kind INDEX_VALUE, owner this */
-    const char *name;               /* of the let that binds it; NULL for an inner expression */
-    bool bound;                     /* a LET statement binds it: evaluated there, referenced afterwards */
+    const struct intrinsic *
+        intrinsic; /* INTRINSIC: operands are its parameters in order (a pointer: a LOAD of the element pointed to) and what it computes */
+    int side;             /* PARAM in a join: 0 left (the state so far), 1 right (the new part) */
+    index_var *value_var; /* set when an index expression uses this (integer) value: kind INDEX_VALUE, owner this */
+    const char *name;     /* of the let that binds it; NULL for an inner expression */
+    bool bound;           /* a LET statement binds it: evaluated there, referenced afterwards */
     source_span span;
     int id; /* unique within its kernel */
 };
@@ -153,8 +158,9 @@ struct tile_kernel {
     const char *origin; /* the kernel that this one is split from (split.h), whose schedule is its own too; NULL: none */
     source_span span;
     arena *arena;
-    VEC(index_var *) symbols; /* SYMBOL, STATIC and TILE names, in order of appearance */
-    VEC(tile_array *) arrays; /* inputs then outputs, in the order of the declaration */
+    VEC(index_var *) symbols;                 /* SYMBOL, STATIC and TILE names, in order of appearance */
+    VEC(const struct intrinsic *) intrinsics; /* that values call */
+    VEC(tile_array *) arrays;                 /* inputs then outputs, in the order of the declaration */
     VEC(tile_scalar *) scalars;
     VEC(void *) arguments; /* the declared order of inputs: see argument_is_scalar */
     VEC(bool) argument_is_scalar;

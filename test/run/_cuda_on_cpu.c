@@ -156,6 +156,7 @@ static const struct {
     {"extern __shared__ __align__(16) unsigned char shared_memory[];", "unsigned char *const shared_memory = fake_shared"},
     {"extern __shared__ __align__(1024) unsigned char shared_memory[];", "unsigned char *const shared_memory = fake_shared"},
     {"asm(\"cvt.f32.f16 ", "FAKE_HALF_TO_FLOAT(f, x)"},
+    {"asm(\"lop3.b32 %0, %1, %2, %3, 202;", "result = (x0 & x1) | (~x0 & x2)"},
     {"asm(\"cvt.rn.f16.f32 ", "FAKE_FLOAT_TO_HALF(h, x)"},
     {"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 ", "fake_ldmatrix(r.v, 4, false, row)"},
     {"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 ", "fake_ldmatrix(r.v, 4, true, row)"},

@@ -554,3 +554,12 @@ static inline void fake_products_wait(unsigned left) {
     }
     fake_product_count[me] = kept;
 }
+
+// Functions that intrinsics bind (test/accept/intrinsics.tile).
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __dp4a(int a, int b, int c) {
+    for (int i = 0; i < 32; i += 8)
+        c += (int)(int8_t)(a >> i) * (int)(int8_t)(b >> i);
+    return c;
+}
+template <class T> static inline T __ldg(const T *p) { return *p; }

@@ -47,6 +47,10 @@ expect "cuda rows of any length" 0 "worst error" "$tilec" "${softmax[@]}" --shap
 expect "cuda aligned rows" 0 "worst error" "$tilec" "${softmax[@]}" --shape R=5,C=1024 --check
 FAKE_CUDA_LOG=$fake/log expect "cuda what the compiler made is told" 0 "32 registers a thread" "$tilec" "${softmax[@]}" --shape R=5,C=1024 --explain
 expect "cuda rows that begin at multiples of 16 bytes take the entry for them" 0 softmax_variant_1_narrow_aligned cat "$fake/log"
+expect "cuda functions and an instruction by name" 0 "\`pick\` calls \`lop3.b32\`" "$tilec" run test/accept/intrinsics.tile --kernel bits --device cuda \
+    --shape N=300 --arg x=random:1 --arg y=random:2 --arg u=random:3 --arg v=random:4 --check --explain
+expect "cuda a function of a pointer" 0 "\`cached\` calls \`__ldg\`" "$tilec" run test/accept/intrinsics.tile --kernel pointers --device cuda \
+    --shape N=301,M=304 --arg z=random:1 --arg w=random:2 --check --explain
 # Rows that registers hold: which variant takes a length, with values that hold, also for kernels that do not come with tilec.
 takes() {
     local entry=$1 kernel=$2

@@ -309,6 +309,11 @@ static const refusal refusals[] = {
     {"E0962", NULL, "intrinsic \"i\" (reads s[0] box [-1])"},
     {"E0940", NULL, "intrinsic \"i\" (writes x[t, 0] box [1, 8])"},
     {"E0940", NULL, "intrinsic \"i\" (reads u[t] box [1])"},
+    {"E0962", NULL, "intrinsic \"i\" (value 1:f32, result p[0])"},
+    {"E0962", NULL, "intrinsic \"i\" (result s[0])"},
+    {"E0962", NULL, "intrinsic \"i\" (result p[0], vector (1:f32, 1:i32))"},
+    {"E0962", NULL, "intrinsic \"i\" (result p[0]) reference { store p[0] <- 1:f32 comment \"x\" }"},
+    {"E0962", NULL, "intrinsic \"i\" (result fragment fa)"},
     /* fragments */
     {"E0957", NULL, "fragment_fill acc <- 0:f32"},
     {"E0957", NULL, "fragment_fill fa[0] <- convert(f16, 0:f32)"},

@@ -83,6 +83,7 @@ static const struct {
     {"stepped_fragments", {"T = 3", "T = 1", NULL}},
     {"atomic_last_block", {"N = 9000, tasks_in_all = 3", "N = 1, tasks_in_all = 1", NULL}},
     {"intrinsics", {"M = 100", "M = 64", NULL}},
+    {"contracts", {"M = 17, N = 9", "M = 8, N = 8", NULL}},
     {"bulk_store", {"M = 24", "M = 8", "M = 0"}},
     {"softmax_argmax", {"R = 5, C = 40, len = 33", "R = 20, C = 17, len = 17", "R = 2, C = 3, len = 0"}},
     {"activations", {"T = 5, P = 3", "T = 1, P = 1", NULL}},

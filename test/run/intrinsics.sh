@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Intrinsics: what they compute on devices that have the functions, against the oracle; matrices of AIR and Metal out of both memories, read back and executed; names and
+# contracts that a target refuses.
+cd "$(dirname "$0")/../.." || exit 1
+build=${BUILD:-build}
+tilec=${TILEC:-$build/tilec}
+failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# expect NAME STATUS PATTERN COMMAND..: every line of PATTERN is in what the command says
+expect() {
+    local name=$1 status=$2 pattern=$3 output got line
+    shift 3
+    output=$("$@" 2>&1)
+    got=$?
+    [ $got -eq "$status" ] || got=wrong
+    while read -r line; do
+        grep -qF -- "$line" <<< "$output" || got="no '$line'"
+    done <<< "$pattern"
+    if [ "$got" = "$status" ]; then
+        echo "ok $name"
+    else
+        echo "FAIL $name ($got)"
+        head -n 8 <<< "$output" | sed 's/^/    /'
+        failed=1
+    fi
+}
+file=test/accept/intrinsics.tile
+# Bits that are random in every place, negative numbers and the ends of their ranges among them.
+python3 - "$work" << 'END' || exit 1
+import sys
+try:
+    import numpy as np
+except ImportError:
+    sys.exit("skip intrinsics (NumPy is not installed)")
+r = np.random.default_rng(7)
+for name, type in ("x", np.int32), ("y", np.int32), ("u", np.uint32), ("v", np.uint32):
+    a = r.integers(np.iinfo(type).min, np.iinfo(type).max, 300, dtype=type, endpoint=True)
+    a[:4] = [0, 1, np.iinfo(type).max, np.iinfo(type).min]
+    np.save(f"{sys.argv[1]}/{name}.npy", a)
+END
+bits=(run "$file" --kernel bits --check --explain)
+for a in x y u v; do bits+=(--arg "$a=$work/$a.npy"); done
+pointers=(run "$file" --kernel pointers --shape N=301,M=304 --arg z=random:1 --arg w=random:2 --check --explain)
+expect "C: a builtin" 0 $'`ones` calls `__builtin_popcount` of target c\n`dot4` computes its value\nall 900 elements; worst error 0' "$tilec" "${bits[@]}"
+expect "C: pointers and cells in terms of an operand, computed" 0 'worst error 0' "$tilec" "${pointers[@]}"
+if "$tilec" devices | grep '^opencl' | grep -qv missing; then
+    expect "OpenCL: mad_hi and bitselect" 0 $'`product_above` calls `mad_hi`\n`pick` calls `bitselect`\nall 900 elements; worst error 0' "$tilec" "${bits[@]}" --device opencl
+    expect "OpenCL: a pointer to half" 0 $'`half` calls `vload_half`\nworst error 0' "$tilec" "${pointers[@]}" --device opencl
+else
+    echo "skip intrinsics on OpenCL (no device)"
+fi
+for kernel in product product_f32; do
+    expect "AIR: $kernel from device memory" 0 $'air.simdgroup_matrix_8x8_load` of target air on global memory\nbit for bit' \
+        "$tilec" check "$file" --kernel $kernel --target air --set "operands=fragments(direct)" --explain --read-back quickest --shape M=70,N=40,K=20
+    expect "AIR: $kernel from threadgroup memory" 0 $'air.simdgroup_matrix_8x8_load` of target air on shared memory\nbit for bit' \
+        "$tilec" check "$file" --kernel $kernel --target air --set "operands=fragments(staged)" --explain --read-back quickest --shape M=70,N=40,K=20
+done
+expect "Metal: simdgroup_load" 0 $'`matrix` calls `simdgroup_load` of target metal on global memory\nbit for bit' \
+    "$tilec" check "$file" --kernel product --target metal --explain --read-back quickest --shape M=70,N=40,K=20
+"$tilec" build "$file" --kernel product --target air -o "$work/air" > /dev/null
+expect "AIR: the function by name, in both spellings" 0 \
+    $'@air.simdgroup_matrix_8x8_load.v64f16.p1f16(ptr addrspace(1), <2 x i64>, <2 x i64>, <2 x i64>)\n@air.simdgroup_matrix_8x8_load.v64f16.p1f16(half addrspace(1)*, i64, <2 x i64>, i1)' \
+    cat "$work/air/product.ll" "$work/air/product_typed.ll"
+
+# refused NAME PATTERN TARGET TEXT
+refused() {
+    printf '%s\n' "$4" > "$work/refused.tile"
+    expect "$1" 1 "$2" "$tilec" check "$work/refused.tile" --target "$3"
+}
+one='kernel k(x: u32[N]) -> (y: i32[N]) { for tile y[i: B] { y[i] = f(x[i]) } }'
+product='kernel k(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) { for tile c[i: BM, j: BN] {
+    acc: f32[i, j] = 0
+    for k: BK in K { acc += f(a[i, k]) @ f(b[k, j]) }
+    c[i, j] = acc } }'
+refused "an unknown function: the nearest" $'E0521\n__builtin_popcount`' c "intrinsic f(x: u32) -> i32 { c = \"__builtin_popcnt\" }
+$one"
+refused "no function for the target" $'E0521\ndoes not say what it computes' c "intrinsic f(x: u32) -> i32 { cuda = \"__popc\" }
+$one"
+refused "a value that is not to stand in" $'E0521\n`otherwise = value`' c "intrinsic f(x: u32) -> i32 { cuda = \"__popc\" value = i32(x) }
+$one"
+refused "types that the function does not take" $'E0522\n`x` is u32, and __clz takes i32 there' cuda "intrinsic f(x: u32) -> i32 { cuda = \"__clz\" }
+$one"
+refused "a contract without the cell that the function reads" $'E0522\n__atomic_load_n reads p[0], and the contract of `f` names p[1..1] alone' c 'intrinsic f(p: u32[2]) -> u32 {
+    reads p[1]
+    c = "__atomic_load_n"(p, 0) }
+kernel k(x: u32[M]) -> (y: u32[N]) where M == N + 1 { for tile y[i: B] { y[i] = f(x[i]) } }'
+refused "an operand with which it reads other cells" $'E0522\nit would read other cells than the contract' metal "intrinsic f(m: f32[8, 8]) -> f32[8, 8] { reads m
+ metal = \"simdgroup_load\"(m, 8) value[r, c] = m[r, c] }
+$product"
+refused "a matrix where the product is made without" $'E0523' c "intrinsic f(m: f32[8, 8]) -> f32[8, 8] { reads m
+ metal = \"simdgroup_load\"(m, stride(m, 0)) value[r, c] = m[r, c] }
+$product"
+exit $failed
