@@ -47,6 +47,12 @@ void cuda_mbarriers_begin(cfamily *p, const kernel_ir *k, text_buffer *out) {
         text_add(&p->prelude, HEAD "void mbarriers_ready()\n{\n"
                                    "    asm volatile(\"fence.mbarrier_init.release.cluster;\" : : : \"memory\");\n"
                                    "    asm volatile(\"fence.proxy.async.shared::cta;\" : : : \"memory\");\n}\n");
+    for (int i = 0; i < p->maps.count; i++) { /* the first copy need not wait for them */
+        if (cfamily_first_use(p, "prefetch_map"))
+            text_add(&p->prelude, HEAD "void prefetch_map(const tensor_map *map)\n{\n"
+                                       "    asm volatile(\"prefetch.tensormap [%%0];\" : : \"l\"(map) : \"memory\");\n}\n");
+        text_add(out, "        prefetch_map(&%s);\n", p->maps.at[i].name);
+    }
     text_add(out, "        mbarriers_ready();\n    }\n    __syncthreads();\n");
 }
 

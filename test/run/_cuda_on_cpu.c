@@ -173,6 +173,7 @@ static const struct {
     {"asm volatile(\"cp.async.wait_group 4;", "fake_wait(4)"},
     {"asm volatile(\"cp.async.wait_group 5;", "fake_wait(5)"},
     {"asm volatile(\"fence.proxy.async.shared::cta;", "fake_fence()"},
+    {"asm volatile(\"prefetch.tensormap [%0];", ""},
     {"asm volatile(\"fence.mbarrier_init.release.cluster;", ""},
     {"asm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;", "fake_mbarrier_init(barrier, arrivals)"},
     {"asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];", "fake_mbarrier_arrive(barrier)"},
