@@ -55,6 +55,7 @@ static const launch_choices *choices_of(run_call *c, const call_step *step, cons
     *made = (launch_choices){.kernel = step->kernel, .key = arena_strdup(a, key)};
     const tile_kernel *bound = static_count ? tile_specialise(a, step->kernel, statics, static_count) : step->kernel;
     made->few = schedule_few(a, c->module, bound, row, kept_settings(a, settings, NULL), settings->count, device);
+    made->tall = schedule_tall(a, c->module, bound, row, kept_settings(a, settings, NULL), settings->count, device);
     for (int few = 0; few <= (made->few != NULL); few++)
         made->products[few] = schedule_products(a, c->module, bound, row, kept_settings(a, settings, few ? &few_tasks : NULL),
                                                 settings->count + few, device);
@@ -65,13 +66,16 @@ static const launch_choices *choices_of(run_call *c, const call_step *step, cons
 void launch_settings(run_call *c, call_step *step, const tile_binding *statics, int static_count, setting_list *settings,
                      text_buffer *key) {
     const launch_choices *l = choices_of(c, step, statics, static_count, settings, text_get(key));
-    schedule_setting more[PRODUCT_SETTINGS + 1];
+    schedule_setting more[PRODUCT_SETTINGS + 2];
     int count = 0;
     step->choices = l;
     step->few = schedule_few_tasks(l->few, step_symbol, &step->binding);
     if (step->few)
         more[count++] = few_tasks;
     count += schedule_product_tiles(l->products[step->few], step_symbol, &step->binding, more + count);
+    const schedule_setting *tall = schedule_tall_tiles(l->tall, step_symbol, &step->binding);
+    if (tall)
+        more[count++] = *tall;
     for (int i = 0; i < count; i++) {
         VEC_PUSH(c->arena, *settings, more[i]);
         text_add(key, "%s:%s ", more[i].key, more[i].value);
@@ -85,5 +89,8 @@ const char *call_route(const run_call *c, int step, arena *a, const char *betwee
     binding *b = (binding *)&s->binding;
     const char *few = s->few ? schedule_few_route(a, s->choices->few, step_symbol, b) : NULL,
                *tiles = schedule_product_route(a, s->choices->products[s->few], step_symbol, b, between);
+    const char *tall = schedule_tall_route(a, s->choices->tall, step_symbol, b);
+    if (tall)
+        return tall;
     return few && tiles ? arena_printf(a, "%s%s%s", few, between, tiles) : few ? few : tiles;
 }

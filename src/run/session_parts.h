@@ -18,6 +18,7 @@ typedef struct launch_choices {
     const tile_kernel *kernel;
     const char *key;
     const few_choice *few;       /* whether tasks are few; NULL: never */
+    const tall_choice *tall;     /* rows of products on threads; NULL: never */
     product_choice *products[2]; /* tiles of products, tasks being few or not; NULL: there is nothing to choose */
 } launch_choices;
 

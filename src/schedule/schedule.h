@@ -141,6 +141,15 @@ bool schedule_few_tasks(const few_choice *c, ix_lookup lookup, void *context);
 /* Why, a line for people; NULL: it has not. */
 const char *schedule_few_route(arena *a, const few_choice *c, ix_lookup lookup, void *context);
 
+/* Rows of a product's tiles for a launch on threads that are tasks' own, where the compiler chooses them: more where each thread still has several tasks and the near
+ * cache has room. As schedule_few's: NULL: there is no such choice. tall_tiles.c */
+typedef struct tall_choice tall_choice;
+const tall_choice *schedule_tall(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                                 const schedule_setting *settings, int setting_count, split_device device);
+/* For one launch: a setting to add to those given, NULL: none; `c` may be NULL. */
+const schedule_setting *schedule_tall_tiles(const tall_choice *c, ix_lookup lookup, void *context);
+const char *schedule_tall_route(arena *a, const tall_choice *c, ix_lookup lookup, void *context); /* why; NULL: it has not */
+
 enum { PRODUCT_SETTINGS = 6 };
 /* Tiles, subgroups and operands of a kernel of products by matrix instructions: which a launch may take. NULL: the settings or the module's schedule say one of them,
  * or the kernel is none. What it is made of outlives it; it lives in `a`, and one thread at a time may use it. product_tiles.c */

@@ -426,13 +426,53 @@ static void named_alike(void **state) {
     arena_free(t.arena);
 }
 
+/* Rows of a launch on threads: NULL: the usual ones. */
+static void expect_tall(const char *kernel, const char *schedule, int threads, int64_t cache, int64_t m, int64_t n,
+                        const char *rows) {
+    arena *a = arena_new();
+    diag_list diags;
+    diag_init(&diags, a);
+    tile_module *module = compile_load(a, "x.tile", arena_printf(a, "%s%s", kernel, schedule), &diags);
+    machine_model row = *target_find("c")->machine();
+    row.cache_bytes = cache;
+    int64_t sizes[] = {m, n, 512};
+    const tall_choice *c = schedule_tall(a, module, module->kernels.at[0], &row, NULL, 0, (split_device){.units = threads});
+    const schedule_setting *given = schedule_tall_tiles(c, extent_of, sizes);
+    assert_true((given != NULL) == (rows != NULL));
+    assert_true((schedule_tall_route(a, c, extent_of, sizes) != NULL) == (rows != NULL));
+    if (rows) {
+        assert_string_equal(given->key, "BM");
+        assert_string_equal(given->value, rows);
+    }
+    arena_free(a);
+}
+
+static void rows_of_launches(void **state) {
+    (void)state;
+    enum { MIB = 1 << 20 };
+    expect_tall(product, "", 1, 2 * MIB, 1024, 1024, "384");
+    expect_tall(exchanged, "", 1, 2 * MIB, 1024, 1024, "384");
+    expect_tall(rounded, "", 2, 2 * MIB, 1024, 1024, "384");
+    expect_tall(product, "", 1, MIB, 1024, 1024, "192"); /* the near cache holds no more */
+    expect_tall(product, "", 1, MIB / 2, 1024, 1024, NULL);
+    expect_tall(product, "", 4, 2 * MIB, 1024, 1024, "192"); /* twelve tasks would be fewer than four for each thread */
+    expect_tall(product, "", 16, 2 * MIB, 1024, 1024, NULL);
+    expect_tall(product, "", 1, 2 * MIB, 64, 64, NULL);
+    expect_tall(product, "schedule product { BM = 96 }\n", 1, 2 * MIB, 1024, 1024, NULL); /* a schedule says */
+}
+
 int main(void) {
     setenv("TILEC_MATRICES", "", 1); /* what is legal on target c does not depend on this processor */
-    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors),           cmocka_unit_test(subgroups),
-                                       cmocka_unit_test(operands),          cmocka_unit_test(operands_of_blocks),
-                                       cmocka_unit_test(not_built),         cmocka_unit_test(named_alike),
-                                       cmocka_unit_test(warpgroups),        cmocka_unit_test(tiles_of_launches),
-                                       cmocka_unit_test(routes_of_launches)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(vectors),
+                                       cmocka_unit_test(subgroups),
+                                       cmocka_unit_test(operands),
+                                       cmocka_unit_test(operands_of_blocks),
+                                       cmocka_unit_test(not_built),
+                                       cmocka_unit_test(named_alike),
+                                       cmocka_unit_test(warpgroups),
+                                       cmocka_unit_test(tiles_of_launches),
+                                       cmocka_unit_test(routes_of_launches),
+                                       cmocka_unit_test(rows_of_launches)};
     const struct CMUnitTest few[] = {cmocka_unit_test(vectors), cmocka_unit_test(not_built), cmocka_unit_test(named_alike)};
     return getenv("TILEC_QUICK") ? cmocka_run_group_tests(few, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }
