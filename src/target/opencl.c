@@ -54,13 +54,25 @@ static const char *place_of(cfamily *p, const kernel_access *access) {
     return arena_printf(p->arena, "&%s[%s]", p->arrays[access->array->id].name, cfamily_offset(p, access, 0));
 }
 
+const char *opencl_load_by_helper(cfamily *p, const kernel_access *access, const char *stride, const char *active) {
+    const char *place = place_of(p, access), *name = opencl_memory_helper(p, access, false, stride, active);
+    return arena_printf(p->arena, "%s(%s%s%s%s%s)", name, place, stride ? ", " : "", stride ? stride : "", active ? ", " : "",
+                        active ? active : "");
+}
+
+const char *opencl_store_by_helper(cfamily *p, const kernel_access *access, const char *stride, const char *active,
+                                   const char *value) {
+    const char *place = place_of(p, access), *name = opencl_memory_helper(p, access, true, stride, active);
+    return arena_printf(p->arena, "%s(%s, %s%s%s%s%s)", name, place, value, stride ? ", " : "", stride ? stride : "",
+                        active ? ", " : "", active ? active : "");
+}
+
 static const char *load(cfamily *p, const kernel_access *access, const char *stride, const char *active) {
     arena *a = p->arena;
     element_type t = access->array->element;
-    const char *place = place_of(p, access), *v = opencl_register_type(p, t, access->lanes);
     if (stride || active)
-        return arena_printf(a, "%s(%s%s%s%s%s)", opencl_memory_helper(p, access, false, stride, active), place,
-                            stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
+        return opencl_load_by_helper(p, access, stride, active);
+    const char *place = place_of(p, access), *v = opencl_register_type(p, t, access->lanes);
     if (is_aligned(access))
         return arena_printf(a, "*(__%s %s%s *)%s", opencl_space(p, access->array), access->array->use == USE_IN ? "const " : "",
                             v, place);
@@ -73,10 +85,9 @@ static const char *load(cfamily *p, const kernel_access *access, const char *str
 static const char *store(cfamily *p, const kernel_access *access, const char *stride, const char *active, const char *value) {
     arena *a = p->arena;
     element_type t = access->array->element;
-    const char *place = place_of(p, access);
     if (stride || active)
-        return arena_printf(a, "%s(%s, %s%s%s%s%s)", opencl_memory_helper(p, access, true, stride, active), place, value,
-                            stride ? ", " : "", stride ? stride : "", active ? ", " : "", active ? active : "");
+        return opencl_store_by_helper(p, access, stride, active, value);
+    const char *place = place_of(p, access);
     if (is_aligned(access))
         return arena_printf(a, "*(__%s %s *)%s = %s", opencl_space(p, access->array), opencl_register_type(p, t, access->lanes),
                             place, value);
@@ -128,20 +139,8 @@ static const cfamily_atomics opencl_atomics = {
 
 static const cfamily_dialect opencl_dialect = {
     .target = "opencl",
-    .index_type = "long",
+    OPENCL_VALUES,
     .narrow_type = "int",
-    .register_type = opencl_register_type,
-    .storage_type = opencl_storage_type,
-    .helper = opencl_helper,
-    .constant = cfamily_constant,
-    .nan = "NAN",
-    .infinity = "INFINITY",
-    .least_i32 = "INT_MIN",
-    .value = cfamily_operation,
-    .vector_open = "(",
-    .vector_close = ")",
-    .function_head = "static inline ",
-    .lane = opencl_lane,
     .statement = statement,
     .load = load,
     .store = store,
@@ -161,17 +160,9 @@ void opencl_kernel_head(arena *a, text_buffer *out, const gpu_entry *e) {
 const gpu_dialect opencl_gpu = {
     .values = &opencl_dialect,
     .file_head = "#pragma OPENCL FP_CONTRACT OFF\n\n",
-    .read_only = "__global const ",
-    .written = "__global ",
-    .limit = "restrict ",
-    .shared = "__local ",
-    .block_number = "get_group_id(0)",
+    OPENCL_LAUNCH,
     .thread_number = "(int)get_local_id(0)", /* PoCL 3.1 loses what 64-bit ids were made into behind a conditional barrier */
-    .head = opencl_kernel_head,
-    .integer_type = "const long ",
     .narrow_integer_type = "const int ",
-    .float_type = "const float ",
-    .bool_type = "const int ",
 };
 
 const gpu_dialect *opencl_dialect_of(const launch_plan *plan) {

@@ -77,60 +77,22 @@ bool opencl_half_convert(cfamily *p, element_type to, int lanes) {
     return false;
 }
 
-/* ---- memory ---- */
-
-static const char *place_of(cfamily *p, const kernel_access *access) {
-    return arena_printf(p->arena, "&%s[%s]", p->arrays[access->array->id].name, cfamily_offset(p, access, 0));
-}
-
-static const char *load(cfamily *p, const kernel_access *access, const char *stride, const char *active) {
-    const char *place = place_of(p, access), *name = opencl_memory_helper(p, access, false, stride, active);
-    return arena_printf(p->arena, "%s(%s%s%s%s%s)", name, place, stride ? ", " : "", stride ? stride : "", active ? ", " : "",
-                        active ? active : "");
-}
-
-static const char *store(cfamily *p, const kernel_access *access, const char *stride, const char *active, const char *value) {
-    const char *place = place_of(p, access), *name = opencl_memory_helper(p, access, true, stride, active);
-    return arena_printf(p->arena, "%s(%s, %s%s%s%s%s)", name, place, value, stride ? ", " : "", stride ? stride : "",
-                        active ? ", " : "", active ? active : "");
-}
-
 static bool statement(cfamily *p, const kernel_stmt *s) {
     return s->kind == KSTMT_INTRINSIC && (cfamily_intrinsic(p, s, &opencl_intrinsics) || p->failed);
 }
 
 static const cfamily_dialect opencl_cpu_dialect = {
     .target = "opencl_cpu",
+    OPENCL_VALUES,
     .statement = statement,
-    .index_type = "long",
-    .register_type = opencl_register_type,
-    .storage_type = opencl_storage_type,
-    .helper = opencl_helper,
-    .constant = cfamily_constant,
-    .nan = "NAN",
-    .infinity = "INFINITY",
-    .least_i32 = "INT_MIN",
-    .value = cfamily_operation,
-    .vector_open = "(",
-    .vector_close = ")",
-    .function_head = "static inline ",
-    .lane = opencl_lane,
-    .load = load,
-    .store = store,
+    .load = opencl_load_by_helper,
+    .store = opencl_store_by_helper,
     .private_is_shared = true,
 };
 
 const gpu_dialect opencl_cpu_gpu = {
     .values = &opencl_cpu_dialect,
     .file_head = "#pragma OPENCL FP_CONTRACT OFF\n#ifndef __has_builtin\n#define __has_builtin(x) 0\n#endif\n\n",
-    .read_only = "__global const ",
-    .written = "__global ",
-    .limit = "restrict ",
-    .shared = "__local ",
-    .block_number = "get_group_id(0)",
+    OPENCL_LAUNCH,
     .thread_number = "0",
-    .head = opencl_kernel_head,
-    .integer_type = "const long ",
-    .float_type = "const float ",
-    .bool_type = "const int ",
 };
