@@ -295,6 +295,17 @@ static kernel_fragment *load_operand(lower *l, kernel_block *b, const tile_value
         lower_matrix_load(l, b, load, product, operand);
         return *made;
     }
+    if (lanes_rounds_later(l, product)) { /* as memory has it, then rounded in registers */
+        kernel_fragment **raw = &l->unrounded[2 * product->id + operand];
+        if (!*raw) {
+            *raw = kernel_add_fragment(l->ir, lower_name(l, arena_printf(l->arena, "%s_unrounded", r->name)), (*made)->role,
+                                       ELEMENT_F32, (*made)->rows, (*made)->columns, 1, LEVEL_SUBGROUP);
+            (*raw)->span = product->span;
+        }
+        operand_load(l, b, product, *raw, t, rows, summed, step, which)->fragments[0] = (fragment_ref){*raw, NULL};
+        lanes_fragment_stmt(l, b, KSTMT_FRAGMENT_CONVERT, *made, which, product->span)->fragments[1] = (fragment_ref){*raw, NULL};
+        return *made;
+    }
     kernel_stmt *s = operand_load(l, b, product, *made, t, rows, summed, step, which);
     s->fragments[0] = (fragment_ref){*made, across > 1 ? which : NULL};
     lower_matrix_load(l, b, s, product, operand);

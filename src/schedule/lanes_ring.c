@@ -23,11 +23,19 @@ static bool mentions_data(const index_expr *x) {
     return x && ((x->op == IX_VAR && x->var->kind == INDEX_VALUE) || mentions_data(x->a) || mentions_data(x->b));
 }
 
-const char *lanes_ring_operand_refusal(lower *l, const tile_value *product, int operand) {
+tile_value *lanes_rounded_load(const lower *l, const tile_value *product, int operand) {
     const tile_value *x = product->operands[operand];
+    bool rounds = l->matrices[product->id] && l->matrices[product->id]->operand == ELEMENT_TF32 && x->op == TILE_CONVERT &&
+                  x->type == ELEMENT_TF32 && x->operands[0]->op == TILE_LOAD && x->operands[0]->array->type == ELEMENT_F32;
+    return rounds ? x->operands[0] : NULL;
+}
+
+bool lanes_rounds_later(const lower *l, const tile_value *product) {
+    return l->rings[product->id] > 0 && lanes_rounded_load(l, product, 0) && lanes_rounded_load(l, product, 1);
+}
+
+static const char *load_refusal(lower *l, const tile_value *product, int operand, const tile_value *x) {
     bool last = false;
-    if (x->op != TILE_LOAD || x->array->type != l->matrices[product->id]->operand)
-        return "an operand is computed";
     if (x->has_outside || x->array->role != ARRAY_IN)
         return "an operand is not read as it lies";
     for (int d = 0; d < x->array->rank; d++)
@@ -44,6 +52,13 @@ const char *lanes_ring_operand_refusal(lower *l, const tile_value *product, int 
     if (lanes_stage_width(l, product, operand) * element_table[x->array->type].block_bytes < 4)
         return "less than 4 bytes are copied at once";
     return last ? NULL : "an operand's tile does not lie as its array does";
+}
+
+const char *lanes_ring_operand_refusal(lower *l, const tile_value *product, int operand) {
+    const tile_value *x = product->operands[operand];
+    if (x->op != TILE_LOAD || x->array->type != l->matrices[product->id]->operand)
+        return "an operand is computed";
+    return load_refusal(l, product, operand, x);
 }
 
 /* Whether products of the loop read their tiles themselves. */
@@ -69,7 +84,9 @@ static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, inde
         if (lanes_fragment_cells(l, s->value, loop->range) != range_capacity(loop->range))
             return "the tiles are no multiple of the matrix instruction's steps"; /* what follows a tile is not zero */
         for (int o = 0; o < 2; o++) {
-            const char *why = lanes_ring_operand_refusal(l, s->value, o);
+            const bool rounds = lanes_rounded_load(l, s->value, 0) && lanes_rounded_load(l, s->value, 1);
+            const char *why = rounds ? load_refusal(l, s->value, o, lanes_rounded_load(l, s->value, o))
+                                     : lanes_ring_operand_refusal(l, s->value, o);
             if (why)
                 return why;
         }

@@ -78,7 +78,7 @@ static bool on_threads(const lower *l, const tile_range *r) {
     return s->subgroups > 1 || s->lanes > 1 || s->vector > 1 || s->run > 1;
 }
 
-/* Fragments are read from rows of either operand's range, so the tile lies as memory does; bytes can't be exchanged in pairs. */
+/* Fragments are read from rows of either operand's range, so the tile lies as memory does; bytes can't be exchanged in pairs, words need not be. */
 static const tile_range *last_of_matrix(lower *l, const tile_value *product, tile_value *x) {
     const tile_range *contracted = NULL, *other = NULL;
     for (int i = 0; i < x->axis_count; i++) {
@@ -88,7 +88,8 @@ static const tile_range *last_of_matrix(lower *l, const tile_value *product, til
         if (range_capacity(x->axes[i]) != 1)
             *(in ? &contracted : &other) = x->axes[i];
     }
-    bool halves = element_table[l->matrices[product->id]->operand].block_bytes == 2;
+    const element_type of = l->matrices[product->id]->operand;
+    bool halves = element_table[of].block_bytes == 2 || of == ELEMENT_TF32;
     return halves && other && copy_width(l, product, x, other) > copy_width(l, product, x, contracted) ? other : contracted;
 }
 
@@ -99,6 +100,8 @@ static staged_tile shape_of(lower *l, const tile_value *product, int operand) {
                      .matrix = l->matrices[product->id],
                      .slots = l->chain ? lanes_chain_slots(l, product, operand) : l->rings[product->id],
                      .span = product->span};
+    if (lanes_rounds_later(l, product))
+        t.x = lanes_rounded_load(l, product, operand);
     const tile_range *last = t.matrix ? last_of_matrix(l, product, t.x) : NULL;
     /* the range that threads are spread over last, what is contracted before it */
     for (int round = 0; round < 3; round++)

@@ -46,6 +46,8 @@ const char *lanes_stage_operand_refusal(lower *l, const tile_value *v) {
 }
 
 element_type lanes_staged_type(const lower *l, const tile_value *product) {
+    if (lanes_rounds_later(l, product))
+        return ELEMENT_F32;
     if (l->matrices[product->id]) /* matrix instructions take operands as they are */
         return l->matrices[product->id]->operand;
     return l->machine->options.operand_typed ? l->machine->options.operand_type : accumulator_type(product);

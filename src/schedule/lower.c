@@ -447,6 +447,7 @@ bool lower_kernel(arena *a, const tile_kernel *k, const machine_model *machine, 
     l.rings = NEW_ARRAY(a, int, values);
     l.ring_bytes = NEW_ARRAY(a, int64_t, values);
     l.fragment_tiles = NEW_ARRAY(a, kernel_array *, 2 * values);
+    l.unrounded = NEW_ARRAY(a, kernel_fragment *, 2 * values);
     l.fragments = NEW_ARRAY(a, kernel_fragment *, 2 * values);
     l.sums = NEW_ARRAY(a, kernel_fragment *, values);
     l.met = NEW_ARRAY(a, kernel_array *, values);

@@ -146,8 +146,10 @@ typedef struct lower {
     cond *producing, *consuming;   /* who takes which */
     index_expr *ring_slot;         /* in a loop over such tiles: which slot is multiplied */
     kernel_array **fragment_tiles; /* by twice the value id: of such products, their operands' tiles in shared memory */
-    kernel_fragment **fragments;   /* by twice the value id: of products, their operands' fragments */
-    kernel_fragment **sums;        /* by value id, of products: the accumulators */
+    kernel_fragment *
+        *unrounded; /* by twice the value id: of products whose operands are rounded in registers, one as it was loaded */
+    kernel_fragment **fragments; /* by twice the value id: of products, their operands' fragments */
+    kernel_fragment **sums;      /* by value id, of products: the accumulators */
     kernel_array **met; /* by value id, of products: the shared array through which lanes get what the accumulators hold */
     tile_range *product_rows, *product_columns; /* along which the threads stand; NULL: as no product has it */
     const tile_value **
@@ -371,6 +373,10 @@ cond *lanes_direct_whole(lower *l, const tile_range *r, index_expr *start);
 /* ---- lanes_ring.c ---- */
 /* Lowers a loop that does nothing but add such products to accumulators, its operands' tiles copied ahead; false: it stays as it is. */
 bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size);
+/* The load whose elements a product rounds to tf32, which may also be done once they are in registers; NULL: the operand is something else. */
+tile_value *lanes_rounded_load(const lower *l, const tile_value *product, int operand);
+/* Whether the operands of the product are copied as they lie, and rounded in registers. */
+bool lanes_rounds_later(const lower *l, const tile_value *product);
 const char *lanes_ring_operand_refusal(lower *l, const tile_value *product,
                                        int operand); /* why it can't be copied ahead; NULL: it can */
 /* Whether the kernel is nothing but such loops and stores of what they add up: what is missing at the edge is masked in few places then. */

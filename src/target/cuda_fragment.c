@@ -35,8 +35,10 @@ static const char *register_type(cfamily *p, const kernel_fragment *f) {
 static bool has_form(const matrix_table *t, const kernel_fragment *f) {
     for (int i = 0; i < t->count; i++) {
         const matrix_instruction *r = &t->at[i];
-        bool fits = f->role == FRAGMENT_A   ? f->rows == r->m && f->columns == r->k && f->element == r->operand
-                    : f->role == FRAGMENT_B ? f->rows == r->k && f->columns == r->n && f->element == r->operand
+        /* what is rounded to an operand lies as the operand does */
+        bool of = f->element == r->operand || (f->element == ELEMENT_F32 && r->operand == ELEMENT_TF32);
+        bool fits = f->role == FRAGMENT_A   ? f->rows == r->m && f->columns == r->k && of
+                    : f->role == FRAGMENT_B ? f->rows == r->k && f->columns == r->n && of
                     : f->role == FRAGMENT_ROW_VECTOR
                         ? f->rows == r->m && r->holder == LEVEL_SUBGROUP && f->element == r->accumulator
                     : f->role == FRAGMENT_COLUMN_VECTOR

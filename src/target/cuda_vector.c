@@ -78,6 +78,21 @@ static const char *converted(cfamily *p, element_type to, element_type from, con
     return to == from ? x : arena_printf(p->arena, "%s(%s)", cuda_helper(p, HELPER_CONVERT, to, from, 1), x);
 }
 
+/* Registers of an operand, each an f32 that becomes a tf32. */
+static void round_operand(cfamily *p, const kernel_stmt *s) {
+    const kernel_fragment *to = s->fragments[0].fragment;
+    const int registers = to->rows * to->columns / 32;
+    const char *type = cuda_register_type(p, ELEMENT_U32, registers), *name = arena_printf(p->arena, "round_%s", type);
+    const char *one = converted(p, ELEMENT_TF32, ELEMENT_F32, "__uint_as_float(x.v[n])");
+    if (cfamily_first_use(p, name))
+        text_add(&p->prelude,
+                 HEAD "%s %s(const %s &x)\n{\n    %s d;\n#pragma unroll\n    for (int n = 0; n < %d; n++)\n"
+                      "        d.v[n] = __float_as_uint(%s);\n    return d;\n}\n",
+                 type, name, type, type, registers, one);
+    cfamily_line(p, "%s = %s(%s);", cfamily_fragment_name(p, to, s->fragments[0].index), name,
+                 cfamily_fragment_name(p, s->fragments[1].fragment, s->fragments[1].index));
+}
+
 /* Two accumulators side by side lie as the left operand of 16 columns does, in pairs: registers 0 and 1 are the first's rows, 2 and 3 the second's. */
 bool cuda_fragment_convert(cfamily *p, const kernel_stmt *s) {
     const kernel_fragment *to = s->fragments[0].fragment, *from = s->fragments[1].fragment;
@@ -86,6 +101,11 @@ bool cuda_fragment_convert(cfamily *p, const kernel_stmt *s) {
     bool operand = to->role == FRAGMENT_A && to->rows == 16 && to->columns == 16 && narrow && pair &&
                    from->role == FRAGMENT_ACCUMULATOR,
          sums = to->role == from->role && alone && to->role != FRAGMENT_A && to->role != FRAGMENT_B;
+    if (to->role == from->role && alone && (to->role == FRAGMENT_A || to->role == FRAGMENT_B) && to->element == ELEMENT_TF32 &&
+        from->element == ELEMENT_F32 && to->holder == LEVEL_SUBGROUP) {
+        round_operand(p, s);
+        return true;
+    }
     if ((!operand && !sums) || to->holder != LEVEL_SUBGROUP)
         return cfamily_refuse(p, s->span,
                               "making fragments of role %s of role %s in registers (it has left operands of f16 and bf16, of two "

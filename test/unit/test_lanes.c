@@ -17,10 +17,10 @@
 
 /* Matrix instructions of eight lanes, of shapes of different sides. */
 static const matrix_instruction matrices[] = {
-    {"m8n4k8", 8, 4, 8, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23, 0},
-    {"m8n8k8", 8, 8, 8, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23, 0},
-    {"m8n4k16", 8, 4, 16, ELEMENT_I8, ELEMENT_I32, LEVEL_SUBGROUP, 8, "always", 0, 0, 0},
-    {"m8n4k4", 8, 4, 4, ELEMENT_TF32, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23, 0},
+    {"m8n4k8", 8, 4, 8, ELEMENT_F16, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23, 0, false, false},
+    {"m8n8k8", 8, 8, 8, ELEMENT_BF16, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23, 0, false, false},
+    {"m8n4k16", 8, 4, 16, ELEMENT_I8, ELEMENT_I32, LEVEL_SUBGROUP, 8, "always", 0, 0, 0, false, false},
+    {"m8n4k4", 8, 4, 4, ELEMENT_TF32, ELEMENT_F32, LEVEL_SUBGROUP, 8, "always", 4, 23, 0, false, false},
 };
 
 static const machine_model small_block = {.target = "threads",

@@ -126,7 +126,9 @@ static void forms(void **state) {
     expect(single, "metal", "staged", 2, 0, "staged in shared memory");
     expect(gated, "cuda", NULL, 3, 0, "operands x (copied before), w staged in shared memory"); /* x by both */
     expect(causal, "cuda", NULL, 0, 0, "a predicate says for single results what is summed");
-    expect(rounded32, "cuda", NULL, 0, 0, "dot by mma.sync.m16n8k8 over all tiles");
+    expect(rounded32, "cuda", NULL, 2, 0, "dot by mma.sync.m16n8k8 over all tiles");
+    expect(rounded32, "cuda", NULL, 2, 0,
+           "operands copied asynchronously into a ring of 3 stages"); /* and rounded in registers */
     expect(rounded32, "metal", NULL, 2, 0, "dot by simdgroup_matrix 8x8x8 over all tiles");
     expect(single, "cuda", NULL, 2, 0, "the nearest, mma.sync.m16n8k8, keeps 10 of the 23 bits of its operands");
     expect(bytes, "cuda", NULL, 0, 2, "dot by mma.sync.m16n8k16 over all tiles"); /* f16 holds every e4m3 */
