@@ -13,8 +13,8 @@ static tile_value *shared_value(builder *b, tile_value *v) {
         tile_value *old = b->shared.at[i];
         bool same = old->op == v->op && old->type == v->type && old->operand_count == v->operand_count &&
                     old->index == v->index && old->scalar == v->scalar && old->variable == v->variable &&
-                    old->field == v->field && old->side == v->side && old->saturate == v->saturate &&
-                    !memcmp(&old->number, &v->number, sizeof v->number);
+                    old->intrinsic == v->intrinsic && old->field == v->field && old->side == v->side &&
+                    old->saturate == v->saturate && !memcmp(&old->number, &v->number, sizeof v->number);
         for (int o = 0; same && o < v->operand_count; o++)
             same = old->operands[o] == v->operands[o];
         if (same)

@@ -27,7 +27,7 @@ static bool mirrored(const tile_value *x, const tile_value *y, int *left) {
     case TILE_FIELD: return false;
     default: break;
     }
-    bool same = x->saturate == y->saturate;
+    bool same = x->saturate == y->saturate && x->intrinsic == y->intrinsic;
     for (int i = 0; i < x->operand_count && same; i++)
         same = mirrored(x->operands[i], y->operands[i], left);
     if (!same && commutes(x->op))
