@@ -109,6 +109,7 @@ static json_t *argument_object(const launch_names *n, const gpu_entry *e, const 
     case GPU_FLOAT: return json_pack("{s:s, s:s}", "name", n->floats.at[q->position], "type", "f32");
     case GPU_BOOL: return json_pack("{s:s, s:s}", "name", n->floats.at[q->position], "type", "bool");
     case GPU_TENSOR_MAP: /* such entries are left out */
+    case GPU_TASKS:
     case GPU_FIRST_TASK: break;
     }
     return json_pack("{s:s, s:i, s:s}", "is", "first task", "value", 0, "type", integer);

@@ -31,8 +31,10 @@ static void print_line(const compiled_kernel *c, bool held) {
     printf("\n");
 }
 
+typedef VEC(read_back_kernel) read_back_list;
+
 static bool check_kernel(report *r, const command_line *line, const tile_module *m, const tile_kernel *k, compile_options o,
-                         json_t *list) {
+                         json_t *list, read_back_list *texts) {
     bool explain = option_given(line, "--explain"), witness = option_given(line, "--witness");
     int first = r->diags.items.count;
     compiled_kernel c = {.source = k};
@@ -49,12 +51,10 @@ static bool check_kernel(report *r, const command_line *line, const tile_module 
         if (witness && c.lowered.plan && c.proof.refuted)
             witness_run(r, c.lowered.plan, &c.proof);
         if (held && option_given(line, "--read-back"))
-            held = read_back(r, line, &c, o.target, NULL);
+            VEC_PUSH(r->arena, *texts, ((read_back_kernel){c.plan, NULL}));
         report_flush(r);
         return held;
     }
-    json_t *texts = held && option_given(line, "--read-back") ? json_array() : NULL;
-    held = held && (!texts || read_back(r, line, &c, o.target, texts));
     json_t *witnesses = witness && c.lowered.plan ? witness_run(r, c.lowered.plan, &c.proof) : NULL;
     json_t *statics = json_object(), *items = json_array();
     for (int i = 0; i < c.statics.count; i++)
@@ -71,8 +71,8 @@ static bool check_kernel(report *r, const command_line *line, const tile_module 
                               checks_json(c.lowered.plan), "diagnostics", report_diagnostics(r, first));
     if (witnesses)
         json_object_set_new(entry, "witnesses", witnesses);
-    if (texts)
-        json_object_set_new(entry, "read_back", texts);
+    if (held && option_given(line, "--read-back"))
+        VEC_PUSH(r->arena, *texts, ((read_back_kernel){c.plan, entry}));
     json_array_append_new(list, entry);
     return held;
 }
@@ -85,6 +85,14 @@ static void print_program(const tile_program *p) {
     printf("\n");
 }
 
+/* Whether --kernel, which may be given several times, names this one. */
+static bool is_wanted(const command_line *line, const char *name) {
+    for (int i = 0; i < line->option_count; i++)
+        if (!strcmp(line->options[i].row->name, "--kernel") && !strcmp(line->options[i].value, name))
+            return true;
+    return false;
+}
+
 static bool in_program(const tile_program *p, const tile_kernel *k) {
     for (int i = 0; p && i < p->calls.count; i++)
         if (p->calls.at[i]->kernel == k)
@@ -92,7 +100,8 @@ static bool in_program(const tile_program *p, const tile_kernel *k) {
     return false;
 }
 
-static bool check_file(report *r, const command_line *line, const char *path, const compile_options *o, json_t *list) {
+static bool check_file(report *r, const command_line *line, const char *path, const compile_options *o, json_t *list,
+                       read_back_list *texts) {
     if (kernel_text_named(path))
         return kernel_text_check(r, line, path, list);
     if (foreign_named(path))
@@ -106,10 +115,10 @@ static bool check_file(report *r, const command_line *line, const char *path, co
     bool held = true, found = false;
     for (int i = 0; i < m->kernels.count; i++) {
         const tile_kernel *k = m->kernels.at[i];
-        if (wanted && strcmp(wanted, k->name) != 0 && !in_program(program, k))
+        if (wanted && !is_wanted(line, k->name) && !in_program(program, k))
             continue;
         found = true;
-        held = check_kernel(r, line, m, k, *o, list) && held;
+        held = check_kernel(r, line, m, k, *o, list, texts) && held;
     }
     for (int i = 0; i < m->programs.count && !r->json; i++)
         if (!wanted || m->programs.at[i] == program)
@@ -143,8 +152,11 @@ int command_check(const command_line *line) {
     o.settings = settings.items.at;
     o.setting_count = settings.items.count;
     json_t *list = json_array();
+    read_back_list texts = {0};
     for (int i = 0; i < line->positional_count; i++)
-        held = check_file(&r, line, line->positional[i], &o, list) && held;
+        held = check_file(&r, line, line->positional[i], &o, list, &texts) && held;
+    if (texts.count)
+        held = read_back(&r, line, texts.at, texts.count, o.target) && held;
     if (r.json)
         json_object_set(r.json, "kernels", list);
     json_decref(list);

@@ -23,9 +23,9 @@
     {"--largest", "N", "extents and integers are at most this (default: 2^30)"}, SOURCE_OPTION_ROWS
 
 static const option_row check_options[] = {
-    KERNEL_ROW, {"--target", "NAME", "the target to prove it for (default: c)"}, SHAPE_ROW, SET_ROW, DUMP_ROW,
+    {"--kernel", "NAME", "this kernel or program of the file; several"}, {"--target", "NAME", "the target to prove it for (default: c)"}, SHAPE_ROW, SET_ROW, DUMP_ROW,
     WITNESS_ROW,
-    {"--read-back", "FORMS", "quickest or all: read the text printed for the target again and hold its results against those of the Kernel IR that was proved, at --shape"},
+    {"--read-back", "WHAT", "quickest or all: read the text printed for the target again and hold its results against those of the Kernel IR that was proved, at --shape; FILE: that text instead"},
     {"--arg", "NAME=WHAT", "of a kernel in another language: a value 5, a range 0..100, or a shape f32[M, K]"}, LAUNCH_ROWS,
     {"--explain", NULL, "the schedule chosen, routes taken and refused, the launch plan, every property proved"}, {0}};
 static const option_row build_options[] = {

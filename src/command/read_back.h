@@ -4,7 +4,13 @@
 #define TILEC_COMMAND_READ_BACK_H
 #include "command/command.h"
 
-/* One launch of the kernel, whose launch values --shape says (those not named are small). A line, or an object in `out`, for each form of the text that takes
- * such a launch (--read-back all), or for the quickest. False with diagnostics when a text is not read, misbehaves, or differs; targets whose text is no kernel for blocks of threads are refused. */
-bool read_back(report *r, const command_line *line, const compiled_kernel *c, const target *t, json_t *out);
+typedef struct read_back_kernel {
+    const proved_plan *plan;
+    json_t *entry; /* of the kernel, where JSON is written: gains `read_back`, and loses `held` where a text differs; else NULL */
+} read_back_kernel;
+
+/* One launch of each kernel, whose launch values --shape says (those not named are small). A line, or an object, for each form of its text that takes such a
+ * launch (--read-back all), or for the quickest. --read-back FILE: the quickest's function is taken from that text of the same target instead of being printed. The
+ * texts of all kernels are compiled together. False with diagnostics when a text is not read, misbehaves, or differs. */
+bool read_back(report *r, const command_line *line, const read_back_kernel *kernels, int count, const target *t);
 #endif

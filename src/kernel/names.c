@@ -56,6 +56,16 @@ bool kernel_is_identifier(const char *name) {
     return true;
 }
 
+enum { FEW_ALIKE = 64 };
+
+static bool numbered_is_free(const kernel_scope *s, const char *base, int number) {
+    text_buffer b = {0};
+    text_add(&b, "%s_%d", base, number);
+    bool is_free = kernel_is_identifier(text_get(&b)) && !kernel_scope_find(s, text_get(&b));
+    text_free(&b);
+    return is_free;
+}
+
 /* An identifier close to `name` that nothing in scope uses. */
 static const char *free_name(kernel_scope *s, const char *name) {
     char *base = arena_strdup(s->arena, name && *name ? name : "x");
@@ -65,8 +75,17 @@ static const char *free_name(kernel_scope *s, const char *name) {
     const char *candidate = base;
     if (isdigit((unsigned char)*base))
         candidate = base = arena_printf(s->arena, "x%s", base);
-    for (int i = 2; !kernel_is_identifier(candidate) || kernel_scope_find(s, candidate); i++)
-        candidate = arena_printf(s->arena, "%s_%d", base, i);
+    bool taken = !kernel_is_identifier(candidate) || kernel_scope_find(s, candidate);
+    /* One by one first; then, numbers in use lying side by side, by halves: some free number, the least where none is left out. */
+    int used = 1, unused = 0;
+    for (int i = 2; taken && !unused; i = i < FEW_ALIKE ? i + 1 : 2 * i)
+        *(numbered_is_free(s, base, i) ? &unused : &used) = i;
+    while (unused - used > 1) {
+        int middle = used + (unused - used) / 2;
+        *(numbered_is_free(s, base, middle) ? &unused : &used) = middle;
+    }
+    if (taken)
+        candidate = arena_printf(s->arena, "%s_%d", base, unused);
     return name && !strcmp(candidate, name) ? name : candidate;
 }
 

@@ -12,7 +12,7 @@ typedef struct kernel_scope_entry {
     int next;       /* older entry of the same bucket, -1: none */
     unsigned bucket;
 } kernel_scope_entry;
-enum { NAME_BUCKETS = 256 };
+enum { NAME_BUCKETS = 1024 };
 typedef struct kernel_scope {
     arena *arena;
     VEC(kernel_scope_entry) entries;

@@ -30,7 +30,7 @@ void lift_plain_name(const char *callee, char *name, size_t size) {
         if (*t == 'v' && t[1] >= '0' && t[1] <= '9')
             t += 1 + strspn(t + 1, "0123456789");
         bool type = (strchr("fip", *t) && *t && t[1] >= '0' && t[1] <= '9') || !strncmp(t, "bf16", 4) ||
-                    ((*t == 'u' || *t == 's') && (t[1] == 0 || t[1] == '.'));
+                    ((*t == 'u' || *t == 's') && (t[1] == 0 || t[1] == '.' || (t[1] >= '0' && t[1] <= '9')));
         if (type) {
             n = (size_t)(dot - from);
             break;

@@ -46,6 +46,7 @@ bool front_wants(const front *f, const char *host_name); /* among the options' k
 
 /* The languages. Each fills in the module's text; false with diagnostics. */
 bool front_opencl(front *f, source_module *m);
+bool front_c(front *f, source_module *m);
 bool front_cuda(front *f, source_module *m);
 bool front_metal(front *f, source_module *m);
 bool front_metal_names(front *f, source_names *names);

@@ -242,7 +242,7 @@ index_expr *lift_exact(lifter *l, lifted x, bool is_signed) {
     }
     if (inside(is, want) || (x.bits >= 64 && is_signed))
         return e;
-    if (x.bits < 32 && holds_data(e, 0)) { /* bits of data, as a number */
+    if ((x.bits < 32 || (x.bits == 32 && !is_signed)) && holds_data(e, 0)) { /* bits of data, as a number */
         index_expr *middle = ix_const(a, is_signed ? (int64_t)1 << (x.bits - 1) : 0);
         return ix_sub(a, ix_mod(a, ix_add(a, e, middle), ix_const(a, (int64_t)1 << x.bits)), middle);
     }

@@ -150,9 +150,12 @@ static int index_size(const index_expr *x, int most) {
     return n > most ? n : n + index_size(x->b, most);
 }
 
+enum { LONGEST_CHAIN = 16 };
+
 lifted lift_named(lifter *l, const lift_value *v, lifted x) {
-    if (lift_stopped(l) || v->uses < 2)
+    if (lift_stopped(l) || (v->uses < 2 && l->nesting[v->id] < LONGEST_CHAIN))
         return x;
+    l->nesting[v->id] = 0;
     if (!is_leaf(&x)) {
         kernel_value *now = x.v;
         x.v = kernel_ref(l->k, lift_let(l, v->name, now));
@@ -168,7 +171,17 @@ lifted lift_named(lifter *l, const lift_value *v, lifted x) {
     return x;
 }
 
+/* Operations without a name in between, at most: a value's text must not nest too deep. */
+static int chain_of(const lifter *l, const lift_value *v) {
+    int longest = 0;
+    for (int i = 0; i < v->operand_count; i++)
+        if (v->operands[i]->kind == LIFT_INSTRUCTION && l->nesting[v->operands[i]->id] > longest)
+            longest = l->nesting[v->operands[i]->id];
+    return longest + 1;
+}
+
 void lift_set(lifter *l, const lift_value *v, lifted x) {
+    l->nesting[v->id] = chain_of(l, v);
     l->env[v->id] = lift_named(l, v, x);
 }
 
@@ -177,6 +190,7 @@ void lift_set(lifter *l, const lift_value *v, lifted x) {
 static bool walk(lifter *l) {
     l->k = kernel_new(l->arena, lift_name(l, l->function->host_name, "kernel"), lift_span(l, NULL));
     l->env = NEW_ARRAY(l->arena, lifted, l->function->value_count + 1);
+    l->nesting = NEW_ARRAY(l->arena, int, l->function->value_count + 1);
     l->aliased = NEW_ARRAY(l->arena, bool, l->function->value_count + 1);
     l->decided = NEW_ARRAY(l->arena, bool, l->function->value_count + 1);
     l->global_env = NULL;
@@ -303,8 +317,7 @@ static void settle_use(lifter *l, lift_object *o) {
         x->rewritable = use == USE_UPDATE;
         views = views || x != o->array;
         fits = fits || f->said->type == x->element || (f->said->type == ELEMENT_I32 && x->element == ELEMENT_U32) ||
-               (f->said->type == ELEMENT_U32 && x->element == ELEMENT_I32) ||
-               f->said->type == ELEMENT_U8; /* so many bytes */
+               (f->said->type == ELEMENT_U32 && x->element == ELEMENT_I32) || f->said->type == ELEMENT_U8; /* so many bytes */
     }
     if (promised && views) {
         diag_error(l->diags, "E1130", f->said->span,

@@ -148,6 +148,7 @@ typedef struct lifter {
     flow *flow;
     lift_facts *facts;
     lifted *env, *global_env;
+    int *nesting;       /* by value: how many operations stand in its text without a name in between */
     bool *aliased;      /* by value: a phi that stands for what came in */
     bool *decided;      /* by value: a phi of pointers that the branch before it has chosen already */
     bool *address_only; /* by value: a widened integer that is nothing but the one index of arguments' addresses */

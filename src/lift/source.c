@@ -7,7 +7,7 @@
 #include "lift/tokens.h"
 #include <string.h>
 
-const char *const source_language_names[] = {"Metal", "CUDA", "OpenCL C", "LLVM IR"};
+const char *const source_language_names[] = {"Metal", "CUDA", "OpenCL C", "LLVM IR", "C"};
 
 bool source_language_of(const char *path, source_language *language) {
     static const char *const endings[] = {".metal", ".cu", ".cl", ".ll"};
@@ -207,6 +207,26 @@ bool front_opencl(front *f, source_module *m) {
     return m->text;
 }
 
+/* C with GNU's vectors, for no processor in particular, so that the portable form of each helper is what is read. No library's headers. A function marked
+ * TILEC_KERNEL is a kernel, run by one thread; pointers marked TILEC_DEVICE are its arrays. */
+bool front_c(front *f, source_module *m) {
+    static const char *const words[] = {
+        "-x", "c", "-std=gnu11", "-ffreestanding", "-nostdlibinc", "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx900", "-nogpulib"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        front_word(f, "%s", words[i]);
+    clang_messages messages = {0};
+    if (!front_write_source(f, "source.c",
+                            "#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)\n"
+                            "#define TILEC_KERNEL __attribute__((amdgpu_kernel))\n"
+                            "#define TILEC_DEVICE __attribute__((address_space(1)))\n",
+                            f->text, "\n#pragma clang attribute pop\n"))
+        return false;
+    m->text = front_compile(f, "source.c", NULL, &m->length, &messages);
+    if (!m->text)
+        clang_report(f->arena, &messages, "E1102", true, FRONT_ERROR_LIMIT, f->diags);
+    return m->text;
+}
+
 /* Parameters: each up to a comma, its name last (before a default, an array's extent or an attribute). */
 void front_keep_signature(front *f, const tokens *t, const declaration *d, const char *name_of_kernel) {
     arena *a = f->arena;
@@ -332,6 +352,7 @@ static bool compile(front *f, source_module *m, source_names *names) {
     bool ok = false;
     switch (f->language) {
     case SOURCE_OPENCL: ok = front_opencl(f, m); break;
+    case SOURCE_C: ok = front_c(f, m); break;
     case SOURCE_CUDA: ok = front_cuda(f, m); break;
     case SOURCE_METAL: ok = names ? front_metal_names(f, names) : front_metal(f, m); break;
     case SOURCE_LLVM: break;

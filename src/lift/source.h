@@ -16,10 +16,11 @@
 #define TILEC_LIFT_SOURCE_H
 #include "base/diag.h"
 
-typedef enum { SOURCE_METAL, SOURCE_CUDA, SOURCE_OPENCL, SOURCE_LLVM } source_language;
+/* SOURCE_C: what the C target prints (see front_c); no file of others is taken for it. */
+typedef enum { SOURCE_METAL, SOURCE_CUDA, SOURCE_OPENCL, SOURCE_LLVM, SOURCE_C } source_language;
 /* By the ending: .metal, .cu, .cl, .ll. False for others. */
 bool source_language_of(const char *path, source_language *language);
-extern const char *const source_language_names[]; /* "Metal", "CUDA", "OpenCL C", "LLVM IR" */
+extern const char *const source_language_names[]; /* "Metal", "CUDA", "OpenCL C", "LLVM IR", "C" */
 
 /* A value for a Metal function constant, by its index or by its name. */
 typedef struct source_constant {

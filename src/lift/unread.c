@@ -1,6 +1,7 @@
 /* Registers of phis that nothing reads in the end. LLVM carries vectors from trip to trip of which every element is set anew before it is used: no access of the
  * source's, and in the first trip nothing that was ever set. */
 #include "lift/lifter.h"
+#include <string.h>
 
 enum { MOST_NESTING = 200 };
 
@@ -68,10 +69,21 @@ static bool states_range(const kernel_stmt *let) {
     return let->var && (let->var->lo || let->var->hi);
 }
 
-/* Loads of memory are judged whether or not anything uses them. */
+/* Loads of memory, and what lanes exchange together. */
+static bool is_judged(const kernel_value *v, int nesting) {
+    if ((v->op == KERNEL_LOAD && !is_cell(v->access.array)) || !strcmp(kernel_op_table[v->op].kind, "subgroup") ||
+        nesting > MOST_NESTING)
+        return true;
+    for (int i = 0; i < v->operand_count; i++)
+        if (is_judged(v->operands[i], nesting + 1))
+            return true;
+    return false;
+}
+
+/* Those are judged whether or not anything uses them. */
 static bool is_live(const liveness *x, const kernel_stmt *s) {
     if (s->kind == KSTMT_LET)
-        return s->uses || states_range(s) || (s->value->op == KERNEL_LOAD && !is_cell(s->value->access.array));
+        return s->uses || states_range(s) || is_judged(s->value, 0);
     return s->kind != KSTMT_STORE || !is_cell(s->access.array) || x->live[s->access.array->id];
 }
 
@@ -101,8 +113,7 @@ static void sweep(const liveness *x, kernel_block *b, int nesting) {
         return;
     for (int i = 0; i < b->items.count; i++) {
         kernel_stmt *s = b->items.at[i];
-        bool dead = s->kind == KSTMT_LET && s->value->op == KERNEL_LOAD && !is_live(x, s);
-        if (dead || (s->kind == KSTMT_STORE && !is_live(x, s)))
+        if ((s->kind == KSTMT_LET || s->kind == KSTMT_STORE) && !is_live(x, s))
             continue;
         sweep(x, &s->body, nesting + 1);
         sweep(x, &s->otherwise, nesting + 1);

@@ -270,6 +270,7 @@ static bool run(device *d, device_kernel *k, int variant, int64_t tasks, void *c
             case GPU_BOOL: values[i].flag = floats[q->position] != 0; break;
             case GPU_TENSOR_MAP: parameters[i] = &maps[q->position]; break;
             case GPU_FIRST_TASK: set_integer(&values[i], e, first); break;
+            case GPU_TASKS: break;
             }
         }
         cu_status status = launch_blocks(d, function, (unsigned)count, (unsigned)e->threads, (unsigned)e->dynamic_bytes,

@@ -488,6 +488,7 @@ static bool set_arguments(device *d, const gpu_entry *e, cl_handle kernel, void 
             value = &flag;
             break;
         case GPU_TENSOR_MAP: /* it has none */
+        case GPU_TASKS:
         case GPU_FIRST_TASK: break;
         }
         cl_status status = d->system->api.SetKernelArg(kernel, (uint32_t)i, size, value);

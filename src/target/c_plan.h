@@ -23,6 +23,10 @@ const char *c_wrap_lines(arena *a, const char *text);
 
 bool c_emit(const proved_plan *p, text_buffer *out, diag_list *diags);       /* c_plan.c */
 bool c_build(const proved_plan *p, const char *directory, diag_list *diags); /* c_build.c */
+struct gpu_program;
+/* For readers of the text: beside each variant's functions one that runs all its tasks in one thread, TILEC_KERNEL in front of it and TILEC_DEVICE in front of
+ * its arrays. c_reading.c */
+bool c_program(arena *a, const proved_plan *p, struct gpu_program *out, diag_list *diags);
 struct program_build;
 bool c_build_program(const struct program_build *p, const char *directory, diag_list *diags); /* c_program.c */
 const machine_model *c_machine(void);                                                         /* c_machine.c */

@@ -11,10 +11,12 @@ typedef enum gpu_parameter_kind {
     GPU_FLOAT,
     GPU_BOOL,
     GPU_FIRST_TASK,
-    GPU_TENSOR_MAP
+    GPU_TENSOR_MAP,
+    GPU_TASKS
 } gpu_parameter_kind;
 /* What the runtime passes: the array, integer or float (see target.h) at `position`; FIRST_TASK: the number of the task that block 0 runs. Integers and
- * FIRST_TASK have 64 bits, 32 in narrow entries. TENSOR_MAP: the one at `position` among the entry's maps, by value. */
+ * FIRST_TASK have 64 bits, 32 in narrow entries. TENSOR_MAP: the one at `position` among the entry's maps, by value. TASKS: how many
+ * there are, of entries that run them all, in one thread. */
 typedef struct gpu_parameter {
     gpu_parameter_kind kind;
     int position;

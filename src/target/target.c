@@ -36,6 +36,7 @@ bool target_program(arena *a, const target *t, const proved_plan *p, gpu_program
     } doors[] = {{metal_emit, "metal", metal_program},
                  {cuda_emit, "cu", cuda_program},
                  {opencl_emit, "cl", opencl_program},
+                 {c_emit, "c", c_program},
                  {air_emit, "ll", metal_program}}; /* whose entries take what Metal's do */
     *whole = NULL;
     for (size_t i = 0; i < sizeof doors / sizeof *doors; i++) {

@@ -1,6 +1,7 @@
 /* Programs nobody wrote: random well-typed kernels must load, pass the checker, survive a round trip through text, give the same result at
  * any tiling, lower, be proved, compile, and agree with the oracle on every element at several shapes.
- *   random_programs [--seed N] [--count M] [--first K] [--jobs J] [--print] [--keep FILE]
+ *   random_programs [--seed N] [--count M] [--first K] [--jobs J] [--print]
+ *   random_programs [--seed N] [--count M] [--first K] --texts FOLDER      writes their texts there, for other tests, and ends
  * A failure is made smaller and printed; `--seed N --first K --count 1` runs that one alone. */
 #include "lang/lang.h"
 #include "run/run.h"
@@ -81,7 +82,7 @@ typedef struct run_options {
     uint64_t seed;
     int first, count, jobs;
     bool print;
-    const char *keep;
+    const char *texts;
 } run_options;
 
 static bool stop(item *it, stage s, const char *why) {
@@ -476,6 +477,23 @@ static int conclude(const run_options *o, const totals *t, int lost, double seco
     return failed;
 }
 
+static bool write_texts(const run_options *o) {
+    bool good = true;
+    for (int i = o->first; i < o->first + o->count; i++) {
+        program *p = program_new(o->seed, i);
+        text_buffer text = {0};
+        char path[4096];
+        program_print(p, &text);
+        snprintf(path, sizeof path, "%s/random_%d.tile", o->texts, i);
+        FILE *f = fopen(path, "w");
+        good = f && fwrite(text_get(&text), 1, text.length, f) == text.length && good;
+        good = f && fclose(f) == 0 && good;
+        text_free(&text);
+        program_free(p);
+    }
+    return good;
+}
+
 int main(int argc, char **argv) {
     run_options o = {.seed = 1, .count = 2000, .jobs = 2};
     for (int i = 1; i < argc; i++) {
@@ -492,12 +510,16 @@ int main(int argc, char **argv) {
             o.first = atoi(value);
         else if (!strcmp(argv[i], "--jobs"))
             o.jobs = atoi(value);
+        else if (!strcmp(argv[i], "--texts"))
+            o.texts = value;
         else {
-            fprintf(stderr, "usage: random_programs [--seed N] [--count M] [--first K] [--jobs J] [--print]\n");
+            fprintf(stderr, "usage: random_programs [--seed N] [--count M] [--first K] [--jobs J] [--print] [--texts FOLDER]\n");
             return 2;
         }
         i++;
     }
+    if (o.texts)
+        return !write_texts(&o);
     if (o.jobs < 1 || o.jobs > 64)
         o.jobs = 1;
     struct timespec began, ended;

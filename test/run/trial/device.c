@@ -1,5 +1,6 @@
 /* See device.h. */
 #include "device.h"
+#include "base/pieces.h"
 #include "emit.h"
 #include "generator.h"
 #include "run/opencl.h"
@@ -217,7 +218,7 @@ static void try_queue(suite *s) {
         diag_init(&diags, s->queue[0]->arena);
         for (int i = 0; i < s->queued; i++)
             texts[i] = s->queue[i]->text;
-        trial_join(texts, s->queued, &joined);
+        pieces_join(texts, s->queued, &joined);
         double start = now_seconds();
         if (opencl_build_joined(s->device, text_get(&joined), texts, s->queued, &diags))
             printf("%d kernels built as one program in %.1f s\n", s->queued, now_seconds() - start);

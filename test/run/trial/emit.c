@@ -1,60 +1,11 @@
 #include "emit.h"
+#include "base/pieces.h"
 #include "run/run.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-typedef VEC(const char *) text_set;
-
-/* Copies the top-level pieces of a C text that were not copied before: kernels share types and helper functions by name. A piece ends
- * where neither braces nor preprocessor conditions are open, at a line's end after `;`, `}` or a directive. */
-static void add_new_pieces(arena *a, text_buffer *out, text_set *seen, const char *text) {
-    const char *from = text, *at = text;
-    int braces = 0, conditions = 0;
-    while (*at) {
-        const char *end = strchr(at, '\n');
-        end = end ? end : at + strlen(at);
-        const char *first = at;
-        while (first < end && (*first == ' ' || *first == '\t'))
-            first++;
-        bool directive = *first == '#';
-        if (directive && (!strncmp(first, "#if", 3)))
-            conditions++;
-        else if (directive && !strncmp(first, "#endif", 6))
-            conditions--;
-        for (const char *c = at; !directive && c < end; c++)
-            braces += *c == '{' ? 1 : *c == '}' ? -1 : 0;
-        const char *last = end;
-        while (last > at && (last[-1] == ' ' || last[-1] == '\r'))
-            last--;
-        bool closes = last > at && (last[-1] == ';' || last[-1] == '}' || directive);
-        at = *end ? end + 1 : end;
-        if (braces || conditions || !closes)
-            continue;
-        while (*from == '\n') /* the same piece may follow an empty line in one text and none in another */
-            from++;
-        size_t length = (size_t)(at - from);
-        bool known = false;
-        for (int i = 0; i < seen->count && !known; i++)
-            known = !strncmp(seen->at[i], from, length) && !seen->at[i][length];
-        if (!known) {
-            VEC_PUSH(a, *seen, arena_strndup(a, from, length));
-            text_add_bytes(out, from, length);
-        }
-        from = at;
-    }
-    text_add(out, "%s\n", from);
-}
-
-void trial_join(const char *const *texts, int count, text_buffer *out) {
-    arena *a = arena_new();
-    text_set seen = {0};
-    for (int i = 0; i < count; i++)
-        add_new_pieces(a, out, &seen, texts[i]);
-    arena_free(a);
-}
 
 /* -O1, with registers allocated over a whole function at once where the compiler knows that (gcc): a quarter less time, the same optimisations. */
 static const char *optimised(const char *compiler, arena *a) {
@@ -69,7 +20,7 @@ void *trial_build(const char *const *texts, const char *const *names, int count,
     static int batch; /* optimising takes most of the time of all: one batch in four */
     arena *a = arena_new();
     text_buffer unit = {0};
-    trial_join(texts, count, &unit);
+    pieces_join(texts, count, &unit);
     const char *folder = getenv("TMPDIR");
     char *path = arena_printf(a, "%s/tilec-trial-XXXXXX", folder ? folder : "/tmp");
     void *handle = NULL;

@@ -3,8 +3,6 @@
 #define TILEC_TEST_EMIT_H
 #include "trial.h"
 
-/* Adds the top-level pieces of all the texts to one, each once: what several of them say alike in front of their kernels. */
-void trial_join(const char *const *texts, int count, text_buffer *out);
 /* One shared object of all the texts (each as the C target emits it, for the kernels `names`), compiled (one call in four with -O1) and opened. NULL with a
  * reason. dlclose it. */
 void *trial_build(const char *const *texts, const char *const *names, int count, char *why, size_t size);
