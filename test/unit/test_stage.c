@@ -51,6 +51,17 @@ static const char gated[] = "kernel f(x: f32[M, K], u: f32[K, N], w: f32[K, N]) 
                             "    }\n"
                             "}\n";
 
+/* A gate of two products that share an operand, and a residual. */
+static const char activated[] = "fn silu(x) = x / (1 + exp(-x))\n"
+                                "kernel f(x: f16[M, K], u: f16[N, K], w: f16[N, K], r: f32[M, N]) -> (y: f32[M, N]) {\n"
+                                "    for tile y[i: BM, j: BN] {\n"
+                                "        a: f32[i, j] = 0\n"
+                                "        b: f32[i, j] = 0\n"
+                                "        for k: BK in K { a += x[i, k] @ u[j, k] b += x[i, k] @ w[j, k] }\n"
+                                "        y[i, j] = silu(a) * b + r[i, j]\n"
+                                "    }\n"
+                                "}\n";
+
 typedef struct trial {
     arena *arena;
     diag_list diags;
@@ -126,6 +137,8 @@ static void forms(void **state) {
     expect(single, "metal", "staged", 2, 0, "staged in shared memory");
     expect(gated, "cuda", NULL, 3, 0, "operands x (copied before), w staged in shared memory"); /* x by both */
     expect(causal, "cuda", NULL, 0, 0, "a predicate says for single results what is summed");
+    expect(activated, "cuda", NULL, 0, 4, "dot by mma.sync.m16n8k16 over all tiles, `b` stays in accumulators");
+    expect(activated, "metal", NULL, 0, 0, "dot by simdgroup_matrix 8x8x8 over all tiles, `b` stays in accumulators");
     expect(rounded32, "cuda", NULL, 2, 0, "dot by mma.sync.m16n8k8 over all tiles");
     expect(rounded32, "cuda", NULL, 2, 0,
            "operands copied asynchronously into a ring of 3 stages"); /* and rounded in registers */
