@@ -161,6 +161,12 @@ static void rewrite_block(legalizer *l, kernel_block *b) {
         l->done.count = 0;
         if (s->value)
             rewrite_value(l, s->value, b);
+        for (int c = 0; c < s->contract_count && !l->failed; c++) {
+            if (s->contract[c].value)
+                rewrite_value(l, s->contract[c].value, b);
+            for (int n = 0; n < s->contract[c].count && !l->failed; n++)
+                rewrite_value(l, s->contract[c].values[n], b);
+        }
         VEC_PUSH(l->kernel->arena, b->items, s);
         if (s->kind != KSTMT_LET)
             l->group = NULL;

@@ -304,6 +304,13 @@ static void rewrite_block(hand *h, kernel_block *b) {
             fragment_statement(h, s);
             continue;
         }
+        if (kernel_is_fragment_stmt(s)) { /* an intrinsic that gives a matrix: what it computes */
+            legalize_route(h->l, "`%s`: what its reference says (refused: a matrix of the target's own)", s->name);
+            rewrite_block(h, &s->body);
+            for (int n = 0; n < s->body.items.count; n++)
+                VEC_PUSH(h->k->arena, b->items, s->body.items.at[n]);
+            continue;
+        }
         VEC_PUSH(h->k->arena, b->items, s);
         rewrite_block(h, &s->body);
         rewrite_block(h, &s->otherwise);

@@ -41,6 +41,11 @@ static int count_exchanges(const kernel_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
         count += s->value && has_exchange(s->value);
+        for (int c = 0; c < s->contract_count; c++) {
+            count += s->contract[c].value && has_exchange(s->contract[c].value);
+            for (int n = 0; n < s->contract[c].count; n++)
+                count += has_exchange(s->contract[c].values[n]);
+        }
         count += count_exchanges(&s->body) + count_exchanges(&s->otherwise);
     }
     return count;
@@ -224,6 +229,13 @@ static void batches(void **state) {
 
 static void loops_and_branches(void **state) {
     (void)state;
+    /* An exchange among an intrinsic's operands. */
+    agrees(ONE,
+           "let own: f32 = " OWN "\n"
+           "intrinsic \"f\" (result v[], value subgroup_sum(own), vector (own, shuffle_xor(own, 1:i32))) reference { store v[] "
+           "<- own }\n"
+           "store y[r, 16 * g + l] <- v[]",
+           0);
     agrees(ONE,
            "store v[] <- 0:f32\n for i in 0 .. R { store v[] <- add(subgroup_sum(add(v[], " OWN ")), shuffle_xor(v[], 3:i32)) }\n"
            "store y[r, 16 * g + l] <- v[]",
