@@ -23,6 +23,7 @@ typedef struct products {
     const tile_range *rows, *columns, *summed;
     int bytes; /* of an operand's element, 2 or 1: a product of bytes is, to the model, one of half as many pairs */
     product_work work;
+    VEC(index_expr *) ends; /* elements of a row of each operand's array: a producer copies those at multiples of 16 bytes */
 } products;
 
 typedef struct search {
@@ -94,6 +95,11 @@ static bool look(const tile_value *v, void *context) {
         const tile_range *r = v->axes[i];
         if (range_capacity(r) != 1)
             fits = tile_has_axis(x, r) != tile_has_axis(y, r) && note(r == columns ? &s->found->columns : &s->found->rows, r);
+    }
+    for (int o = 0; o < 2 && fits; o++) {
+        const tile_value *operand = v->operands[o];
+        if (operand->op == TILE_LOAD && operand->array->rank > 0)
+            VEC_PUSH(s->arena, s->found->ends, operand->array->dims[operand->array->rank - 1]);
     }
     s->other = !fits;
     s->found->bytes = bytes;
@@ -206,6 +212,7 @@ static bool is_taken(product_choice *c, int number) {
 
 typedef struct launch_extents {
     int64_t rows, columns, summed, times;
+    bool bulk; /* rows of operands lie so that a producer may copy them */
 } launch_extents;
 
 /* Tasks for each of the product's tiles: other ranges of tasks, of one element each. False: not known. */
@@ -226,6 +233,11 @@ static bool beside(const tile_kernel *k, const products *p, ix_lookup lookup, vo
 static bool extents_of(const product_choice *c, ix_lookup lookup, void *context, launch_extents *out) {
     const int64_t most = 1 << 30;
     const products *p = &c->found;
+    out->bulk = true;
+    for (int i = 0; i < p->ends.count; i++) {
+        int64_t elements;
+        out->bulk = out->bulk && ix_eval(p->ends.at[i], lookup, context, &elements) && elements % PLAN_DIVIDED == 0;
+    }
     if (!ix_eval(p->rows->extent, lookup, context, &out->rows) || !ix_eval(p->columns->extent, lookup, context, &out->columns) ||
         !ix_eval(p->summed->extent, lookup, context, &out->summed) || !beside(c->kernel, p, lookup, context, &out->times) ||
         out->rows < 1 || out->columns < 1 || out->summed < 1 || out->rows > most || out->columns > most || out->summed > most)
@@ -238,7 +250,7 @@ static bool extents_of(const product_choice *c, ix_lookup lookup, void *context,
 static int best_of(product_choice *c, const launch_extents *e, int but, int64_t *time) {
     int64_t times[TILINGS];
     for (int i = 0; i < TILINGS; i++)
-        times[i] = i == but || c->costs[i].none
+        times[i] = i == but || c->costs[i].none || (tilings[i].producer && !e->bulk)
                        ? -1
                        : product_clocks(&tilings[i], &c->costs[i], &c->device, e->rows, e->columns, e->summed, e->times);
     for (;;) {
@@ -321,6 +333,9 @@ const char *schedule_product_route(arena *a, product_choice *c, ix_lookup lookup
         text_add(&b, ", ");
         add_time(&b, c, other);
     }
+    if (!e.bulk)
+        text_add(&b, "%srefused: a producer: rows of operands are no multiples of %d elements in this launch", between,
+                 PLAN_DIVIDED);
     text_add(&b, "%s%s", between, product_model_says(a, &c->device));
     add_refused(&b, c, between);
     const char *text = arena_strdup(a, text_get(&b));
