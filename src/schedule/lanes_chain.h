@@ -47,7 +47,7 @@ typedef struct chain {
     kernel_fragment **stored; /* by value id: what a store makes of accumulators */
     /* inside a map */
     index_expr *row, *column; /* which fragments */
-    bool of_rows;             /* its results are one a row */
+    bool of_rows, of_columns; /* its results are one a row, or one a column */
     bool all_exist;           /* no element has to be left out */
 } chain;
 
@@ -65,8 +65,8 @@ void chain_choose_rings(lower *l);
 /* ---- lanes_chain_map.c ---- */
 kernel_fragment *chain_add_fragment(lower *l, const char *name, fragment_role role, element_type e, int rows, int columns,
                                     int count, source_span span);
-/* Of f32, for all elements over the rows and these columns (NULL: none). */
-kernel_fragment *chain_add_results(lower *l, const char *name, const tile_range *columns, source_span span);
+/* Of f32, for all elements over the rows (false: not over them) and these columns (NULL: none). */
+kernel_fragment *chain_add_results(lower *l, const char *name, bool rows, const tile_range *columns, source_span span);
 tile_range *chain_columns_of(const lower *l, const tile_value *v);
 bool chain_has_rows(const lower *l, const tile_value *v);
 /* Which of the fragments of f, [rows][across]. */
@@ -81,7 +81,7 @@ kernel_stmt *chain_fragment_stmt(lower *l, kernel_block *b, kernel_stmt_kind kin
                                  source_span span);
 void chain_fill_all(lower *l, kernel_fragment *f, double x, source_span span);
 kernel_value *chain_element_of(lower *l, kernel_fragment *f, index_expr *which);
-/* A map over one fragment, whose value is then emitted at the point. `columns` NULL: over a row vector. */
+/* A map over one fragment, whose value is then emitted at the point. `columns` NULL: over a row vector; `row` NULL: over a column vector. */
 typedef struct map_place {
     kernel_stmt *map;
     point p;

@@ -2,6 +2,7 @@
  * row vectors; a reduction combines the fragments of a row before lanes exchange; a product goes a few fragments of columns at a time, so that what is made
  * of it needs no accumulators of its own. Elements that do not exist are left out where they would be summed, by their position. */
 #include "schedule/lanes_chain.h"
+#include <string.h>
 
 enum { MOST_HOISTED = 64 };
 
@@ -250,21 +251,31 @@ static bool is_plain(const lower *l, const tile_value *v) {
            v->op == TILE_FIELD || v->op == TILE_INDEX || v->op == TILE_LOAD || v->op == TILE_PARAM;
 }
 
-/* What of v has one element a row is computed once for it, not for every column. */
-static void hoist_rows(lower *l, tile_value *v, const tile_value *except, value_list *held, int nesting) {
+static bool calls_function(const tile_value *v, void *nothing) {
+    (void)nothing;
+    return !strcmp(tile_op_table[v->op].kind, "math") || v->op == TILE_DIV;
+}
+
+static void keep(lower *l, tile_value *v, bool rows, tile_range *columns);
+
+/* What of v has one element a row, or a function's value for each column, is computed once for these, not for every element. */
+static void hoist(lower *l, tile_value *v, const tile_value *except, value_list *held, int nesting) {
+    bool rows;
+    tile_range *columns;
     if (v == except || lanes_chain_holds(l, v) || nesting > MOST_HOISTED)
         return;
     if (v->op == TILE_PARAM && v->side == 1) {
-        hoist_rows(l, l->join_right[v->field], except, held, nesting + 1);
+        hoist(l, l->join_right[v->field], except, held, nesting + 1);
         return;
     }
-    if (chain_has_rows(l, v) && !chain_columns_of(l, v) && !is_plain(l, v)) {
-        lanes_chain_hold(l, v);
+    const bool known = chain_shape(l, v, &rows, &columns) && !is_plain(l, v) && v->type == ELEMENT_F32;
+    if (known && ((rows && !columns) || (!rows && columns && tile_value_some(v, l->value_count, calls_function, NULL)))) {
+        keep(l, v, rows, columns);
         VEC_PUSH(l->arena, *held, v);
         return;
     }
     for (int i = 0; i < v->operand_count; i++)
-        hoist_rows(l, v->operands[i], except, held, nesting + 1);
+        hoist(l, v->operands[i], except, held, nesting + 1);
 }
 
 static bool adds_to(const lower *l, const tile_value *value, const tile_value *product, const tile_variable *x) {
@@ -286,19 +297,20 @@ static void make(lower *l, tile_value *value, kernel_fragment *to, tile_range *c
     for (int i = 0; i < heavy.count; i++)
         if (heavy.at[i] != product && heavy.at[i] != value)
             lanes_chain_hold(l, heavy.at[i]);
-    if (columns)
-        hoist_rows(l, value, product, &held, 0);
+    if (columns && to->role != FRAGMENT_COLUMN_VECTOR)
+        hoist(l, value, product, &held, 0);
     if (product) {
         multiply(l, product, value, to, adds_to(l, value, product, x), !x, span);
     } else if (is_heavy(value)) {
         reduce(l, value, to);
     } else {
         kernel_block *b = l->block;
-        index_expr *row = chain_each_row(l, &b, span), *column = NULL;
+        const bool rows = to->role != FRAGMENT_COLUMN_VECTOR;
+        index_expr *row = rows ? chain_each_row(l, &b, span) : NULL, *column = NULL;
         const int across = columns ? chain_across(l, columns) : 1;
         if (columns)
             column = chain_written_out(l, &b, arena_printf(l->arena, "%s_fragment", columns->name), across, span);
-        index_expr *which = columns ? chain_which_of(l, to, row, column, across) : row;
+        index_expr *which = !rows ? column : columns ? chain_which_of(l, to, row, column, across) : row;
         map_place m = chain_open_map(l, b, to, which, row, columns, column, span);
         chain_close_map(l, &m, emit_value(&m.p, value));
     }
@@ -311,8 +323,18 @@ void lanes_chain_drop(lower *l, const tile_value *v) {
         l->chain->held[v->id] = NULL;
 }
 
-void lanes_chain_hold(lower *l, tile_value *v) {
+/* Computes v now, for all of its elements. */
+static void keep(lower *l, tile_value *v, bool rows, tile_range *columns) {
     chain *c = l->chain;
+    if (!c->made[v->id]) {
+        const char *name = v->name ? v->name : is_heavy(v) ? "reduced" : !rows ? "column" : "row";
+        c->made[v->id] = chain_add_results(l, name, rows, columns, v->span);
+    }
+    make(l, v, c->made[v->id], columns, NULL, v->span);
+    c->held[v->id] = c->made[v->id];
+}
+
+void lanes_chain_hold(lower *l, tile_value *v) {
     bool rows;
     tile_range *columns;
     if (!chain_shape(l, v, &rows, &columns) || (!rows && columns))
@@ -325,10 +347,7 @@ void lanes_chain_hold(lower *l, tile_value *v) {
     }
     if (v->type != ELEMENT_F32 && v->type != ELEMENT_F16 && v->type != ELEMENT_BF16)
         return;
-    if (!c->made[v->id])
-        c->made[v->id] = chain_add_results(l, v->name ? v->name : is_heavy(v) ? "reduced" : "row", columns, v->span);
-    make(l, v, c->made[v->id], columns, NULL, v->span);
-    c->held[v->id] = c->made[v->id];
+    keep(l, v, true, columns);
 }
 
 /* ---- statements ---- */
@@ -344,7 +363,7 @@ void lanes_chain_declare(lower *l, tile_variable *x) {
         c->fields[x->id] = NEW_ARRAY(l->arena, kernel_fragment *, x->field_count);
         for (int f = 0; f < x->field_count; f++) {
             const char *name = x->field_names ? arena_printf(l->arena, "%s_%s", x->name, x->field_names[f]) : x->name;
-            c->fields[x->id][f] = chain_add_results(l, name, columns_of_field(l, x, f), x->span);
+            c->fields[x->id][f] = chain_add_results(l, name, true, columns_of_field(l, x, f), x->span);
         }
     }
     for (int f = 0; f < x->field_count; f++) {
@@ -380,7 +399,7 @@ void lanes_chain_store(lower *l, const tile_stmt *s) {
         }
     hold_heavy(l, s->value, NULL);
     if (columns)
-        hoist_rows(l, s->value, NULL, &held, 0);
+        hoist(l, s->value, NULL, &held, 0);
     if (!c->stored[s->value->id])
         c->stored[s->value->id] = columns ? chain_add_fragment(l, arena_printf(a, "%s_part", s->array->name),
                                                                FRAGMENT_ACCUMULATOR, s->array->type, with->m, with->n, 1, s->span)

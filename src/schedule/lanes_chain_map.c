@@ -11,8 +11,10 @@ kernel_fragment *chain_add_fragment(lower *l, const char *name, fragment_role ro
     return f;
 }
 
-kernel_fragment *chain_add_results(lower *l, const char *name, const tile_range *columns, source_span span) {
+kernel_fragment *chain_add_results(lower *l, const char *name, bool rows, const tile_range *columns, source_span span) {
     const chain *c = l->chain;
+    if (!rows)
+        return chain_add_fragment(l, name, FRAGMENT_COLUMN_VECTOR, ELEMENT_F32, 1, c->with->n, chain_across(l, columns), span);
     return columns ? chain_add_fragment(l, name, FRAGMENT_ACCUMULATOR, ELEMENT_F32, c->with->m, c->with->n,
                                         c->across_rows * chain_across(l, columns), span)
                    : chain_add_fragment(l, name, FRAGMENT_ROW_VECTOR, ELEMENT_F32, c->with->m, 1, c->across_rows, span);
@@ -88,10 +90,15 @@ kernel_value *chain_element_of(lower *l, kernel_fragment *f, index_expr *which) 
 
 /* The element at this place of what is held over the rows and these columns. */
 static kernel_value *held_element(point *p, kernel_fragment *f, const tile_range *columns, element_type type) {
+    const bool column_vector = f->role == FRAGMENT_COLUMN_VECTOR;
     lower *l = p->l;
     const chain *c = l->chain;
     kernel_value *v;
-    if (columns) {
+    if (column_vector) {
+        v = chain_element_of(l, f, c->column);
+        if (!c->of_columns)
+            v = kernel_op1(l->ir, KERNEL_FRAGMENT_COLUMN, f->element, v);
+    } else if (columns) {
         v = chain_element_of(l, f, chain_which_of(l, f, c->row, c->column, chain_across(l, columns)));
     } else {
         v = chain_element_of(l, f, c->row);
@@ -125,11 +132,13 @@ map_place chain_open_map(lower *l, kernel_block *b, kernel_fragment *to, index_e
     m.p.block = b;
     m.p.element = which ? which : ix_const(a, 0);
     m.p.bounds = NEW_ARRAY(a, index_expr *, l->k->ranges.count);
-    tile_range *const ranges[2] = {c->rows, columns};
-    index_expr *const at[2] = {ix_add(a, chain_row_place(l, row), ix_var(a, m.map->row)),
+    tile_range *const ranges[2] = {row ? c->rows : NULL, columns};
+    index_expr *const at[2] = {row ? ix_add(a, chain_row_place(l, row), ix_var(a, m.map->row)) : NULL,
                                columns ? ix_add(a, chain_column_place(l, column), ix_var(a, m.map->column)) : NULL};
-    for (int i = 0; i < (columns ? 2 : 1); i++) {
+    for (int i = 0; i < 2; i++) {
         int64_t count;
+        if (!ranges[i])
+            continue;
         index_expr *end = l->place[ranges[i]->id].count;
         m.p.position[ranges[i]->id] = at[i];
         if (!ix_is_const(end, &count) || count < lanes_chain_cells(l, ranges[i]))
@@ -138,6 +147,7 @@ map_place chain_open_map(lower *l, kernel_block *b, kernel_fragment *to, index_e
     c->row = row;
     c->column = column;
     c->of_rows = !columns;
+    c->of_columns = !row;
     return m;
 }
 

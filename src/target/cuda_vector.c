@@ -66,7 +66,10 @@ bool cuda_vector_reduce(cfamily *p, const kernel_stmt *s) {
             text_add(&p->prelude, ";\n");
         }
         text_add(&p->prelude, "        }\n        r.v[n] = ");
-        text_add(&p->prelude, rows ? "x" : form, "x", "y");
+        if (rows)
+            text_add(&p->prelude, "x");
+        else
+            text_add(&p->prelude, form, "x", "y");
         text_add(&p->prelude, ";\n    }\n    return r;\n}\n");
     }
     cfamily_line(p, "%s = %s(%s);", cfamily_fragment_name(p, to, s->fragments[0].index), name,

@@ -47,8 +47,8 @@ def rows():
             names = [n for i, n in enumerate(kernels(path)) if exhaustive or (LONG[n] == target if n in LONG else (at - i) % len(TARGETS) in (0, 2))]
             if names:
                 yield path, target, names, SHAPES[os.path.basename(path)[:-5]]
-    chains = os.path.join(here, "..", "accept", "chains.tile")  # results a row are stored too
-    yield chains, "air", ["windowed"], "T=9 H=1 window=4"
+    chains = os.path.join(here, "..", "accept", "chains.tile")  # vectors of columns; results a row are stored too
+    yield chains, "air", ["biased"], "M=5 T=9 len=7"
     yield chains, "metal", ["lengths"], "M=5 K=9"
 
 
