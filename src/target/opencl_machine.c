@@ -53,6 +53,7 @@ static pthread_once_t cpu_machine_made = PTHREAD_ONCE_INIT;
 static void make_cpu_machine(void) {
     cpu_machine = *c_machine();
     cpu_machine.target = "opencl_cpu";
+    cpu_machine.matrices = (matrix_table){0}; /* OpenCL C has none of the processor's instructions */
     cpu_machine.intrinsics = &opencl_intrinsics;
     cpu_machine.intrinsic_target = "opencl";
     cpu_machine.private_bytes = CPU_PRIVATE_BYTES;
