@@ -412,6 +412,8 @@ static void not_built(void **state) {
     expect_refused(product, NULL, "c", "roles", "producer", "E0503", 1, 8, "not a choice", "its tile sizes: BM, BN, BK");
     expect_refused(product, NULL, "cuda", "roles", "two", "E0504", 1, 8, "neither producer nor none",
                    "producer: a thread of its own copies operands in bulk, warpgroups multiply them");
+    expect_refused(product, NULL, "cuda", "roles", "producer", "E0506", 1, 8, "can't have a producer",
+                   "the nearest legal value is none");
     expect_refused(product, NULL, "c", "stages", "2", "E0503", 1, 8, "not a choice", "its tile sizes: BM, BN, BK");
     expect_refused(product, NULL, "cuda", "stages", "9", "E0504", 1, 8, "not a whole number in 1 .. 8",
                    "1: operands are copied before each step; 2 and more: that many tiles, copied ahead");
