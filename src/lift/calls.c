@@ -183,16 +183,20 @@ static void barrier(lifter *l, level_kind scope, unsigned spaces) {
     l->statements++;
 }
 
-void lift_fence(lifter *l, level_kind scope) {
-    if (l->k->levels.count < 2)
+enum { BOTH = 1u << SPACE_GLOBAL | 1u << SPACE_SHARED };
+
+static void fence(lifter *l, level_kind scope, unsigned spaces) {
+    if (l->k->levels.count < 2 || !spaces)
         return;
     kernel_stmt *s = kernel_append(l->k, l->at, KSTMT_FENCE, lift_span(l, l->now));
     s->scope = scope;
-    s->spaces = 1u << SPACE_GLOBAL | 1u << SPACE_SHARED;
+    s->spaces = spaces;
     l->statements++;
 }
 
-enum { BOTH = 1u << SPACE_GLOBAL | 1u << SPACE_SHARED };
+void lift_fence(lifter *l, level_kind scope) {
+    fence(l, scope, BOTH);
+}
 
 bool lift_constant_operand(lifter *l, const lift_value *v, int i, int64_t *n) {
     if (i >= v->operand_count)
@@ -215,6 +219,28 @@ static bool flags_of(lifter *l, const lift_value *v, bool metal, unsigned *space
     return !lift_stopped(l);
 }
 
+/* OpenCL C's memory_order and memory_scope */
+enum { CL_ORDER_RELAXED = 0, CL_SCOPE_WORK_GROUP = 1, CL_SCOPE_DEVICE = 2, CL_SCOPE_ALL_DEVICES = 3 };
+
+/* A barrier of a scope narrower than the work-group, or of one that is not constant, makes all threads meet, but orders none of their accesses. */
+static bool orders_group(lifter *l, const lift_value *v) {
+    int64_t scope = CL_SCOPE_WORK_GROUP;
+    if (v->operand_count > 1 && !lift_constant_operand(l, v, 1, &scope))
+        return false;
+    return scope >= CL_SCOPE_WORK_GROUP && scope <= CL_SCOPE_ALL_DEVICES;
+}
+
+/* atomic_work_item_fence(flags, order, scope): within a work-group or wider; narrower ones order nothing between its threads. */
+static void item_fence(lifter *l, const lift_value *v) {
+    unsigned spaces;
+    int64_t order = CL_ORDER_RELAXED, scope = -1;
+    bool known = lift_constant_operand(l, v, 1, &order) && lift_constant_operand(l, v, 2, &scope);
+    if (!flags_of(l, v, false, &spaces) || !known || order == CL_ORDER_RELAXED)
+        return;
+    if (scope >= CL_SCOPE_WORK_GROUP && scope <= CL_SCOPE_ALL_DEVICES)
+        fence(l, scope == CL_SCOPE_WORK_GROUP ? LEVEL_BLOCK : LEVEL_TASK, spaces);
+}
+
 static bool order_call(lifter *l, const lift_value *v, const char *name) {
     unsigned spaces;
     bool cl = !strcmp(name, "barrier") || !strcmp(name, "work_group_barrier"), metal = !strcmp(name, "wg.barrier");
@@ -222,7 +248,7 @@ static bool order_call(lifter *l, const lift_value *v, const char *name) {
         barrier(l, LEVEL_BLOCK, BOTH);
     } else if (cl || metal) {
         if (flags_of(l, v, metal, &spaces))
-            barrier(l, LEVEL_BLOCK, spaces);
+            barrier(l, LEVEL_BLOCK, metal || orders_group(l, v) ? spaces : 0);
     } else if (!strcmp(name, "sub_group_barrier") || !strcmp(name, "simdgroup.barrier")) {
         l->facts->lanes = true;
         if (flags_of(l, v, name[1] == 'i', &spaces))
@@ -233,8 +259,12 @@ static bool order_call(lifter *l, const lift_value *v, const char *name) {
             lift_fail(l, "E1128", v, "__syncwarp of some lanes only");
         else
             barrier(l, LEVEL_SUBGROUP, BOTH);
-    } else if (!strcmp(name, "mem_fence") || !strcmp(name, "read_mem_fence") || !strcmp(name, "write_mem_fence") ||
-               !strcmp(name, "fence.block")) {
+    } else if (!strcmp(name, "mem_fence") || !strcmp(name, "read_mem_fence") || !strcmp(name, "write_mem_fence")) {
+        if (flags_of(l, v, false, &spaces))
+            fence(l, LEVEL_BLOCK, spaces);
+    } else if (!strcmp(name, "atomic_work_item_fence")) {
+        item_fence(l, v);
+    } else if (!strcmp(name, "fence.block")) {
         lift_fence(l, LEVEL_BLOCK);
     } else if (!strcmp(name, "fence.device") || !strcmp(name, "fence.system")) {
         lift_fence(l, LEVEL_TASK);

@@ -45,7 +45,14 @@ static bool whole(const char *text, int64_t *out) {
     return end != text && !*end;
 }
 
-/* NAME = 5, NAME = 0 .. N, NAME = [M, K], NAME = f32[M, K], NAME = out f32[M, K], NAME = i32[M] below N */
+/* What stands behind the word, where the text begins with it. */
+static const char *after_word(arena *a, const char *text, const char *word, bool *given) {
+    size_t n = strlen(word);
+    *given = !strncmp(text, word, n) && (!text[n] || isspace((unsigned char)text[n]));
+    return *given ? trimmed(a, text + n, strlen(text + n)) : text;
+}
+
+/* NAME = 5, NAME = 0 .. N, NAME = [M, K], NAME = f32[M, K], NAME = out f32[M, K], NAME = in f32[M], NAME = unread f32[M], NAME = i32[M] below N */
 static bool add_argument(arena *a, lift_contract *c, const char *value, source_span span, diag_list *diags) {
     const char *equals = strchr(value, '='),
                *want = "NAME=5, NAME=0..100, NAME=[M, K], NAME=f32[M, K], NAME=out f32[M, K] or NAME=i32[M] below N";
@@ -67,9 +74,9 @@ static bool add_argument(arena *a, lift_contract *c, const char *value, source_s
         text_list extents = {0};
         if (what[n - 1] != ']')
             return wrong(diags, span, "arg", value, want);
-        x.promised = !strncmp(type, "out", 3) && (!type[3] || isspace((unsigned char)type[3]));
-        if (x.promised)
-            type = trimmed(a, type + 3, strlen(type + 3));
+        type = after_word(a, type, "out", &x.promised);
+        type = after_word(a, type, "in", &x.only_read);
+        type = after_word(a, type, "unread", &x.only_written);
         if (*type) {
             x.type = element_of_memory_by_name(type);
             x.has_type = x.type != ELEMENT_COUNT;

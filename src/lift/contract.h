@@ -15,6 +15,8 @@ typedef struct contract_argument {
     bool has_type;
     element_type type;
     bool promised;     /* `out`: the kernel must write every element, once */
+    bool only_read;    /* `in`: the host's memory is read-only */
+    bool only_written; /* `unread`: it is write-only */
     const char *below; /* every element is in 0 .. below - 1; NULL: not said */
     source_span span;
 } contract_argument;

@@ -426,6 +426,11 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bo
         lift_fail(l, "E1133", NULL, "`%s` lies in constant memory and is written", o->name);
         return none;
     }
+    if (f->said && ((writes && f->said->only_read) || (reads && f->said->only_written))) {
+        lift_fail(l, "E1133", NULL, "`%s` is %s here, and the launch lets the kernel only %s it", o->name,
+                  f->said->only_read ? "written" : "read", f->said->only_read ? "read" : "write");
+        return none;
+    }
     int width = width_of(t->size);
     const lift_type **element = width < 0 ? NULL : &f->elements[width];
     if (!element) {

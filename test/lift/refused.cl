@@ -33,3 +33,15 @@ kernel void meets(int flags) {
     barrier(flags);
     b[63 - get_local_id(0)] = 2;
 }
+#define TURN(NAME, BARRIER) \
+    __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void NAME(__global const float *x, __global float *y) { \
+        __local float t[64]; \
+        t[get_local_id(0)] = x[get_global_id(0)]; \
+        BARRIER; \
+        y[get_global_id(0)] = t[63 - get_local_id(0)]; \
+    }
+TURN(turn_group, work_group_barrier(CLK_LOCAL_MEM_FENCE, memory_scope_work_group))
+TURN(turn_device, work_group_barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE, memory_scope_device))
+TURN(turn_item, work_group_barrier(CLK_LOCAL_MEM_FENCE, memory_scope_work_item))
+TURN(turn_fence, mem_fence(CLK_LOCAL_MEM_FENCE))
+TURN(turn_item_fence, atomic_work_item_fence(CLK_LOCAL_MEM_FENCE, memory_order_seq_cst, memory_scope_device))

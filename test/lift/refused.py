@@ -37,6 +37,12 @@ def main():
     races = lambda words: [p["verdict"] for p in check("--grid", "1", *words)["kernels"][0]["properties"] if p["property"] == "race"]
     failed |= say("what the source assumes of the launch holds", set(races(["--kernel", "strided"])) != {"proved"} and "a race")
     failed |= say("a barrier of flags that are not constant orders nothing", "refuted" not in races(["--kernel", "meets"]) and "no race")
+    turns = {k: {p["verdict"] for p in kernels["turn_" + k]["properties"] if p["property"] == "race"} for k in ("group", "device", "item", "fence", "item_fence")}
+    wrong = {k: v for k, v in turns.items() if ("refuted" in v) != (k not in ("group", "device"))}
+    failed |= say("barriers order by their scopes, fences make nobody wait", str(wrong) if wrong else "")
+    host = lambda x, y: [d["code"] for d in check("--kernel", "turn_group", "--grid", "1", "--arg", "x=%s[64]" % x, "--arg", "y=%s[64]" % y)["diagnostics"]]
+    codes = [host("in ", "unread "), host("unread f32", ""), host("", "in f32")]
+    failed |= say("memory that the host made read-only or write-only", codes != [[], ["E1133"], ["E1133"]] and str(codes))
     return failed
 
 sys.exit(main())
