@@ -9,7 +9,7 @@
 /* clang-format off */
 #define DUMP_ROW {"--dump", "LETTERS", "print the IR after these passes: p parse, s specialise, h hold, l lower, z simplify, g legalize, a align, v prove, e emit"}
 #define SHAPE_ROW {"--shape", "NAME=N", "the value of a symbol or a static; several, or separated by commas"}
-#define SET_ROW {"--set", "KEY=VALUE", "what the schedule would choose: a tile size, vector=N, subgroups=N or RxC,\n" "operands=direct or staged or staged(TYPE) or fragments, stages=N, indices=64; several, or separated by commas"}
+#define SET_ROW {"--set", "KEY=VALUE", "what the schedule would choose: a tile size, vector=N, subgroups=N or RxC,\n" "operands=direct or staged or staged(TYPE) or fragments, stages=N, roles=producer, indices=64; several, or separated by commas"}
 #define WITNESS_ROW {"--witness", NULL, "run what was refuted in the simulator, at its witness, and show that it misbehaves;\n" "of kernel texts also what is not proved: what a run shows is refuted"}
 #define KERNEL_ROW {"--kernel", "NAME", "one kernel or program of the file"}
 
