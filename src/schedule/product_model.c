@@ -1,6 +1,6 @@
 /* The model of a processor (a multiprocessor, of CUDA): how many blocks of a tiling it holds, and what a step of each takes of its units, its shared memory and its
- * copies. What a device reports of itself, how much of each thing its processors have, is taken from it; how quickly they multiply, copy and begin nobody reports:
- * that is fitted to what an H200 took, and stands for every device. */
+ * copies. What a device reports of itself, how much of each thing its processors have, is taken from it; how quickly warps multiply and shared memory is read, from the
+ * device's description where it was probed. The rest nobody reports: it is fitted to what an H200 took, and stands for every device. */
 #include "schedule/product_model.h"
 #include <inttypes.h>
 
@@ -68,11 +68,13 @@ tiling_cost product_cost(arena *a, const tiling *t, const product_work *w, const
     }
     c.at_once = device->units * c.resident;
     /* what one step of one block takes of the processor */
-    const int64_t multiplied = (int64_t)w->count * t->rows * t->columns * t->step / (t->warpgroups ? BY_WARPGROUP : BY_SUBGROUP);
+    const int64_t multiplied = (int64_t)w->count * t->rows * t->columns * t->step /
+                               (t->warpgroups ? BY_WARPGROUP : known(device->subgroup_multiplies, BY_SUBGROUP));
     const int64_t wide = t->columns / t->subgroup_columns;
     const int64_t read = t->warpgroups ? (int64_t)t->rows / 64 * t->subgroup_columns * (64 + wide)
                                        : (int64_t)t->subgroup_columns * t->rows + (int64_t)t->subgroup_rows * t->columns;
-    const int64_t shared = w->count * (read + t->rows + t->columns) * t->step * w->bytes / SHARED_BYTES,
+    const int64_t shared = w->count * (read + t->rows + t->columns) * t->step * w->bytes /
+                           known(device->shared_bytes_a_clock, SHARED_BYTES),
                   far = slot / (t->producer     ? FAR_IN_BULK
                                 : t->warpgroups ? FAR_BYTES
                                                 : FAR_BY_SUBGROUP);
@@ -104,8 +106,11 @@ const char *product_model_says(arena *a, const split_device *device) {
     return arena_printf(
         a,
         "the model: %d processors, each with %" PRId64 " KiB of shared memory, %" PRId64 " registers and %" PRId64
-        " threads, %s; how quickly one multiplies, copies and begins a block is what an H200 took, measured on no other "
-        "device",
+        " threads, %s; how quickly one %scopies and begins a block is what an H200 took, measured on no other device",
         device->units, known(device->shared_bytes, ALL_SHARED) / 1024, known(device->registers, ALL_REGISTERS),
-        known(device->threads, MOST_RESIDENT_THREADS), all ? "as the device says" : "an H200's where the device does not say");
+        known(device->threads, MOST_RESIDENT_THREADS), all ? "as the device says" : "an H200's where the device does not say",
+        !device->probed
+            ? "multiplies, "
+            : arena_printf(a, "multiplies by warps (%" PRId64 " a clock) and reads shared memory was probed on %s; how it ",
+                           known(device->subgroup_multiplies, BY_SUBGROUP), device->probed));
 }

@@ -122,6 +122,9 @@ typedef struct split_device {
     /* of each processor, as the device reports it; 0: not known */
     int64_t shared_bytes, registers, threads;
     int64_t clock_khz;
+    /* found by probing (target/device_description.h), in clocks of a processor: multiply-adds of f16 by subgroups, bytes of shared memory; 0: not known */
+    int64_t subgroup_multiplies, shared_bytes_a_clock;
+    const char *probed; /* the device that they are of; NULL: it was not probed */
 } split_device;
 /* Elements of a chunk of the kernel's loop (tile/split.h) for one launch, whose symbols `lookup` tells: what the settings or the module's schedule
  * say, else on a device of blocks the compiler's choice (threads' results do not depend on how many there are): chunks enough to fill the device, none shorter than is worth a task, a power of two, so that launches of many

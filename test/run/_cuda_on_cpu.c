@@ -393,7 +393,7 @@ API int cuDeviceGetAttribute(int *value, int attribute, int device) {
     *value = attribute == 1    ? THREADS
              : attribute == 97 ? 227 * 1024
              : attribute == 8  ? 48 * 1024
-             : attribute == 16 ? (goes_wrong("many") ? 132 : 1)
+             : attribute == 16 ? (goes_wrong("many") || goes_wrong("h200") ? 132 : 1)
              : attribute == 81 ? 228 * 1024
              : attribute == 13 ? 1980000
              : attribute == 75 ? (goes_wrong("capability") ? 7
