@@ -26,8 +26,8 @@ typedef struct reduction_tree {
     /* A matrix unit adds `added` products to a sum at once and cuts terms off at 2^-fraction of the largest (doc/tile-ir.md). 0: none does. */
     int added, fraction;
     const char *unit; /* its name, by which a device's description knows it (target/device_description.h); NULL: none has */
-    int kept; /* bits behind the point of what the unit gives, where they are fewer than f32's 23; 0: they are not */
-    bool flushes; /* operands and sums below 2^-126 count as zero */
+    int kept;         /* bits behind the point of what the unit gives, where they are fewer than f32's 23; 0: they are not */
+    bool flushes;     /* operands and sums below 2^-126 count as zero */
     /* Where a plan has variants, a node has several: this one is of launches at which the extent of the range (by id) is more than `above` and at most
      * `most`; most 0: of any. Of several that hold the deepest counts. */
     int range;
