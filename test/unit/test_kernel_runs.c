@@ -235,10 +235,9 @@ static void products_are_products(void **state) {
     static const struct {
         const char *name;
         element_type operand;
-    } products[] = {{"packed_matmul", ELEMENT_F32}, {"direct_fragments", ELEMENT_F16}, {"staged_barrier", ELEMENT_F32},
-                    {"async_ring", ELEMENT_F16},    {"bulk_ring", ELEMENT_F16},        {"lane_view", ELEMENT_F32},
-                    {"warpgroup_ring", ELEMENT_F16},
-                    {"task_fragments", ELEMENT_BF16}};
+    } products[] = {{"packed_matmul", ELEMENT_F32},  {"direct_fragments", ELEMENT_F16}, {"staged_barrier", ELEMENT_F32},
+                    {"async_ring", ELEMENT_F16},     {"bulk_ring", ELEMENT_F16},        {"lane_view", ELEMENT_F32},
+                    {"warpgroup_ring", ELEMENT_F16}, {"task_fragments", ELEMENT_BF16}};
     static const int64_t shapes[][3] = {{13, 33, 70}, {1, 1, 1}, {13, 70, 133}, {65, 33, 40}};
     for (size_t p = 0; p < sizeof products / sizeof *products; p++)
         for (size_t s = 0; s < (quick() ? 1 : sizeof shapes / sizeof *shapes); s++) {
