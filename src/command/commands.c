@@ -18,6 +18,7 @@
     {"--grid", "X,Y,Z", "the blocks of the launch, over its values: 'floor((n + 255) / 256)'"},                                         \
     {"--where", "COND", "what the launch guarantees: 'n <= lda'; several"},                                                              \
     {"--opaque", "NAME", "a function without a body: it touches no memory of others, orders nothing, may give anything"},                \
+    {"--shared", "BYTES", "what each shared array has whose size comes with the launch and is not said by --arg"},                      \
     {"--subgroup", "N", "lanes of a subgroup (default: 32)"},                                                                            \
     {"--lockstep", "N", "subgroups of N lanes that make each access together: a barrier of the subgroup stands between two"},              \
     {"--largest", "N", "extents and integers are at most this (default: 2^30)"}, SOURCE_OPTION_ROWS
@@ -27,6 +28,9 @@ static const option_row check_options[] = {
     WITNESS_ROW,
     {"--read-back", "WHAT", "quickest or all: read the text printed for the target again and hold its results against those of the Kernel IR that was proved, at --shape; FILE: that text instead"},
     {"--arg", "NAME=WHAT", "of a kernel in another language: a value 5, a range 0..100, or a shape f32[M, K]"}, LAUNCH_ROWS,
+    {"--summary", NULL, "of a text in another language: a line for each kernel, by several processes (of Metal with more than 16 kernels by itself)"},
+    {"--jobs", "N", "with --summary: processes at a time (default: the processors there are)"},
+    {"--limit", "SECONDS", "of a kernel in another language: processor time of its proof, then the rest is open (default: 40, with --summary 10; 0: no proof)"},
     {"--explain", NULL, "the schedule chosen, routes taken and refused, the launch plan, every property proved"}, {0}};
 static const option_row build_options[] = {
     KERNEL_ROW, {"--target", "NAME", "the target (default: c); all: every one, each into DIR/TARGET"},

@@ -1,5 +1,5 @@
 /* Kernels in other languages: reading and judging them. */
-#include "command/foreign.h"
+#include "command/foreign_all.h"
 #include "base/file.h"
 #include "command/source_options.h"
 #include "command/witness.h"
@@ -24,7 +24,7 @@ static bool is_data(const char *value) {
 }
 
 static bool contract_of(report *r, const command_line *line, const char *path, const char *kernel, lift_contract *c) {
-    static const char *const keys[] = {"block", "grid", "arg", "where", "opaque", "subgroup", "lockstep", "largest"};
+    static const char *const keys[] = {"block", "grid", "arg", "where", "opaque", "shared", "subgroup", "lockstep", "largest"};
     if (!contract_read(r->arena, c, sidecar(r->arena, path), kernel, &r->diags))
         return false;
     for (int i = 0; i < line->option_count; i++)
@@ -55,42 +55,60 @@ void foreign_annotate(lift_function *f, const source_kernel *k) {
     }
 }
 
-bool foreign_read(report *r, const command_line *line, const char *path, foreign_list *out) {
-    source_options o;
+bool foreign_open(report *r, const char *path, const source_options *o, foreign_source *out) {
     source_language language;
-    if (!source_language_of(path, &language) || !source_options_read(line, r->arena, &o, &r->diags))
+    if (!source_language_of(path, &language))
         return false;
     char *text = file_read(r->arena, path, FILE_SOURCE_LIMIT, NULL, &r->diags);
     if (!text)
         return false;
     diag_add_source(&r->diags, path, text);
-    const source_module *source = lift_source(r->arena, path, NULL, language, &o, &r->diags);
-    if (!source)
+    out->source = lift_source(r->arena, path, NULL, language, o, &r->diags);
+    return out->source != NULL;
+}
+
+bool foreign_open_module(report *r, const char *path, int from, int to, foreign_source *x) {
+    const source_module *s = x->source;
+    const char **functions = NEW_ARRAY(r->arena, const char *, to - from + 1);
+    for (int i = from; i < to; i++)
+        functions[i - from] = s->kernels.at[i].function;
+    lift_reading how = {.source = s->language == SOURCE_LLVM ? NULL : path,
+                        .kernels = functions,
+                        .kernel_count = to - from,
+                        .device = s->spaces.device,
+                        .threadgroup = s->spaces.threadgroup,
+                        .constant = s->spaces.constant,
+                        .thread = s->spaces.thread,
+                        .generic = s->spaces.generic};
+    x->module = lift_module_read(r->arena, s->text, s->length, path, &how, &r->diags);
+    return x->module != NULL;
+}
+
+bool foreign_lift(report *r, const command_line *line, const char *path, const foreign_source *from, int i, lifted_kernel *out) {
+    const source_kernel *k = &from->source->kernels.at[i];
+    lift_function *f = NULL;
+    for (int j = 0; j < from->module->functions.count && !f; j++)
+        if (!strcmp(from->module->functions.at[j]->name, k->function))
+            f = from->module->functions.at[j];
+    if (!f) {
+        diag_error(&r->diags, "E1122", k->span, "`%s` is not among the module's functions", k->host_name);
         return false;
-    lift_reading how = {.source = language == SOURCE_LLVM ? NULL : path,
-                        .kernel = source->kernels.count == 1 ? source->kernels.at[0].function : NULL,
-                        .device = source->spaces.device,
-                        .threadgroup = source->spaces.threadgroup,
-                        .constant = source->spaces.constant,
-                        .thread = source->spaces.thread,
-                        .generic = source->spaces.generic};
-    const lift_module *m = lift_module_read(r->arena, source->text, source->length, path, &how, &r->diags);
-    bool held = m != NULL;
-    for (int i = 0; m && i < source->kernels.count; i++) {
-        const source_kernel *k = &source->kernels.at[i];
-        lift_function *f = NULL;
-        for (int j = 0; j < m->functions.count; j++)
-            if (!strcmp(m->functions.at[j]->name, k->function))
-                f = m->functions.at[j];
-        if (!f) {
-            diag_error(&r->diags, "E1122", k->span, "`%s` is not among the module's functions", k->host_name);
-            held = false;
-            continue;
-        }
-        foreign_annotate(f, k);
-        lift_contract contract = {.subgroup = (int)k->subgroup};
+    }
+    foreign_annotate(f, k);
+    lift_contract contract = {.subgroup = (int)k->subgroup};
+    return contract_of(r, line, path, k->host_name, &contract) && lift_kernel(r->arena, f, path, &contract, out, &r->diags);
+}
+
+bool foreign_read(report *r, const command_line *line, const char *path, foreign_list *out) {
+    source_options o;
+    foreign_source from = {0};
+    if (!source_options_read(line, r->arena, &o, &r->diags) || !foreign_open(r, path, &o, &from) ||
+        !foreign_open_module(r, path, 0, from.source->kernels.count, &from))
+        return false;
+    bool held = true;
+    for (int i = 0; i < from.source->kernels.count; i++) {
         lifted_kernel x = {0};
-        if (contract_of(r, line, path, k->host_name, &contract) && lift_kernel(r->arena, f, path, &contract, &x, &r->diags))
+        if (foreign_lift(r, line, path, &from, i, &x))
             VEC_PUSH(r->arena, *out, x);
         else
             held = false;
@@ -155,9 +173,9 @@ static void find_conditions(report *r, const kernel_ir *k, const target_limits *
 }
 
 /* "--where .." for what the proof needs and nobody said. */
-static void print_conditions(report *r, const command_line *line, const kernel_ir *k, const target *t) {
+static void print_conditions(report *r, const command_line *line, const kernel_ir *k, const target_limits *limits) {
     lift_conditions_list needed = {0};
-    find_conditions(r, k, t ? t->limits() : kernel_any_machine(), &needed);
+    find_conditions(r, k, limits, &needed);
     json_t *list = r->json ? json_array() : NULL;
     (void)line;
     for (int i = 0; i < needed.count; i++) {
@@ -174,9 +192,10 @@ static void print_conditions(report *r, const command_line *line, const kernel_i
 }
 
 bool foreign_check(report *r, const command_line *line, const char *path, json_t *list) {
-    const target *t = option_given(line, "--target") ? command_target(line, &r->diags) : NULL;
-    if (option_given(line, "--target") && !t)
-        return false;
+    target_limits limits;
+    bool handled, all = foreign_check_all(r, line, path, list, &handled);
+    if (handled || !all || !kernel_proof_limits(r, line, 0, &limits))
+        return all && handled;
     foreign_list kernels = {0};
     int first = r->diags.items.count;
     bool held = foreign_read(r, line, path, &kernels);
@@ -190,11 +209,16 @@ bool foreign_check(report *r, const command_line *line, const char *path, json_t
             fprintf(r->json ? stderr : stdout, "%s", text_get(&text));
             text_free(&text);
         }
+        if (option_given(line, "--limit") && limits.milliseconds <= 0) {
+            if (!r->json)
+                printf("%-16s read\n", x->kernel->name);
+            continue;
+        }
         proof verdicts;
-        bool proved = kernel_ir_check(r, line, x->kernel, t, first, &verdicts, list);
+        bool proved = kernel_ir_check(r, line, x->kernel, &limits, first, &verdicts, list);
         held = held && proved;
         if (!proved && verdicts.milliseconds < SLOW_PROOF_MS)
-            print_conditions(r, line, x->kernel, t);
+            print_conditions(r, line, x->kernel, &limits);
         first = r->diags.items.count;
         if (!r->json && (option_given(line, "--explain") || verdicts.refuted))
             for (int j = 0; j < x->assumed.count; j++)

@@ -11,6 +11,17 @@ typedef VEC(lifted_kernel) foreign_list;
 /* Reads the kernels asked for (--kernel; none: every one) under the launch contract of the flags and of the sidecar file. A kernel that is not read is an
  * error, and the others are read nevertheless. False when any was not. */
 bool foreign_read(report *r, const command_line *line, const char *path, foreign_list *out);
+/* A source text compiled, and read through LLVM. */
+typedef struct foreign_source {
+    const source_module *source;
+    const lift_module *module;
+} foreign_source;
+/* Compiles it; false with diagnostics. */
+bool foreign_open(report *r, const char *path, const source_options *o, foreign_source *out);
+/* Reads the module of kernels from .. to - 1 of the source; false with diagnostics. */
+bool foreign_open_module(report *r, const char *path, int from, int to, foreign_source *x);
+/* Kernel i of the source, which is among those, as Kernel IR under the launch contract; false with diagnostics. */
+bool foreign_lift(report *r, const command_line *line, const char *path, const foreign_source *from, int i, lifted_kernel *out);
 /* Whether it can be run: false with E1132 where it calls a function whose body is not known. */
 bool foreign_has_bodies(report *r, const lifted_kernel *x);
 /* What the source's own reading knows of a kernel's parameters. */

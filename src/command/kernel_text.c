@@ -3,6 +3,7 @@
 #include "base/suggest.h"
 #include "command/witness.h"
 #include "sim/sim.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* What a text is proved against when no target is named: a machine with lanes and as much shared memory as any has. */
@@ -53,9 +54,26 @@ static json_t *items_json(const proof *p) {
     return items;
 }
 
-bool kernel_ir_check(report *r, const command_line *line, const kernel_ir *k, const target *t, int first, proof *verdicts,
-                     json_t *list) {
-    bool held = prove_kernel(r->arena, k, t ? t->limits() : &any_machine, verdicts, &r->diags);
+bool kernel_proof_limits(report *r, const command_line *line, double seconds, target_limits *out) {
+    const target *t = option_given(line, "--target") ? command_target(line, &r->diags) : NULL;
+    const char *limit = option_value(line, "--limit");
+    char *end = NULL;
+    if (limit)
+        seconds = strtod(limit, &end);
+    if (limit && (end == limit || *end || !(seconds >= 0 && seconds <= 1e6))) {
+        diag_error(&r->diags, "E0860", (source_span){0}, "--limit: `%s` is no number of seconds", limit);
+        return false;
+    }
+    if (option_given(line, "--target") && !t)
+        return false;
+    *out = t ? *t->limits() : any_machine;
+    out->milliseconds = seconds * 1e3;
+    return true;
+}
+
+bool kernel_ir_check(report *r, const command_line *line, const kernel_ir *k, const target_limits *limits, int first,
+                     proof *verdicts, json_t *list) {
+    bool held = prove_kernel(r->arena, k, limits, verdicts, &r->diags);
     launch_plan plan = {.name = k->name};
     plan_variant only = {.kernel = (kernel_ir *)k};
     VEC_PUSH(r->arena, plan.variants, only);
@@ -81,9 +99,13 @@ bool kernel_ir_check(report *r, const command_line *line, const kernel_ir *k, co
 }
 
 bool kernel_text_check(report *r, const command_line *line, const char *path, json_t *list) {
-    const target *t = option_given(line, "--target") ? command_target(line, &r->diags) : NULL;
-    if (option_given(line, "--target") && !t)
+    target_limits limits;
+    if (!kernel_proof_limits(r, line, 0, &limits))
         return false;
+    if (option_given(line, "--limit") && limits.milliseconds <= 0) {
+        diag_error(&r->diags, "E0860", (source_span){0}, "--limit 0 leaves nothing to do with Kernel IR");
+        return false;
+    }
     int first = r->diags.items.count;
     kernel_ir *k = kernel_text_read(r, path);
     if (!k) {
@@ -91,7 +113,7 @@ bool kernel_text_check(report *r, const command_line *line, const char *path, js
         return false;
     }
     proof verdicts;
-    return kernel_ir_check(r, line, k, t, first, &verdicts, list);
+    return kernel_ir_check(r, line, k, &limits, first, &verdicts, list);
 }
 
 /* ---- running ---- */

@@ -74,8 +74,12 @@ static bool read_entries(back *const *kernels, int count, source_language langua
     text_free(&text);
     if (!source)
         return false;
+    const char **functions = NEW_ARRAY(a, const char *, source->kernels.count + 1);
+    for (int i = 0; i < source->kernels.count; i++)
+        functions[i] = source->kernels.at[i].function;
     lift_reading how = {.source = first->path,
-                        .kernel = names.count == 1 ? source->kernels.at[0].function : NULL,
+                        .kernels = functions,
+                        .kernel_count = source->kernels.count,
                         .device = source->spaces.device,
                         .threadgroup = source->spaces.threadgroup,
                         .constant = source->spaces.constant,

@@ -130,13 +130,17 @@ bool contract_add(arena *a, lift_contract *c, const char *key, const char *value
             return wrong(diags, span, key, value, "a power of two up to 128");
         c->subgroup = (int)n;
         c->lockstep = c->lockstep || !strcmp(key, "lockstep");
+    } else if (!strcmp(key, "shared")) {
+        if (!whole(value, &n) || n < 1 || n > 1 << 24)
+            return wrong(diags, span, key, value, "a number of bytes up to 2^24");
+        c->shared_bytes = n;
     } else if (!strcmp(key, "largest")) {
         if (!whole(value, &n) || n < 1 || n > INT64_C(1) << 40)
             return wrong(diags, span, key, value, "a number up to 2^40");
         c->largest = n;
     } else {
         return wrong(diags, span, "the line", key,
-                     "lines begin with block, grid, arg, where, opaque, subgroup, lockstep, largest or kernel");
+                     "lines begin with block, grid, arg, where, opaque, shared, subgroup, lockstep, largest or kernel");
     }
     return true;
 }

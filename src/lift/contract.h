@@ -29,6 +29,7 @@ typedef struct lift_contract {
     VEC(const char *) opaque; /* functions without a body that touch no memory others reach, order nothing and give anything */
     int subgroup;             /* lanes; 0: 32 */
     bool lockstep;            /* they make each access together */
+    int64_t shared_bytes;     /* of each shared array whose size comes with the launch and is not said; 0: it is to be said */
     int64_t largest;          /* extents, and integer scalars in magnitude, unless an argument says more; 0: 2^30 */
     /* Arguments never overlap: that is checked where a launch is made. */
 } lift_contract;

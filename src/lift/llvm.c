@@ -158,7 +158,6 @@ static void hush(LLVMDiagnosticInfoRef info, void *context) {
 __attribute__((visibility("default"))) lift_read_function tilec_lift_read;
 lift_module *tilec_lift_read(int interface, arena *a, const char *text, size_t length, const lift_reading *how,
                              const char **error) {
-    const char *kernel = how->kernel;
     if (interface != LIFT_READ_INTERFACE) {
         *error = "tilec-lift.so is of another version of tilec";
         return NULL;
@@ -176,8 +175,8 @@ lift_module *tilec_lift_read(int interface, arena *a, const char *text, size_t l
         LLVMDisposeMessage(message);
     } else {
         LLVMDisposeMessage(message);
-        if (kernel)
-            llvm_keep_only(&r, kernel);
+        if (how->kernel_count)
+            llvm_keep_wanted(&r);
         const char *why = llvm_run_passes(&r);
         if (why) {
             *error = arena_printf(a, "LLVM's passes failed: %s", why);
@@ -188,7 +187,7 @@ lift_module *tilec_lift_read(int interface, arena *a, const char *text, size_t l
             m->version = (int)major;
             r.data = LLVMGetModuleDataLayout(r.module);
             for (LLVMValueRef f = LLVMGetFirstFunction(r.module); f; f = LLVMGetNextFunction(f))
-                if (!LLVMIsDeclaration(f) && (!kernel || !strcmp(llvm_name(&r, f), kernel)))
+                if (!LLVMIsDeclaration(f) && llvm_is_wanted(&r, f))
                     read_function(&r, m, f);
         }
     }

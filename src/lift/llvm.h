@@ -32,8 +32,9 @@ const char *llvm_name(llvm_reading *r, LLVMValueRef v);
 void llvm_operation(llvm_reading *r, lift_value *x, LLVMValueRef v, int nesting);
 
 /* ---- llvm_passes.c ---- */
-/* Everything but this kernel and what it calls goes: the passes need not look at it. */
-void llvm_keep_only(llvm_reading *r, const char *kernel);
+/* Everything but the wanted kernels and what they call goes: the passes need not look at it. */
+void llvm_keep_wanted(llvm_reading *r);
+bool llvm_is_wanted(const llvm_reading *r, LLVMValueRef function);
 /* Inlining, and promotion to registers only; NULL, or why LLVM refused. */
 const char *llvm_run_passes(llvm_reading *r);
 #endif

@@ -106,15 +106,21 @@ const char *llvm_run_passes(llvm_reading *r) {
     return why;
 }
 
-/* Functions other than the one wanted go first: the passes need not look at them. */
-void llvm_keep_only(llvm_reading *r, const char *kernel) {
+bool llvm_is_wanted(const llvm_reading *r, LLVMValueRef function) {
+    size_t n;
+    const char *name = LLVMGetValueName2(function, &n);
+    for (int i = 0; i < r->how->kernel_count; i++)
+        if (!strcmp(name, r->how->kernels[i]))
+            return true;
+    return !r->how->kernel_count;
+}
+
+/* Functions other than those wanted go first: the passes need not look at them. */
+void llvm_keep_wanted(llvm_reading *r) {
     LLVMValueRef notes = LLVMGetNamedGlobal(r->module, "llvm.global.annotations"); /* it holds on to all of them */
     if (notes)
         LLVMDeleteGlobal(notes);
-    for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f)) {
-        size_t n;
-        const char *name = LLVMGetValueName2(f, &n);
-        if (!LLVMIsDeclaration(f) && strcmp(name, kernel) && LLVMGetLinkage(f) != LLVMInternalLinkage)
+    for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
+        if (!LLVMIsDeclaration(f) && LLVMGetLinkage(f) != LLVMInternalLinkage && !llvm_is_wanted(r, f))
             LLVMSetLinkage(f, LLVMInternalLinkage); /* globaldce then takes what nothing calls */
-    }
 }

@@ -290,8 +290,12 @@ static bool make_array(lifter *l, lift_object *o) {
         if (lift_stopped(l))
             return false;
         rank = 1;
-        o->facts->unsized = o->space == SPACE_SHARED; /* reported when its elements are known */
-        if (o->facts->unsized) {
+        int64_t bytes = o->space == SPACE_SHARED ? l->contract->shared_bytes : 0;
+        o->facts->unsized = o->space == SPACE_SHARED && !bytes; /* reported when its elements are known */
+        if (bytes) {
+            dims[0] = ix_const(a, bytes / t->size);
+            VEC_PUSH(a, l->out->assumed, arena_printf(a, "`%s` has %lld bytes", o->name, (long long)bytes));
+        } else if (o->facts->unsized) {
             dims[0] = ix_const(a, 1);
         } else {
             dims[0] = ix_var(a, kernel_add_symbol(l->k, arena_printf(a, "%s_length", o->name)));

@@ -242,14 +242,15 @@ typedef struct lift_module {
 
 /* How a module is read. */
 typedef struct lift_reading {
-    const char *source; /* calls inlined from other files are placed where this one makes them; NULL: innermost places */
-    const char *kernel; /* the only function wanted; NULL: all */
+    const char *source;         /* calls inlined from other files are placed where this one makes them; NULL: innermost places */
+    const char *const *kernels; /* the functions wanted; what they do not call is not looked at */
+    int kernel_count;           /* 0: all are wanted */
     int device, threadgroup, constant, thread, generic; /* the module's numbers of address spaces; -1: it has none such */
 } lift_reading;
 
 /* What the plugin exports. `text`: LLVM IR as text or bitcode. NULL on failure, *error then says why (text of the arena). */
 #define LIFT_READ_SYMBOL "tilec_lift_read"
-enum { LIFT_READ_INTERFACE = 2 };
+enum { LIFT_READ_INTERFACE = 3 };
 typedef lift_module *lift_read_function(int interface, arena *a, const char *text, size_t length, const lift_reading *how,
                                         const char **error);
 #endif

@@ -15,7 +15,7 @@ enum { MOST_LEAVES = 64, MOST_NESTING = 400, MOST_STEPS = 4000 };
 
 static affine *leaf(model *m, linear *x) {
     if (!x) {
-        m->why = "gave up on a question that took too many steps";
+        m->why = model_gave_up(m);
         return NULL;
     }
     affine *e = NEW(m->arena, affine);

@@ -35,7 +35,11 @@ typedef struct worst {
     witness w;
     place *open;     /* a place that was neither proved nor refuted; NULL: none */
     const char *why; /* the term; NULL: a question failed */
+    double idle;     /* milliseconds of questions about it that were not answered */
 } worst;
+
+/* With one place open the array is not proved, whatever is found of its others: they may still refute it, for as long as one question takes. */
+enum { IDLE_MILLISECONDS = 1000 };
 
 /* Most indices of local arrays need no sets: the index's interval lies inside the extent. */
 static bool inside_by_interval(model *m, const place *p, int d) {
@@ -60,7 +64,9 @@ static void judge_place(prover *p, place *at, worst *found) {
             if (w.verdict == VERDICT_PROVED)
                 continue;
             const char *why = place_imprecise(m, at, true), *term = m->why;
-            if ((why || w.verdict == VERDICT_UNKNOWN) && (at->not_affine || smt_worthwhile(m, at->scope) || !why)) {
+            bool wanted = (why || w.verdict == VERDICT_UNKNOWN) && (at->not_affine || smt_worthwhile(m, at->scope) || !why);
+            if (wanted && !p->quick && !found->at && found->idle < IDLE_MILLISECONDS) {
+                double start = prover_clock();
                 witness z = smt_outside(m, at, d, high);
                 if (z.verdict == VERDICT_PROVED)
                     continue;
@@ -68,11 +74,13 @@ static void judge_place(prover *p, place *at, worst *found) {
                 if (z.verdict == VERDICT_REFUTED) {
                     w = z;
                     why = NULL;
+                } else {
+                    found->idle += prover_clock() - start;
                 }
             }
             if (w.verdict == VERDICT_REFUTED && !why) {
                 if (!found->at || witness_is_less(m, &w, &found->w))
-                    *found = (worst){at, d, w, found->open, found->why};
+                    *found = (worst){at, d, w, found->open, found->why, found->idle};
             } else if (!found->open) {
                 found->open = at;
                 found->why = why ? why : term;
@@ -123,7 +131,7 @@ static void judge_let(prover *p, let_place *l) {
         if (w.verdict == VERDICT_PROVED)
             continue;
         bool sure = w.verdict == VERDICT_REFUTED && precision != LOOSE && l->scope->precision != LOOSE;
-        if (!sure && constant) { /* products of unknowns: both sides at once */
+        if (!sure && constant && !p->quick) { /* products of unknowns: both sides at once */
             witness z = smt_beyond(m, l->scope, l->let->value->index, lo, hi);
             int64_t is;
             if (z.verdict == VERDICT_PROVED)
@@ -157,13 +165,13 @@ void judge_bounds(prover *p) {
     model *m = p->m;
     if (prover_beyond(p))
         return;
-    for (int i = 0; i < m->kernel->arrays.count; i++) {
+    for (int i = 0; i < m->kernel->arrays.count && !p->settled; i++) {
         const kernel_array *a = m->kernel->arrays.at[i];
         worst found = {0};
         if (a->space == SPACE_GHOST || model_is_object(m, a) || !model_touched(m, a, ACCESS_READ | ACCESS_WRITE))
             continue;
         prover_start(p);
-        for (int j = 0; j < m->places.count; j++)
+        for (int j = 0; j < m->places.count && !(found.at && p->limits->settle); j++)
             if (m->places.at[j]->array == a)
                 judge_place(p, m->places.at[j], &found);
         m->why = found.why;
@@ -176,11 +184,41 @@ void judge_bounds(prover *p) {
         else
             prover_proved(p, a->name, a->span);
     }
-    for (int i = 0; i < m->lets.count; i++) {
+    for (int i = 0; i < m->lets.count && !p->settled; i++) {
         const index_var *v = m->lets.at[i].let->var;
         prover_start(p);
         if (v && (v->lo || v->hi))
             judge_let(p, &m->lets.at[i]);
     }
     judge_contracts(p);
+}
+
+/* Any value outside its stated range, or access outside its array, that is found soon: ranges first, then the first places of each array. */
+void seek_out_of_bounds(prover *p) {
+    enum { PLACES_OF_AN_ARRAY = 3 };
+    model *m = p->m;
+    if (m->beyond)
+        return;
+    for (int i = 0; i < m->lets.count && !p->proof->refuted && prover_clock() < p->end; i++) {
+        const index_var *v = m->lets.at[i].let->var;
+        if (v && (v->lo || v->hi))
+            judge_let(p, &m->lets.at[i]);
+    }
+    for (int i = 0; i < m->kernel->arrays.count; i++) {
+        const kernel_array *a = m->kernel->arrays.at[i];
+        worst found = {0};
+        int asked = 0;
+        if (a->space != SPACE_GLOBAL || model_is_object(m, a))
+            continue;
+        for (int j = 0; j < m->places.count && asked < PLACES_OF_AN_ARRAY; j++) {
+            if (p->proof->refuted || prover_clock() > p->end)
+                return;
+            if (m->places.at[j]->array != a)
+                continue;
+            asked++;
+            judge_place(p, m->places.at[j], &found);
+            if (found.at)
+                refute(p, found.at, found.d, &found.w);
+        }
+    }
 }

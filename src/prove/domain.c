@@ -13,7 +13,7 @@ static int_set *constrain(model *m, scope *s, int_set *domain, int_set *by) {
     if (by)
         return sets_intersect(m->sets, domain, by);
     s->own_loose = true;
-    lower_precision(s, LOOSE, m->why ? m->why : "gave up on a question that took too many steps");
+    lower_precision(s, LOOSE, m->why ? m->why : model_gave_up(m));
     return domain;
 }
 
@@ -62,7 +62,7 @@ static int_set *trips_of(model *m, scope *s, const char **why) {
         if (by)
             all = sets_intersect(m->sets, all, by);
         else if (!*why)
-            *why = m->why ? m->why : "gave up on a question that took too many steps";
+            *why = m->why ? m->why : model_gave_up(m);
     }
     if (all && !sets_gave_up(m->sets)) { /* else it is tried again */
         s->trips = all;
@@ -302,7 +302,7 @@ static int_set *make_cells(model *m, place *p, unsigned source_dims, bool spread
         if (by)
             x = sets_intersect(m->sets, x, by);
         else if (!p->not_affine)
-            p->not_affine = m->why ? m->why : "gave up on a question that took too many steps";
+            p->not_affine = m->why ? m->why : model_gave_up(m);
     }
     int_set *domain = sets_insert(m->sets, domain_of(m, p->scope), dims, p->array->rank);
     return narrower(m, domain, sets_intersect(m->sets, domain, x));

@@ -3,13 +3,32 @@
 #include "prove/model.h"
 #include <string.h>
 
-enum { TRIAL_OPERATIONS = 300000 };
+enum { TRIAL_OPERATIONS = 300000, KERNEL_MILLISECONDS = 40000 };
+
+static double time_of(const target_limits *l) {
+    return l->milliseconds > 0 ? l->milliseconds : KERNEL_MILLISECONDS;
+}
+
+const char *model_gave_up(const model *m) {
+    return sets_milliseconds_left(m->sets) > 0
+               ? "gave up on a question that took too many steps"
+               : arena_printf(m->arena, "gave up on it: not decided in %.3g s", time_of(m->limits) / 1e3);
+}
+
+/* A quarter is left for the search of small launches that break what was not decided. */
+void prover_begin_time(prover *p, sets *s) {
+    double start = prover_clock(), time = time_of(p->limits);
+    sets_end_at(s, start + 0.75 * time);
+    p->end = start + time;
+}
 
 void prover_start(prover *p) {
     p->item_start = prover_clock();
 }
 
 void prover_add_item(prover *p, verdict v, const char *subject, source_span span, const char *witness, const char *explanation) {
+    if (p->settled)
+        return;
     double now = prover_clock();
     proof_item item = {p->property, subject, v, span, explanation, witness && *witness ? witness : NULL, now - p->item_start};
     VEC_PUSH(p->arena, p->proof->items, item);
@@ -29,6 +48,8 @@ void prover_proved(prover *p, const char *subject, source_span span) {
 
 void prover_refuted(prover *p, const char *subject, source_span span, const char *witness, const char *explanation,
                     const char *mend) {
+    if (p->settled)
+        return;
     if (!span.line)
         span = p->kernel ? p->kernel->span : span;
     prover_add_item(p, VERDICT_REFUTED, subject, span, witness, explanation);
@@ -36,6 +57,10 @@ void prover_refuted(prover *p, const char *subject, source_span span, const char
     p->last = diag_error(p->diags, p->code, span, "%s%s%s", explanation, when ? ", when " : "", when ? witness : "");
     if (mend)
         diag_caret(p->diags, p->last, "%s", mend);
+    if (p->limits->settle && !p->small) {
+        p->settled = true;
+        sets_end_at(p->m->sets, 0);
+    }
 }
 
 typedef struct launch_values {
@@ -121,63 +146,90 @@ static void small_ranges(const prover *p, int64_t *least, int64_t *most) {
         }
 }
 
+/* The launch of these values, judged by itself: what it refutes is kept. */
+static void try_launch(prover *p, small_launches *t, double end) {
+    int n = p->m->parameters.count;
+    diag_list diags;
+    proof result = {0};
+    diag_init(&diags, p->arena);
+    prover small = {.arena = p->arena,
+                    .limits = p->limits,
+                    .proof = &result,
+                    .diags = &diags,
+                    .kernel = p->kernel,
+                    .small = true,
+                    .end = end,
+                    .property = p->property,
+                    .code = p->code,
+                    .judge = p->judge};
+    sets *s = sets_new(TRIAL_OPERATIONS);
+    if (!s)
+        return;
+    sets_end_at(s, end);
+    bool *had = NEW_ARRAY(p->arena, bool, n + 1);
+    for (int i = 0; i < n; i++) { /* constants for the while: products with them are affine */
+        index_var *v = p->m->parameters.at[i];
+        had[i] = v->has_value;
+        if (!had[i]) {
+            v->has_value = true;
+            v->value = t->at[i];
+        }
+    }
+    small.m = model_new(p->arena, s, p->kernel, p->limits, p->launch);
+    p->judge(&small);
+    for (int i = 0; i < n; i++)
+        p->m->parameters.at[i]->has_value = had[i];
+    sets_free(s);
+    for (int i = 0; i < result.items.count; i++)
+        if (result.items.at[i].verdict == VERDICT_REFUTED)
+            VEC_PUSH(p->arena, t->refuted, result.items.at[i]);
+}
+
+static const proof_item *refuted_of(const small_launches *t, const char *subject) {
+    for (int i = 0; i < t->refuted.count; i++)
+        if (!strcmp(t->refuted.at[i].subject, subject))
+            return &t->refuted.at[i];
+    return NULL;
+}
+
 /* A question was too large for all launches at once: small launches, one by one, may still refute it. Parameters count up, the first one slowest, so
- * that the witness stays small. */
+ * that the witness stays small. Each launch is tried once for all that a property says. */
 static bool refuted_when_small(prover *p, const char *subject) {
     enum { LONGEST_MILLISECONDS = 1500, MOST_TRIALS = 150 };
     int n = p->m->parameters.count;
-    double start = prover_clock();
-    int64_t *at = NEW_ARRAY(p->arena, int64_t, n + 1), *least = NEW_ARRAY(p->arena, int64_t, n + 1),
-            *most = NEW_ARRAY(p->arena, int64_t, n + 1);
-    small_ranges(p, least, most);
-    memcpy(at, least, sizeof *at * (size_t)n);
-    for (int trial = 0; trial < MOST_TRIALS && prover_clock() - start < LONGEST_MILLISECONDS; trial++) {
-        while (!may_launch(p, at)) /* with many parameters few launches pass, and finding them is what takes the time */
-            if (!next_launch(at, n, least, most) || prover_clock() - start > LONGEST_MILLISECONDS)
-                return false;
-        diag_list diags;
-        proof result = {0};
-        diag_init(&diags, p->arena);
-        prover small = {.arena = p->arena,
-                        .limits = p->limits,
-                        .proof = &result,
-                        .diags = &diags,
-                        .kernel = p->kernel,
-                        .small = true,
-                        .property = p->property,
-                        .code = p->code,
-                        .judge = p->judge};
-        sets *s = sets_new(TRIAL_OPERATIONS);
-        if (!s)
-            return false;
-        bool *had = NEW_ARRAY(p->arena, bool, n + 1);
-        for (int i = 0; i < n; i++) { /* constants for the while: products with them are affine */
-            index_var *v = p->m->parameters.at[i];
-            had[i] = v->has_value;
-            if (!had[i]) {
-                v->has_value = true;
-                v->value = at[i];
-            }
-        }
-        small.m = model_new(p->arena, s, p->kernel, p->limits, p->launch);
-        p->judge(&small);
-        for (int i = 0; i < n; i++)
-            p->m->parameters.at[i]->has_value = had[i];
-        sets_free(s);
-        for (int i = 0; i < result.items.count; i++) {
-            const proof_item *t = &result.items.at[i];
-            if (t->verdict == VERDICT_REFUTED && !strcmp(t->subject, subject)) {
-                prover_refuted(p, subject, t->span, t->witness, t->explanation, NULL);
-                return true;
-            }
-        }
-        if (!next_launch(at, n, least, most))
-            return false;
+    small_launches *t = &p->tried;
+    double start = prover_clock(), end = start + LONGEST_MILLISECONDS - t->milliseconds;
+    end = end < p->end ? end : p->end;
+    if (t->judge != p->judge || t->m != p->m) {
+        *t = (small_launches){.judge = p->judge, .m = p->m};
+        t->at = NEW_ARRAY(p->arena, int64_t, n + 1);
+        t->least = NEW_ARRAY(p->arena, int64_t, n + 1);
+        t->most = NEW_ARRAY(p->arena, int64_t, n + 1);
+        small_ranges(p, t->least, t->most);
+        memcpy(t->at, t->least, sizeof *t->at * (size_t)n);
+        end = start + LONGEST_MILLISECONDS < p->end ? start + LONGEST_MILLISECONDS : p->end;
     }
-    return false;
+    const proof_item *found = refuted_of(t, subject);
+    while (!found && !t->all && t->trials < MOST_TRIALS && prover_clock() < end) {
+        while (!t->all &&
+               !may_launch(p, t->at)) /* with many parameters few launches pass, and finding them is what takes the time */
+            t->all = !next_launch(t->at, n, t->least, t->most) || prover_clock() > end;
+        if (t->all)
+            break;
+        try_launch(p, t, end);
+        t->trials++;
+        found = refuted_of(t, subject);
+        t->all = !next_launch(t->at, n, t->least, t->most);
+    }
+    t->milliseconds += prover_clock() - start;
+    if (found)
+        prover_refuted(p, subject, found->span, found->witness, found->explanation, NULL);
+    return found;
 }
 
 void prover_unknown(prover *p, const char *subject, source_span span, const char *witness, const char *explanation) {
+    if (p->settled)
+        return;
     bool loose = p->m && p->m->scopes.count && p->m->scopes.at[0]->own_loose; /* what a launch guarantees is not affine */
     if (loose && !p->small && p->judge && refuted_when_small(p, subject))
         return;
@@ -193,12 +245,14 @@ void prover_gave_up(prover *p, const char *subject, source_span span) {
     bool tired = !p->m->why || sets_gave_up(p->m->sets);
     if (tired && !p->small && p->judge && refuted_when_small(p, subject))
         return;
-    prover_unknown(p, subject, span, NULL, tired ? "gave up on it: the question took too many steps" : p->m->why);
+    prover_unknown(p, subject, span, NULL, tired ? model_gave_up(p->m) : p->m->why);
 }
 
 void prover_note(prover *p, const char *format, ...) {
     text_buffer b = {0};
     va_list args;
+    if (!p->last)
+        return;
     va_start(args, format);
     text_add_va(&b, format, args);
     va_end(args);

@@ -199,6 +199,8 @@ typedef struct model {
 
 /* ---- model.c ---- */
 /* Walks the kernel. Never NULL; what it can't judge is in `beyond`. */
+/* Why a question has no answer: too many steps, or no time is left. */
+const char *model_gave_up(const model *m);
 model *model_new(arena *a, sets *s, const kernel_ir *k, const target_limits *limits, cond *launch);
 const char *model_name(const scope *s, int dim); /* the name of a dimension */
 bool model_touched(const model *m, const kernel_array *a, unsigned uses);
@@ -447,6 +449,18 @@ typedef struct between_kernels {
     int_set *written;   /* the cells that earlier kernels have surely written, over [cell] */
     const char *unsure; /* why that may be fewer than they write; NULL: it is not */
 } between_kernels;
+/* Launches of small values that a property has been judged for, one by one. */
+struct prover;
+typedef struct small_launches {
+    void (*judge)(struct prover *p); /* the property */
+    const model *m;
+    int64_t *at, *least, *most; /* the next one, by parameter */
+    int trials;
+    double milliseconds;
+    bool all; /* there is no other */
+    VEC(proof_item) refuted;
+} small_launches;
+
 typedef struct prover {
     arena *arena;
     model *m;
@@ -458,15 +472,21 @@ typedef struct prover {
     const char *property, *code;
     diag *last; /* of the last item; NULL: proved */
     double item_start;
+    double end;                      /* of the time for this kernel, by prover_clock */
     cond *launch;                    /* what the plan guarantees for this kernel */
     void (*judge)(struct prover *p); /* the property being judged */
     bool small;                      /* a launch of small constants is being tried */
-    bool narrow;                     /* indices of PLAN_NARROW_BITS, and launches that fit them, are being judged */
-    between_kernels *between;        /* PLAN: its workspaces; NULL: the kernel is judged by itself */
+    bool quick;                      /* any refutation is looked for, by what takes little time */
+    small_launches tried;
+    bool settled;             /* the kernel is refuted, and the rest is not asked for (target_limits.settle) */
+    bool narrow;              /* indices of PLAN_NARROW_BITS, and launches that fit them, are being judged */
+    between_kernels *between; /* PLAN: its workspaces; NULL: the kernel is judged by itself */
     int between_count;
 } prover;
 /* The workspace that the array is; NULL: it is none, or the kernel is judged by itself. */
 between_kernels *prover_between(const prover *p, const kernel_array *a);
+/* The time that the kernel has begins, for its session of sets too. */
+void prover_begin_time(prover *p, sets *s);
 void prover_start(prover *p);
 /* An item, without a message. */
 void prover_add_item(prover *p, verdict v, const char *subject, source_span span, const char *witness, const char *explanation);
@@ -487,6 +507,8 @@ bool prover_beyond(prover *p);
 
 void judge_bounds(prover *p);
 void judge_contracts(prover *p); /* part of bounds: contract.c */
+/* Adds an item for the first refutation of bounds that is found soon; others are of no account. */
+void seek_out_of_bounds(prover *p);
 /* Vectors marked `aligned` begin at multiples of their size, whatever the launch: the array's base by its `align`, the offset by its indices. */
 void judge_alignment(prover *p);
 void judge_race(prover *p);

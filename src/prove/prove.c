@@ -90,9 +90,38 @@ static void judge_room(prover *p) {
     judge_capacity(p);
 }
 
+/* Where one refutation is enough: one among the bounds that is found quickly, before anything that takes longer is asked. */
+static void settle_by_bounds(prover *p) {
+    enum { SEEKING_OPERATIONS = 30000, SEEKING_MILLISECONDS = 500 };
+    proof result = {0};
+    diag_list quiet;
+    diag_init(&quiet, p->arena);
+    p->property = "bounds";
+    p->code = "E0401";
+    sets *s = sets_new(SEEKING_OPERATIONS);
+    if (!s)
+        return;
+    prover scan = *p;
+    scan.proof = &result;
+    scan.diags = &quiet;
+    scan.small = scan.quick = true;
+    scan.end = prover_clock() + SEEKING_MILLISECONDS;
+    sets_end_at(s, scan.end);
+    scan.m = model_new(p->arena, s, p->kernel, p->limits, p->launch);
+    seek_out_of_bounds(&scan);
+    sets_free(s);
+    for (int i = 0; i < result.items.count && !p->settled; i++) {
+        const proof_item *t = &result.items.at[i];
+        if (t->verdict == VERDICT_REFUTED)
+            prover_refuted(p, t->subject, t->span, t->witness, t->explanation, NULL);
+    }
+}
+
 static void judge_properties(prover *p) {
     digits_form form = {0};
-    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
+    if (p->limits->settle)
+        settle_by_bounds(p);
+    for (size_t i = 0; i < sizeof properties / sizeof *properties && !p->settled; i++) {
         p->property = properties[i].name;
         p->code = properties[i].code;
         p->judge = properties[i].judge;
@@ -106,7 +135,9 @@ static sets *new_session(prover *p) {
     if (!s) {
         p->property = "order";
         prover_add_item(p, VERDICT_UNKNOWN, p->kernel->name, p->kernel->span, NULL, "not enough memory");
+        return NULL;
     }
+    prover_begin_time(p, s);
     return s;
 }
 
@@ -254,7 +285,7 @@ static void add_written(prover *p) {
         int_set *all = sets_simplify(m->sets, sets_union(m->sets, b->written, more));
         const char *why = array_unsure(m, a, ACCESS_WRITE);
         b->written = all ? all : b->written;
-        b->unsure = b->unsure ? b->unsure : !all ? "gave up on a question that took too many steps" : why;
+        b->unsure = b->unsure ? b->unsure : !all ? model_gave_up(m) : why;
     }
 }
 
@@ -297,6 +328,7 @@ static void judge_whole_plan(prover *p) {
     sets *s = sets_new(QUESTION_OPERATIONS);
     if (!s)
         return;
+    prover_begin_time(p, s);
     p->kernel = p->plan->variants.at[0].kernel;
     p->judge = NULL;
     p->property = "launch plan";

@@ -33,7 +33,9 @@ typedef struct target_limits {
     int index_bits;         /* of the integer type the printed code uses for offsets: 64 on a CPU */
     int64_t largest_extent; /* extents are assumed (and checked at launch) to be at most this */
     bool has_lanes;         /* a kernel with levels below the task may run there */
-    bool narrow_indices;    /* where the prover finds them enough, the code uses indices of PLAN_NARROW_BITS for launches that fit */
+    bool narrow_indices; /* where the prover finds them enough, the code uses indices of PLAN_NARROW_BITS for launches that fit */
+    double milliseconds; /* of processor time that a kernel's proof may take, then the rest is open; 0: 40 seconds */
+    bool settle;         /* a kernel is refuted with its first property that is: those after it are not judged */
 } target_limits;
 
 /* Only prove_plan makes one: the single door to target/. */

@@ -21,7 +21,9 @@ int sets_declare(sets *s, const char *name);
 int sets_parameters(const sets *s);
 /* Processor time of this thread, in milliseconds: what else the machine does leaves it alone. */
 double prover_clock(void);
-/* A session has thirty seconds, after which no question gets an answer; what is left of them, for questions put to others. */
+/* By prover_clock: no question gets an answer after it, and one that is being asked then takes little longer. Until it is set, there is no end. */
+void sets_end_at(sets *s, double end);
+/* What is left until then, for questions put to others. */
 double sets_milliseconds_left(const sets *s);
 /* Begins a question: its budget is full, and an earlier failure is forgotten. */
 void sets_question(sets *s);

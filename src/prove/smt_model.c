@@ -285,7 +285,5 @@ bool smt_worthwhile(model *m, scope *s) {
 }
 
 const char *smt_why(model *m, const char *why) {
-    return smt_available() ? why
-                           : model_text(m, "%s (needs Z3, which is not installed)",
-                                        why ? why : "gave up on a question that took too many steps");
+    return smt_available() ? why : model_text(m, "%s (needs Z3, which is not installed)", why ? why : model_gave_up(m));
 }

@@ -10,7 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const target_limits limits = {"sim", 1 << 20, 232448, 1024, 64, (int64_t)1 << 31, true, false};
+static const target_limits limits = {.target = "sim",
+                                     .private_bytes = 1 << 20,
+                                     .shared_bytes = 232448,
+                                     .threads_per_block = 1024,
+                                     .index_bits = 64,
+                                     .largest_extent = (int64_t)1 << 31,
+                                     .has_lanes = true};
 
 static kernel_ir *parse(arena *a, const char *text, diag_list *diags) {
     kernel_ir *k = kernel_parse(a, "text.kir", text, diags);

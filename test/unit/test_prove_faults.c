@@ -98,7 +98,13 @@ static proof judge(arena *a, const char *text, bool *proved) {
     diag_init(&diags, a);
     proof p = {0};
     kernel_ir *k = kernel_parse(a, "fault", text, &diags);
-    target_limits limits = {"sim", 1 << 20, 232448, 1024, strstr(text, "offset_32bit") ? 32 : 64, (int64_t)1 << 31, true, false};
+    target_limits limits = {.target = "sim",
+                            .private_bytes = 1 << 20,
+                            .shared_bytes = 232448,
+                            .threads_per_block = 1024,
+                            .index_bits = strstr(text, "offset_32bit") ? 32 : 64,
+                            .largest_extent = (int64_t)1 << 31,
+                            .has_lanes = true};
     *proved = k && prove_kernel(a, k, &limits, &p, &diags);
     return p;
 }
@@ -274,7 +280,13 @@ static void test_budgets_end_in_giving_up(void **state) {
                 diag_init(&diags, a);
                 proof of = {0};
                 kernel_ir *k = kernel_parse(a, "budget", right ? small[i].right : small[i].broken, &diags);
-                target_limits limits = {"sim", 1 << 20, 232448, 1024, 64, (int64_t)1 << 31, true, false};
+                target_limits limits = {.target = "sim",
+                                        .private_bytes = 1 << 20,
+                                        .shared_bytes = 232448,
+                                        .threads_per_block = 1024,
+                                        .index_bits = 64,
+                                        .largest_extent = (int64_t)1 << 31,
+                                        .has_lanes = true};
                 sets *s = sets_new(operations);
                 assert_true(k && s);
                 prover p = {.arena = a, .kernel = k, .limits = &limits, .proof = &of, .diags = &diags, .code = "E0401"};

@@ -53,7 +53,13 @@ static bool proved(arena *a, const char *name, const char *text, int bits, kerne
     if (!*k)
         diag_print_all(&diags, stderr, false);
     assert_non_null(*k);
-    target_limits limits = {"sim", 1 << 20, 232448, 1024, bits, (int64_t)1 << 31, true, false};
+    target_limits limits = {.target = "sim",
+                            .private_bytes = 1 << 20,
+                            .shared_bytes = 232448,
+                            .threads_per_block = 1024,
+                            .index_bits = bits,
+                            .largest_extent = (int64_t)1 << 31,
+                            .has_lanes = true};
     return prove_kernel(a, *k, &limits, p, &diags);
 }
 
@@ -421,7 +427,13 @@ static void test_proofs_are_kept(void **state) {
         assert_int_equal(p.proved, p.items.count);
         diag_list diags;
         diag_init(&diags, a);
-        target_limits small = {"small", 1 << 20, 16, 1024, 64 - i, (int64_t)1 << 31, true, false};
+        target_limits small = {.target = "small",
+                               .private_bytes = 1 << 20,
+                               .shared_bytes = 16,
+                               .threads_per_block = 1024,
+                               .index_bits = 64 - i,
+                               .largest_extent = (int64_t)1 << 31,
+                               .has_lanes = true};
         assert_false(prove_kernel(a, k, &small, &p, &diags));
         assert_int_equal(p.refuted, 1);
         for (int j = 0; j < p.items.count; j++)

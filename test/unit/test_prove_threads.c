@@ -290,7 +290,13 @@ static void try_random(const char *what, char *(*make_text)(uint64_t seed), int 
         if (!k)
             diag_print_all(&diags, stderr, false);
         assert_non_null(k);
-        target_limits limits = {"sim", 1 << 20, 1 << 16, 1024, 64, (int64_t)1 << 31, true, false};
+        target_limits limits = {.target = "sim",
+                                .private_bytes = 1 << 20,
+                                .shared_bytes = 1 << 16,
+                                .threads_per_block = 1024,
+                                .index_bits = 64,
+                                .largest_extent = (int64_t)1 << 31,
+                                .has_lanes = true};
         proof p;
         bool fine = prove_kernel(a, k, &limits, &p, &diags), wrong = false;
         slowest = p.milliseconds > slowest ? p.milliseconds : slowest;

@@ -33,7 +33,13 @@ static bool quick(void) {
         }                                                                                                                        \
     } while (0)
 
-static const target_limits limits = {"c", 1 << 24, 1 << 16, 1024, 64, (int64_t)1 << 31, true, false};
+static const target_limits limits = {.target = "c",
+                                     .private_bytes = 1 << 24,
+                                     .shared_bytes = 1 << 16,
+                                     .threads_per_block = 1024,
+                                     .index_bits = 64,
+                                     .largest_extent = (int64_t)1 << 31,
+                                     .has_lanes = true};
 
 static uint64_t state = 20260301;
 static int below(int n) {
