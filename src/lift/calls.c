@@ -481,6 +481,18 @@ static bool is_nothing(const char *name) {
     return false;
 }
 
+/* printf touches no memory that others reach; text that lies there is not read. A launch prints nothing, which is said. */
+static bool print_call(lifter *l, const lift_value *v, const char *name) {
+    if (strcmp(name, "printf"))
+        return false;
+    for (int i = 1; i < v->operand_count; i++)
+        if (v->operands[i]->type->kind == LIFT_POINTER)
+            return false;
+    l->facts->prints = v;
+    l->env[v->id] = lifted_number(l, 32, 0);
+    return true;
+}
+
 /* dot, length, normalize, cross of OpenCL */
 static bool geometry_call(lifter *l, const lift_value *v, const char *name) {
     if (strcmp(name, "dot") || v->operand_count != 2)
@@ -543,10 +555,10 @@ bool lift_call(lifter *l, const lift_value *v) {
     lifted r = {.kind = LIFTED_ANY};
     if (!strcmp(name, "assume"))
         lift_assume(l, v);
-    if (is_nothing(name) || launch_call(l, v, name) || order_call(l, v, name) || subgroup_call(l, v, name) ||
-        vote_call(l, v, name) || lift_matrix_call(l, v) || allocation_call(l, v, name) || lift_atomic_call(l, v, name) ||
-        lift_memory_call(l, v, name) || lift_copy_call(l, v, name) || geometry_call(l, v, name) || sincos_call(l, v, name) ||
-        (!lift_stopped(l) && lift_opencl_call(l, v, name)))
+    if (is_nothing(name) || print_call(l, v, name) || launch_call(l, v, name) || order_call(l, v, name) ||
+        subgroup_call(l, v, name) || vote_call(l, v, name) || lift_matrix_call(l, v) || allocation_call(l, v, name) ||
+        lift_atomic_call(l, v, name) || lift_memory_call(l, v, name) || lift_copy_call(l, v, name) || geometry_call(l, v, name) ||
+        sincos_call(l, v, name) || (!lift_stopped(l) && lift_opencl_call(l, v, name)))
         return !lift_stopped(l);
     if (!lift_stopped(l) && lift_math(l, v, name, &r)) {
         if (!lift_stopped(l))

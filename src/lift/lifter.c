@@ -379,6 +379,8 @@ bool lift_kernel(arena *a, const lift_function *f, const char *path, const lift_
     }
     if (l.failed)
         return false;
+    if (l.facts->prints)
+        diag_warning(diags, "E1134", lift_span(&l, l.facts->prints), "what `%s` prints is left out", l.function->host_name);
     lift_drop_unread(l.k);
     if (contract->lockstep)
         lift_lockstep(l.k);

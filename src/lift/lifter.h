@@ -87,9 +87,10 @@ typedef struct phi_pointees {
 typedef struct lift_facts {
     VEC(object_facts *) objects;
     VEC(phi_pointees *) pointees;
-    bool lanes;    /* subgroup operations are used */
-    bool matrices; /* .. among them fragments */
-    bool uses[3];  /* dimensions of the launch that the kernel asks about */
+    bool lanes;               /* subgroup operations are used */
+    bool matrices;            /* .. among them fragments */
+    const lift_value *prints; /* a call of printf; NULL: there is none */
+    bool uses[3];             /* dimensions of the launch that the kernel asks about */
 } lift_facts;
 
 /* A register that stands for a phi, or for a part of one. */

@@ -411,6 +411,41 @@ int64_t lift_unit_with(lifter *l, int64_t unit, int64_t wanted, lifted x) {
     return unit;
 }
 
+/* The one instruction that uses v; NULL: there are more, or none. */
+static const lift_value *user_of(const lifter *l, const lift_value *v) {
+    for (int i = 0; v->uses == 1 && i < l->function->blocks.count; i++)
+        for (int j = 0; j < l->function->blocks.at[i]->items.count; j++) {
+            const lift_value *x = l->function->blocks.at[i]->items.at[j];
+            for (int n = 0; n < x->operand_count; n++)
+                if (x->operands[n] == v)
+                    return x;
+        }
+    return NULL;
+}
+
+static bool is_stored_to(const lifter *l, const lift_value *pointer) {
+    for (int i = 0; i < l->function->blocks.count; i++)
+        for (int j = 0; j < l->function->blocks.at[i]->items.count; j++) {
+            const lift_value *x = l->function->blocks.at[i]->items.at[j];
+            if (x->op == LIFT_STORE && x->operands[1] == pointer)
+                return true;
+        }
+    return false;
+}
+
+/* A store to some elements of a vector in memory is a load of the vector, those elements set, and a store to where it was: no load of the source's. */
+static bool is_for_some_elements(const lifter *l) {
+    const lift_value *load = l->now, *v = load;
+    if (!load || load->op != LIFT_LOAD || load->type->kind != LIFT_VECTOR)
+        return false;
+    if (!load->uses) /* all of them are set */
+        return is_stored_to(l, load->operands[0]);
+    do {
+        v = user_of(l, v);
+    } while (v && (v->op == LIFT_INSERTELEMENT || v->op == LIFT_SHUFFLEVECTOR));
+    return v && v->op == LIFT_STORE && v->operands[1] == load->operands[0];
+}
+
 kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bool reads) {
     kernel_access none = {0};
     if (lift_stopped(l))
@@ -430,7 +465,7 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bo
         lift_fail(l, "E1133", NULL, "`%s` lies in constant memory and is written", o->name);
         return none;
     }
-    if (f->said && ((writes && f->said->only_read) || (reads && f->said->only_written))) {
+    if (f->said && ((writes && f->said->only_read) || (reads && f->said->only_written && !is_for_some_elements(l)))) {
         lift_fail(l, "E1133", NULL, "`%s` is %s here, and the launch lets the kernel only %s it", o->name,
                   f->said->only_read ? "written" : "read", f->said->only_read ? "read" : "write");
         return none;

@@ -45,3 +45,11 @@ TURN(turn_device, work_group_barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE,
 TURN(turn_item, work_group_barrier(CLK_LOCAL_MEM_FENCE, memory_scope_work_item))
 TURN(turn_fence, mem_fence(CLK_LOCAL_MEM_FENCE))
 TURN(turn_item_fence, atomic_work_item_fence(CLK_LOCAL_MEM_FENCE, memory_order_seq_cst, memory_scope_device))
+__kernel void prints(__global float *o) {
+    o[get_global_id(0)] = 1;
+    printf("%d %f\n", (int)get_global_id(0), 0.5f);
+}
+__kernel void elements(__global float4 *y, __global float4 *z) {
+    y[get_global_id(0)].zy = (float2)(1, 2);
+    z[get_global_id(0)].x = z[get_global_id(0)].y;
+}

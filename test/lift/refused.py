@@ -4,7 +4,7 @@ import json, os, shutil, subprocess, sys, tempfile
 
 tilec, build = os.environ["TILEC"], os.environ["BUILD"]
 source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "refused.cl")
-UNREAD = {2: "E1129", 3: "E1128", 4: "E1128", 6: "E1127", 8: "E1125", 12: "E1124"}
+UNREAD = {2: "E1129", 3: "E1128", 4: "E1128", 6: "E1127", 8: "E1125", 12: "E1124", 50: "E1134"}
 
 def check(*words):
     out = subprocess.run([tilec, "check", source, "--json", "--block", "64"] + list(words), capture_output=True, text=True)
@@ -75,6 +75,8 @@ def main():
     host = lambda x, y: [d["code"] for d in check("--kernel", "turn_group", "--grid", "1", "--arg", "x=%s[64]" % x, "--arg", "y=%s[64]" % y)["diagnostics"]]
     codes = [host("in ", "unread "), host("unread f32", ""), host("", "in f32")]
     failed |= say("memory that the host made read-only or write-only", codes != [[], ["E1133"], ["E1133"]] and str(codes))
+    some = lambda a: [d["code"] for d in check("--kernel", "elements", "--grid", "1", "--arg", a + "=unread[256]")["diagnostics"] if d["code"] == "E1133"]
+    failed |= say("setting some elements of a vector reads none", (some("y"), some("z")) != ([], ["E1133"]) and str((some("y"), some("z"))))
     return failed
 
 sys.exit(main())
