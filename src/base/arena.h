@@ -46,6 +46,7 @@ typedef struct text_buffer {
     char *text; /* NUL-terminated once anything was added; NULL before */
     size_t length, capacity;
 } text_buffer;
+/* As printf writes it; no argument is the buffer's own text. */
 void text_add(text_buffer *b, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_add_va(text_buffer *b, const char *format, va_list args);
 void text_add_bytes(text_buffer *b, const char *bytes, size_t length);

@@ -5,6 +5,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <limits.h>
+
 #include "base/diag.h"
 #include "base/errors.h"
 #include "base/file.h"
@@ -71,6 +73,10 @@ static void text_grows(void **state) {
     text_free(&b);
     arena *a = arena_new();
     assert_string_equal(arena_printf(a, "%s-%d", "x", 5), "x-5");
+    assert_string_equal(arena_printf(a, "%d %ld %lld%% %s", INT_MIN, -1L, LLONG_MIN, ""),
+                        "-2147483648 -1 -9223372036854775808% ");
+    assert_string_equal(arena_printf(a, "%s=%d %5.2f|%-3d|%zu", "x", 0, 2.5, 7, (size_t)9),
+                        "x=0  2.50|7  |9"); /* as printf has it */
     assert_string_equal(arena_strndup(a, "abcdef", 3), "abc");
     arena_free(a);
 }
