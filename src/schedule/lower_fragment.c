@@ -4,7 +4,7 @@
 #include "schedule/lower.h"
 #include <limits.h>
 
-enum { GROUP_BYTES = 4, CELLS = 8 /* fragments of a matrix unit that has registers of its own for them */ };
+enum { GROUP_BYTES = 4 };
 
 typedef struct product {
     lower *l;
@@ -113,6 +113,12 @@ static const char *refusal(product *c) {
     if (range_capacity(c->rows) < c->with->m / 2 || range_capacity(c->columns) < c->with->n / 2)
         return arena_printf(l->arena, "its tile of %lld x %lld is less than half a fragment of %d x %d",
                             (long long)range_capacity(c->rows), (long long)range_capacity(c->columns), c->with->m, c->with->n);
+    for (int i = 0; i < l->ir->fragments.count && c->with->m > 1; i++) {
+        const kernel_fragment *f = l->ir->fragments.at[i];
+        if (f->holder == LEVEL_TASK && f->role == FRAGMENT_ACCUMULATOR && f->rows > 1 && f->element != c->with->accumulator)
+            return arena_printf(l->arena, "a product of other types, with sums in %s, has the unit's registers",
+                                element_table[f->element].name);
+    }
     if (!may_vectorise(l, c->summed) || vector_score(l, heavy->operands[c->left], c->summed) == INT_MIN)
         return "its left operand can't be computed in vectors along the sum";
     return NULL;
@@ -467,8 +473,16 @@ static void choose_block(product *c) {
     c->across_columns = has_columns < columns ? (int)has_columns : columns;
 }
 
+/* A product is done with its fragments before another begins, so products share those of a matrix unit, which has eight registers. */
 static kernel_fragment *fragments(product *c, const char *name, fragment_role role, int rows, int columns, int count) {
     element_type type = role == FRAGMENT_ACCUMULATOR ? c->with->accumulator : c->with->operand;
+    for (int i = 0; i < c->l->ir->fragments.count && c->with->m > 1; i++) {
+        kernel_fragment *f = c->l->ir->fragments.at[i];
+        if (f->holder == LEVEL_TASK && f->role == role && f->element == type && f->rows == rows && f->columns == columns) {
+            f->count = f->count > count ? f->count : count;
+            return f;
+        }
+    }
     kernel_fragment *f = kernel_add_fragment(c->l->ir, lower_name(c->l, name), role, type, rows, columns, count, LEVEL_TASK);
     f->span = c->span;
     return f;
