@@ -1,6 +1,7 @@
 /* Asks a CUDA device the dots of NAME.dots, with the kernel of NAME.cu: ./cuda_probe NAME.dots ... prints a row for each. Driver and NVRTC are opened when
  * it runs; TILEC_CUDA and TILEC_NVRTC name them where they are not found. */
 #include "probe_dots.h"
+#include "probe_text.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,22 +98,8 @@ static int open_device(device *d) {
     return 1;
 }
 
-static char *read_text(const char *path) {
-    FILE *f = fopen(path, "rb");
-    long length = f && !fseek(f, 0, SEEK_END) ? ftell(f) : -1;
-    char *text = length >= 0 ? calloc((size_t)length + 1, 1) : NULL;
-    if (!text || fseek(f, 0, SEEK_SET) || fread(text, 1, (size_t)length, f) != (size_t)length) {
-        perror(path);
-        free(text);
-        text = NULL;
-    }
-    if (f)
-        fclose(f);
-    return text;
-}
-
 static int compile(const device *d, const probe_dots *dots, const char *path, void **module, void **kernel) {
-    char option[64], *text = read_text(path);
+    char option[64], *text = probe_text_read(path);
     const char *const options[] = {option};
     void *program;
     size_t size;

@@ -1,5 +1,6 @@
 /* See probe_dots.h. */
 #include "probe_dots.h"
+#include "probe_text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,9 +68,7 @@ void probe_dots_take(const probe_dots *d, long long first, long long tiles, cons
 
 void probe_dots_print(const probe_dots *d, const char *target, const char *device, const uint32_t *answers) {
     printf("{\"kit\": 1, \"target\": \"%s\", \"instruction\": \"%s\", \"device\": \"", target, d->instruction);
-    for (; *device; device++)
-        if (*device >= ' ' && *device < 127 && *device != '"' && *device != '\\')
-            putchar(*device);
+    probe_text_print(device);
     printf("\", \"asked\": %lld, \"seed\": %lld, \"dots\": %lld, \"hash\": \"%s\", \"answers\": \"", d->asked, d->seed, d->count,
            d->hash);
     for (long long i = 0; i < d->count; i++)

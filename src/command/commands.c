@@ -71,7 +71,7 @@ static const option_row probe_options[] = {
     {"--report", "FILE", "no probing: write the findings of --store (default: bench/findings) as a page"},
     {"--describe", "NAME", "no probing: print the description of the device of this name that the findings of --store give"},
     {"--write", "DIR", "no probing: write a kit for somebody else's device, to be run there"},
-    {"--target", "NAME", "of the kit: cuda or metal (default: cuda)"},
+    {"--target", "NAME", "of the kit: cuda, metal or opencl (default: cuda)"},
     {"--read", "FILE", "no probing here: find what the rows show that a kit's program printed"}, {0}};
 static const option_row layout_options[] = {
     {"--target", "NAME", "cuda or metal (default: cuda)"},

@@ -223,9 +223,23 @@ static bool is_conversion(probing *p, const char *name) {
     return false;
 }
 
+/* As find_in, of an opened conversion. */
+static bool find_conversion(void *context, const conversion_box *box) {
+    probing *p = context;
+    conversion_finding found;
+    if (!conversion_find(p->report->arena, box, &found, &p->report->diags))
+        return false;
+    p->conversions++;
+    p->conversions_held += found.determined;
+    conversion_json(box, &found, p->rows);
+    if (!p->report->json)
+        conversion_print(box, &found, option_given(p->line, "--evidence"));
+    fflush(stdout);
+    return true;
+}
+
 static bool probe_conversion(probing *p, const char *name, bool named) {
     conversion_box box;
-    conversion_finding found;
     int before = p->report->diags.items.count;
     if (!conversion_open(p->device, name, &box, &p->report->diags)) {
         bool lacks = !named && p->report->diags.items.count > before && !strcmp(p->report->diags.items.at[before]->code, "E1202");
@@ -233,15 +247,7 @@ static bool probe_conversion(probing *p, const char *name, bool named) {
             drop_missing(p, before);
         return lacks;
     }
-    bool good = conversion_find(p->report->arena, &box, &found, &p->report->diags);
-    if (good) {
-        p->conversions++;
-        p->conversions_held += found.determined;
-        conversion_json(&box, &found, p->rows);
-        if (!p->report->json)
-            conversion_print(&box, &found, option_given(p->line, "--evidence"));
-        fflush(stdout);
-    }
+    bool good = find_conversion(p, &box);
     conversion_close(&box);
     return good;
 }
@@ -304,7 +310,8 @@ static bool read_kit_row(void *context, const probe_target *target, const probe_
 }
 
 static bool read_kit(probing *p, const char *path) {
-    return finish(p, kit_read(p->report->arena, path, read_kit_row, p, &p->report->diags));
+    const kit_visitor visitor = {p, read_kit_row, find_conversion};
+    return finish(p, kit_read(p->report->arena, path, &visitor, &p->report->diags));
 }
 
 static bool write_kit(probing *p, const char *folder) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 1 << 20, LOW_BITS = 12, PATTERNS = 8, MOST_RULES = CONVERT_ROUNDINGS * 8 };
+enum { BATCH = 1 << 20, LOW_BITS = 12, PATTERNS = CONVERSION_MOST_PATTERNS, MOST_RULES = CONVERT_ROUNDINGS * 8 };
 
 /* ---- a rule ---- */
 
@@ -82,15 +82,16 @@ static uint32_t nan_kept(const conversion_box *box, uint32_t code) {
 
 /* ---- questions ---- */
 
-/* Every code of 8 or 16 bits; of 32 bits every upper part, above what lies below, at, or beside the half of any kept bit. */
-static int64_t question_count(const conversion_box *box) {
-    int bytes = number_table[box->from].bytes;
-    return bytes < 4 ? INT64_C(1) << (8 * bytes) : (INT64_C(1) << (32 - LOW_BITS)) * PATTERNS;
+conversion_questions conversion_questions_of(number_kind from) {
+    int bytes = number_table[from].bytes;
+    if (bytes < 4)
+        return (conversion_questions){INT64_C(1) << (8 * bytes), 0, 1, {0}};
+    return (conversion_questions){
+        (INT64_C(1) << (32 - LOW_BITS)) * PATTERNS, LOW_BITS, PATTERNS, {0, 1, 0x555, 0x7FF, 0x800, 0x801, 0xFFE, 0xFFF}};
 }
 
-static uint32_t question(const conversion_box *box, int64_t i) {
-    static const uint32_t low[PATTERNS] = {0, 1, 0x555, 0x7FF, 0x800, 0x801, 0xFFE, 0xFFF};
-    return number_table[box->from].bytes < 4 ? (uint32_t)i : (uint32_t)(i / PATTERNS) << LOW_BITS | low[i % PATTERNS];
+uint32_t conversion_question(const conversion_questions *q, int64_t i) {
+    return (uint32_t)(i / q->patterns) << q->low_bits | q->low[i % q->patterns];
 }
 
 typedef struct candidate {
@@ -194,7 +195,8 @@ bool conversion_find(arena *a, const conversion_box *box, conversion_finding *ou
     candidate rules[MOST_RULES];
     int count = make_rules(rules);
     specials special = {0};
-    int64_t all = question_count(box);
+    const conversion_questions questions = conversion_questions_of(box->from);
+    const int64_t all = questions.count;
     uint32_t *codes = malloc(sizeof *codes * BATCH * 2), *answers = codes + BATCH;
     *out = (conversion_finding){.questions = all};
     bool good = codes != NULL;
@@ -203,7 +205,7 @@ bool conversion_find(arena *a, const conversion_box *box, conversion_finding *ou
     for (int64_t at = 0; good && at < all; at += BATCH) {
         int n = (int)(all - at < BATCH ? all - at : BATCH);
         for (int i = 0; i < n; i++)
-            codes[i] = question(box, at + i);
+            codes[i] = conversion_question(&questions, at + i);
         good = box->run(box->context, codes, answers, n, diags);
         if (good)
             judge(box, codes, answers, n, rules, count, &special);

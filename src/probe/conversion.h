@@ -36,6 +36,16 @@ typedef struct conversion_finding {
     const char *verdict;
     VEC(const char *) evidence;
 } conversion_finding;
+/* The questions that a conversion is asked, in order: number i is i / patterns << low_bits | low[i % patterns]. Every code of 8 or 16 bits; of 32 bits every upper
+ * part, above what lies below, at, or beside the half of any kept bit. */
+enum { CONVERSION_MOST_PATTERNS = 8 };
+typedef struct conversion_questions {
+    int64_t count;
+    int low_bits, patterns;
+    uint32_t low[CONVERSION_MOST_PATTERNS];
+} conversion_questions;
+conversion_questions conversion_questions_of(number_kind from);
+uint32_t conversion_question(const conversion_questions *q, int64_t i);
 /* Holds every rule against all answers. False with a diagnostic when the device fails. */
 bool conversion_find(arena *a, const conversion_box *box, conversion_finding *out, diag_list *diags);
 void conversion_print(const conversion_box *box, const conversion_finding *f, bool evidence);
@@ -46,6 +56,9 @@ const char *const *conversion_names(arena *a, const char *device, int *count);
 /* False with a diagnostic: E1203 no such conversion, E1202 the device has no such instruction. */
 bool conversion_open(const char *device, const char *name, conversion_box *out, diag_list *diags);
 void conversion_close(conversion_box *box);
+/* The kernel `convert` (codes in, answers out, how many: a thread a code) in the target's language, "cuda" or "opencl", heap memory; and the box without a
+ * device, which must not be run; 0, or the architecture from which on CUDA's devices have it. NULL: the target has no such conversion. */
+char *conversion_text(const char *target, const char *name, conversion_box *out, int *architecture);
 
 /* A simulated conversion, for tests: a rule, the code of NaN (0: the operand's upper bits), and one wrong answer among so many (0: none). */
 typedef struct simulated_conversion {

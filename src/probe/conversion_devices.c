@@ -171,22 +171,40 @@ static bool open_cpu(const conversion_row *row, conversion_box *out, diag_list *
     return false;
 }
 
+/* NULL: there is none. */
+static const conversion_row *row_named(row_kind kind, const char *name) {
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].kind == kind && !strcmp(rows[i].name, name))
+            return &rows[i];
+    return NULL;
+}
+
+static conversion_box box_of(const conversion_row *row, const char *device) {
+    return (conversion_box){
+        .device = device, .name = row->name, .from = row->from, .to = row->to, .kept_bits = row->kept_bits, .claim = row->claim};
+}
+
 bool conversion_open(const char *device, const char *name, conversion_box *out, diag_list *diags) {
+    const conversion_row *row = row_named(kind_of(device), name);
     *out = (conversion_box){.device = device};
-    for (int i = 0; i < ROWS; i++) {
-        const conversion_row *row = &rows[i];
-        if (row->kind != kind_of(device) || strcmp(row->name, name))
-            continue;
-        out->name = row->name;
-        out->from = row->from, out->to = row->to, out->kept_bits = row->kept_bits;
-        out->claim = row->claim;
-        if (row->kind == ROW_CPU ? open_cpu(row, out, diags) : open_text(row, out, diags))
-            return true;
-        conversion_close(out);
+    if (!row) {
+        diag_error(diags, "E1203", (source_span){0}, "%s has no conversion `%s` that can be probed", device, name);
         return false;
     }
-    diag_error(diags, "E1203", (source_span){0}, "%s has no conversion `%s` that can be probed", device, name);
+    *out = box_of(row, device);
+    if (row->kind == ROW_CPU ? open_cpu(row, out, diags) : open_text(row, out, diags))
+        return true;
+    conversion_close(out);
     return false;
+}
+
+char *conversion_text(const char *target, const char *name, conversion_box *out, int *architecture) {
+    const conversion_row *row = kind_of(target) == ROW_CPU ? NULL : row_named(kind_of(target), name);
+    if (!row)
+        return NULL;
+    *out = box_of(row, target);
+    *architecture = row->architecture;
+    return kernel_text(row);
 }
 
 void conversion_close(conversion_box *box) {

@@ -19,6 +19,30 @@ static const struct {
 };
 enum { HOST_FILES = sizeof host_files / sizeof *host_files };
 
+/* What a kit asks, how its kernels' files are called, how its program is made. */
+typedef struct kit_target {
+    const char *name, *extension, *make;
+    bool instructions, conversions;
+} kit_target;
+static const kit_target targets[] = {
+    {"cuda", "cu",
+     "cuda_probe: cuda_probe.c probe_dots.c probe_text.c probe_dots.h probe_text.h\n"
+     "\t$(CC) -std=c11 -O2 -Wall -o $@ cuda_probe.c probe_dots.c probe_text.c -ldl\n"
+     "answers.jsonl: cuda_probe\n\t./cuda_probe *.dots > $@.new && mv $@.new $@\n",
+     true, false},
+    {"metal", "metal",
+     "metal_probe: metal_probe.m probe_dots.c probe_text.c probe_dots.h probe_text.h\n"
+     "\tclang -fobjc-arc -O2 -Wall -o $@ metal_probe.m probe_dots.c probe_text.c -framework Metal -framework Foundation\n"
+     "answers.jsonl: metal_probe\n\t./metal_probe *.dots > $@.new && mv $@.new $@\n",
+     true, false},
+    {"opencl", "cl",
+     "opencl_probe: opencl_probe.c probe_codes.c probe_text.c probe_codes.h probe_text.h\n"
+     "\t$(CC) -std=c11 -O2 -Wall -o $@ opencl_probe.c probe_codes.c probe_text.c -ldl\n"
+     "answers.jsonl: opencl_probe\n\t./opencl_probe *.codes > $@.new && mv $@.new $@\n",
+     false, true},
+};
+enum { TARGETS = sizeof targets / sizeof *targets };
+
 static kit_instruction of_cuda(const cuda_instruction *i) {
     return (kit_instruction){i->name, i->a, i->b, i->c, i->rows, i->k, cuda_dots_tiles_a_block(i), i->warpgroup};
 }
@@ -28,36 +52,47 @@ static bool is_cuda(const char *target) {
 }
 
 /* The target's instruction by number; false past the last. */
-static bool instruction_at(const char *target, int number, kit_instruction *out) {
-    if (number >= (is_cuda(target) ? cuda_instruction_count : kit_metal_instruction_count))
+static bool instruction_at(const kit_target *target, int number, kit_instruction *out) {
+    if (!target->instructions || number >= (is_cuda(target->name) ? cuda_instruction_count : kit_metal_instruction_count))
         return false;
-    *out = is_cuda(target) ? of_cuda(&cuda_instructions[number]) : kit_metal_instructions[number];
+    *out = is_cuda(target->name) ? of_cuda(&cuda_instructions[number]) : kit_metal_instructions[number];
     return true;
 }
 
-static bool instruction_named(const char *target, const char *name, kit_instruction *out) {
+static bool instruction_named(const kit_target *target, const char *name, kit_instruction *out) {
     for (int i = 0; instruction_at(target, i, out); i++)
         if (!strcmp(out->name, name))
             return true;
     return false;
 }
 
-static bool is_target(const char *target, diag_list *diags) {
-    if (is_cuda(target) || !strcmp(target, "metal"))
-        return true;
-    diag *g = diag_error(diags, "E1206", (source_span){0}, "there is no probe kit for `%s`", target);
-    diag_note(diags, g, "there are cuda and metal: OpenCL and Vulkan have no matrix instruction that every device spells alike");
+static bool is_conversion(arena *a, const kit_target *target, const char *name) {
+    int count;
+    const char *const *names = conversion_names(a, target->name, &count);
+    for (int i = 0; target->conversions && i < count; i++)
+        if (!strcmp(names[i], name))
+            return true;
     return false;
+}
+
+static const kit_target *target_named(const char *name, diag_list *diags) {
+    for (int i = 0; i < TARGETS; i++)
+        if (!strcmp(targets[i].name, name))
+            return &targets[i];
+    diag *g = diag_error(diags, "E1206", (source_span){0}, "there is no probe kit for `%s`", name);
+    diag_note(diags, g, "there are cuda, metal and opencl");
+    return NULL;
 }
 
 /* ---- out ---- */
 
-static bool write_instruction(arena *a, const char *folder, const char *target, const kit_instruction *i, const probe_options *o,
-                              diag_list *diags) {
-    char *text = is_cuda(target) ? cuda_dots_text(cuda_instruction_find(i->name)) : kit_metal_text(i), hash[HASH_DIGITS + 1];
+static bool write_instruction(arena *a, const char *folder, const kit_target *target, const kit_instruction *i,
+                              const probe_options *o, diag_list *diags) {
+    char *text = is_cuda(target->name) ? cuda_dots_text(cuda_instruction_find(i->name)) : kit_metal_text(i),
+         hash[HASH_DIGITS + 1];
     dot_list dots;
     text_buffer file = {0};
-    dot_list_begin(&dots, target, i->name, i->a, i->b, i->c, i->k);
+    dot_list_begin(&dots, target->name, i->name, i->a, i->b, i->c, i->k);
     bool good = text != NULL;
     if (!good)
         diag_error(diags, "E1204", (source_span){0}, "%s: the table of layouts has no such instruction", i->name);
@@ -68,8 +103,7 @@ static bool write_instruction(arena *a, const char *folder, const char *target, 
                  number_table[i->a].bytes, number_table[i->b].bytes, i->tiles_a_block, i->specific, dots.count, o->dots, o->seed,
                  hash);
         text_add_bytes(&file, (const char *)dots.bytes, (size_t)dots.count * dot_list_size(&dots));
-        good = file_write(arena_printf(a, "%s/%s.%s", folder, i->name, is_cuda(target) ? "cu" : "metal"), text, strlen(text),
-                          diags) &&
+        good = file_write(arena_printf(a, "%s/%s.%s", folder, i->name, target->extension), text, strlen(text), diags) &&
                file_write(arena_printf(a, "%s/%s.dots", folder, i->name), text_get(&file), file.length, diags);
     }
     text_free(&file);
@@ -78,14 +112,12 @@ static bool write_instruction(arena *a, const char *folder, const char *target, 
     return good;
 }
 
-/* "cuda_probe.c" for CUDA alone, "README.md" for both: files of another target are left out by their beginning. */
-static bool is_for(const char *file, const char *target) {
-    const char *other = is_cuda(target) ? "metal" : "cuda";
-    const char *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
-    return strncmp(name, other, strlen(other)) != 0;
+/* A kit gets what its Makefile names, and README.md. */
+static bool is_for(const char *file, const kit_target *target) {
+    return strstr(target->make, file) || !strcmp(file, "README.md");
 }
 
-static bool write_host(arena *a, const char *folder, const char *target, diag_list *diags) {
+static bool write_host(arena *a, const char *folder, const kit_target *target, diag_list *diags) {
     for (int i = 0; i < HOST_FILES; i++) {
         const char *name = strrchr(host_files[i].name, '/') ? strrchr(host_files[i].name, '/') + 1 : host_files[i].name;
         if (!is_for(name, target))
@@ -98,37 +130,42 @@ static bool write_host(arena *a, const char *folder, const char *target, diag_li
         if (!good)
             return false;
     }
-    const char *makefile = is_cuda(target) ? "cuda_probe: cuda_probe.c probe_dots.c probe_dots.h\n"
-                                             "\t$(CC) -std=c11 -O2 -Wall -o $@ cuda_probe.c probe_dots.c -ldl\n"
-                                             "answers.jsonl: cuda_probe\n\t./cuda_probe *.dots > $@.new && mv $@.new $@\n"
-                                           : "metal_probe: metal_probe.m probe_dots.c probe_dots.h\n"
-                                             "\tclang -fobjc-arc -O2 -Wall -o $@ metal_probe.m probe_dots.c -framework Metal "
-                                             "-framework Foundation\n"
-                                             "answers.jsonl: metal_probe\n\t./metal_probe *.dots > $@.new && mv $@.new $@\n";
-    const char *text = arena_printf(a, "run: answers.jsonl\n%s.PHONY: run\n", makefile);
+    const char *text = arena_printf(a, "run: answers.jsonl\n%s.PHONY: run\n", target->make);
     return file_write(arena_printf(a, "%s/Makefile", folder), text, strlen(text), diags);
 }
 
-bool kit_write(arena *a, const char *folder, const char *target, const char *const *names, int count, const probe_options *o,
-               diag_list *diags) {
-    if (!is_target(target, diags))
-        return false;
+static bool write_named(arena *a, const char *folder, const kit_target *target, const char *name, const probe_options *o,
+                        diag_list *diags) {
     kit_instruction i;
-    for (int n = 0; n < count; n++)
-        if (!instruction_named(target, names[n], &i)) {
-            diag_error(diags, "E1203", (source_span){0}, "%s has no matrix instruction `%s` that can be probed", target,
+    return instruction_named(target, name, &i) ? write_instruction(a, folder, target, &i, o, diags)
+                                               : kit_conversion_write(a, folder, target->name, name, target->extension, diags);
+}
+
+bool kit_write(arena *a, const char *folder, const char *target_name, const char *const *names, int count, const probe_options *o,
+               diag_list *diags) {
+    const kit_target *target = target_named(target_name, diags);
+    kit_instruction i;
+    for (int n = 0; target && n < count; n++)
+        if (!instruction_named(target, names[n], &i) && !is_conversion(a, target, names[n])) {
+            diag_error(diags, "E1203", (source_span){0}, "%s has no %s `%s` that can be probed", target->name,
+                       !target->instructions  ? "conversion"
+                       : !target->conversions ? "matrix instruction"
+                                              : "matrix instruction or conversion",
                        names[n]);
             return false;
         }
-    if (!file_make_folders(folder, diags) || !write_host(a, folder, target, diags))
+    if (!target || !file_make_folders(folder, diags) || !write_host(a, folder, target, diags))
         return false;
-    for (int n = 0; names ? n < count : instruction_at(target, n, &i); n++) {
-        if (names)
-            instruction_named(target, names[n], &i);
-        if (!write_instruction(a, folder, target, &i, o, diags))
-            return false;
-    }
-    return true;
+    bool good = true;
+    for (int n = 0; names && good && n < count; n++)
+        good = write_named(a, folder, target, names[n], o, diags);
+    for (int n = 0; !names && good && instruction_at(target, n, &i); n++)
+        good = write_instruction(a, folder, target, &i, o, diags);
+    int conversions = 0;
+    const char *const *all = conversion_names(a, target->name, &conversions);
+    for (int n = 0; !names && target->conversions && good && n < conversions; n++)
+        good = kit_conversion_write(a, folder, target->name, all[n], target->extension, diags);
+    return good;
 }
 
 /* ---- back ---- */
@@ -149,25 +186,30 @@ static bool read_answers(const char *digits, int64_t count, uint32_t *out) {
     return true;
 }
 
-static bool read_row(arena *a, const char *path, int line, const json_t *row, kit_visitor visit, void *context,
-                     diag_list *diags) {
-    const char *target, *name, *device, *hash, *digits;
+static bool read_conversion(const char *path, int line, const json_t *row, const kit_visitor *visit, diag_list *diags) {
+    const char *why = NULL;
+    return kit_conversion_read(row, visit, &why, diags) || (why && not_a_row(diags, path, line, why));
+}
+
+static bool read_row(arena *a, const char *path, int line, const json_t *row, const kit_visitor *visit, diag_list *diags) {
+    const char *target_name, *name, *device, *hash, *digits;
     json_int_t asked, seed, count;
     kit_instruction i;
     char own_hash[HASH_DIGITS + 1];
-    if (json_unpack((json_t *)row, "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "target", &target, "instruction", &name, "device",
-                    &device, "hash", &hash, "answers", &digits, "asked", &asked, "seed", &seed, "dots", &count))
+    if (json_unpack((json_t *)row, "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "target", &target_name, "instruction", &name,
+                    "device", &device, "hash", &hash, "answers", &digits, "asked", &asked, "seed", &seed, "dots", &count))
         return not_a_row(diags, path, line, "this is no row of a probe kit");
-    if (!is_target(target, diags))
+    const kit_target *target = target_named(target_name, diags);
+    if (!target)
         return false;
     if (!instruction_named(target, name, &i))
         return not_a_row(diags, path, line,
-                         arena_printf(a, "%s has no matrix instruction `%s` that can be probed", target, name));
+                         arena_printf(a, "%s has no matrix instruction `%s` that can be probed", target_name, name));
     if (asked < 1000 || asked > MOST_ANSWERS || count < 0 || count > MOST_ANSWERS || strlen(digits) != (size_t)count * 8)
         return not_a_row(diags, path, line, "the numbers of dots and of answers do not go together");
     probe_options o = {asked, asked < 400000 ? asked : 400000, (uint64_t)seed, machine_processors()};
     dot_list dots;
-    dot_list_begin(&dots, target, i.name, i.a, i.b, i.c, i.k);
+    dot_list_begin(&dots, target->name, i.name, i.a, i.b, i.c, i.k);
     uint32_t *answers = calloc((size_t)count + 1, 4);
     bool good = answers && dot_list_fill(a, &dots, &o, diags);
     if (good) {
@@ -183,18 +225,18 @@ static bool read_row(arena *a, const char *path, int line, const json_t *row, ki
     if (good) {
         probe_target t = {.box = dots.box};
         strncpy(t.description, device, sizeof t.description - 1);
-        if (is_cuda(target) && strstr(device, "sm_90")) {
+        if (is_cuda(target->name) && strstr(device, "sm_90")) {
             t.recorded_as = "h200";
             t.recorded = matrix_unit_find("h200", name);
         }
-        good = visit(context, &t, &o);
+        good = visit->instruction(visit->context, &t, &o);
     }
     dot_list_free(&dots);
     free(answers);
     return good;
 }
 
-bool kit_read(arena *a, const char *path, kit_visitor visit, void *context, diag_list *diags) {
+bool kit_read(arena *a, const char *path, const kit_visitor *visit, diag_list *diags) {
     size_t length;
     char *text = file_read(a, path, (size_t)1 << 31, &length, diags), *at = text;
     int rows = 0;
@@ -204,8 +246,9 @@ bool kit_read(arena *a, const char *path, kit_visitor visit, void *context, diag
             *end = 0;
         if (at[strspn(at, " \t\r")]) {
             json_t *row = json_loads(at, 0, NULL);
-            bool good = row ? read_row(a, path, line, row, visit, context, diags)
-                            : not_a_row(diags, path, line, "this is no row of a probe kit");
+            bool good = !row                                 ? not_a_row(diags, path, line, "this is no row of a probe kit")
+                        : json_object_get(row, "conversion") ? read_conversion(path, line, row, visit, diags)
+                                                             : read_row(a, path, line, row, visit, diags);
             json_decref(row);
             if (!good)
                 return false;

@@ -2,6 +2,7 @@
 #ifndef TILEC_PROBE_KIT_H
 #define TILEC_PROBE_KIT_H
 #include "base/hash.h"
+#include "probe/conversion.h"
 #include "probe/probe.h"
 
 /* An instruction in a kit: its kernel `dots` (as cuda_matrix.h says of it) in the target's language. */
@@ -17,16 +18,27 @@ extern const kit_instruction kit_metal_instructions[];
 extern const int kit_metal_instruction_count;
 char *kit_metal_text(const kit_instruction *i);
 
-/* Writes DIR: per instruction NAME.cu or NAME.metal and NAME.dots (every dot that probing asks with these options), the host program, a Makefile and a
- * README. `names` NULL: every instruction of the target. False with a diagnostic: no such target (E1206) or instruction (E1203), or a file that can't be
- * written; DIR then holds what was written before. */
+/* Writes DIR: per instruction NAME.cu or NAME.metal and NAME.dots (every dot that probing asks with these options), per conversion of OpenCL NAME.cl and
+ * NAME.codes, the host program, a Makefile and a README. `names` NULL: every instruction and conversion of the target. False with a diagnostic: no such
+ * target (E1206), instruction or conversion (E1203), or a file that can't be written; DIR then holds what was written before. */
 bool kit_write(arena *a, const char *folder, const char *target, const char *const *names, int count, const probe_options *o,
                diag_list *diags);
 
-/* Reads the rows that a kit's program printed. Each becomes a target whose box answers from the row; `visit` gets it with the options it was written
- * for, and false from it ends the reading. False with a diagnostic (E1207) where a row is none, or answers other dots than this program asks. */
-typedef bool (*kit_visitor)(void *context, const probe_target *t, const probe_options *o);
-bool kit_read(arena *a, const char *path, kit_visitor visit, void *context, diag_list *diags);
+/* Gets what each row becomes: a target, or a conversion, whose box answers from the row (a target with the options it was written for). False ends the reading. */
+typedef struct kit_visitor {
+    void *context;
+    bool (*instruction)(void *context, const probe_target *t, const probe_options *o);
+    bool (*conversion)(void *context, const conversion_box *box);
+} kit_visitor;
+/* Reads the rows that a kit's program printed. False with a diagnostic (E1207) where a row is none, or answers other questions than this program asks. */
+bool kit_read(arena *a, const char *path, const kit_visitor *visit, diag_list *diags);
+
+/* ---- conversions (kit_conversion.c) ---- */
+/* NAME.codes and the kernel. False with a diagnostic. */
+bool kit_conversion_write(arena *a, const char *folder, const char *target, const char *name, const char *extension,
+                          diag_list *diags);
+/* False with a diagnostic, or with *why (NULL before: nothing said) where the row is none. */
+bool kit_conversion_read(const json_t *row, const kit_visitor *visit, const char **why, diag_list *diags);
 
 /* ---- dots in order, for both (kit_dots.c) ---- */
 typedef struct dot_list {
