@@ -36,18 +36,20 @@ bench_arm *arm_open(bench_work *w, const char *words, bool *unsupported, diag_li
         good = arm_open_kernel(arm, w, session_device_name(w->session), rest, diags);
     else if (begins(words, "file", &rest))
         good = arm_open_file(arm, w, rest, diags);
+    else if (begins(words, "read", &rest) && *rest)
+        good = arm_open_read(arm, w, rest, unsupported, diags);
     else if (begins(words, "openblas", &rest) && !*rest)
         good = arm_open_library(arm, w, unsupported, diags);
     else if (begins(words, "python", &rest))
         good = arm_open_python(arm, w, rest, unsupported, diags);
     else {
         diag *g = diag_error(diags, "E1012", (source_span){0}, "no arm `%s`", words);
-        const char *const kinds[] = {"ours", "file", "openblas", "python"};
+        const char *const kinds[] = {"ours", "file", "read", "openblas", "python"};
         char word[32];
         snprintf(word, sizeof word, "%.*s", (int)strcspn(words, ":"), words);
-        const char *near = suggest_nearest(word, kinds, 4);
+        const char *near = suggest_nearest(word, kinds, 5);
         diag_note(diags, g, near ? "did you mean `%s`?" : "%s",
-                  near ? near : "ours, file:MANIFEST.json, openblas, or python:FILE.py");
+                  near ? near : "ours, file:MANIFEST.json, read:FILE, openblas, or python:FILE.py");
     }
     if (good)
         return arm;

@@ -432,6 +432,7 @@ static bool open_work(measuring *m, const lab_cell *cell, int from, int to, cons
                             .shape = cell->shape,
                             .arguments = cell->arguments,
                             .threads = cell->threads,
+                            .reader = l->options.reader,
                             .cold = cell->cold};
     for (int i = from; i < to; i++)
         request.shared = request.shared || !strncmp(words[i - from], "python:", 7);

@@ -40,6 +40,7 @@ typedef struct lab_options {
     /* `file` NULL: among those of the run */
     const tile_module *(*find)(void *context, const char *file, const char *kernel, diag_list *diags);
     void *find_context;
+    const struct arm_reader *reader; /* of kernels in other languages (arm.h); NULL: none */
 } lab_options;
 
 typedef struct lab lab;

@@ -2,6 +2,7 @@
 #include "bench/suite.h"
 #include "base/file.h"
 #include "bench/machine.h"
+#include "lift/source.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,7 @@ static bool add_entry(arena *a, suite *s, const json_t *entry, const char *folde
                  *threads = json_object_get(entry, "threads"), *modes = json_object_get(entry, "modes");
     VEC(const char *) shape_list = {0};
     text_buffer thread_list = {0};
+    bool foreign = false; /* with a shape of its own */
     json_t *item;
     size_t i;
     json_array_foreach(shapes, i, item) {
@@ -89,7 +91,19 @@ static bool add_entry(arena *a, suite *s, const json_t *entry, const char *folde
     json_array_foreach(json_object_get(entry, "beside"), i, item) {
         lab_beside b = {words(a, item, "kernel"), path_words(a, item, "file", folder), words(a, item, "shape"),
                         words(a, item, "arguments")};
-        VEC_PUSH(a, cell.beside, b);
+        source_language other;
+        if (b.file && *b.kernel && source_language_of(b.file, &other)) { /* of the cell's own meaning, on its data: an arm */
+            foreign = foreign || *b.shape || *b.arguments;
+            VEC_PUSH(a, cell.arms, arena_printf(a, "read:%s:%s", b.file, b.kernel));
+        } else {
+            VEC_PUSH(a, cell.beside, b);
+        }
+    }
+    if (foreign) {
+        diag_error(diags, "E1020", (source_span){.file = path},
+                   "\"beside\" of `%s`: a kernel in another language has the cell's own shape and arguments",
+                   kernel ? kernel : "");
+        return false;
     }
     VEC(const char *) lever_list = {0};
     json_array_foreach(json_object_get(entry, "levers"), i, item) {

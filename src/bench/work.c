@@ -158,6 +158,7 @@ bench_work *work_open(const work_request *r, diag_list *diags) {
                       .module = r->module,
                       .name = arena_strdup(a, r->name),
                       .shared_file = -1,
+                      .reader = r->reader,
                       .threads = r->threads};
     w->call = call_new(r->session, r->module, r->name, diags);
     if (w->call)

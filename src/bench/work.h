@@ -44,10 +44,11 @@ typedef struct bench_work {
     int64_t sets;      /* 1: warm */
     char *memory;
     int64_t memory_bytes;
-    int shared_file;       /* descriptor of the memory, for adapters; -1: private memory */
-    char kernel_hash[33];  /* of the meaning: its Tile IR */
-    double prepare_ns;     /* that proving and compiling it took, */
-    int64_t compiler_runs; /* and how often the C compiler ran: 0 when all was in the cache */
+    int shared_file;                 /* descriptor of the memory, for adapters; -1: private memory */
+    char kernel_hash[33];            /* of the meaning: its Tile IR */
+    const struct arm_reader *reader; /* of other languages; NULL: none */
+    double prepare_ns;               /* that proving and compiling it took, */
+    int64_t compiler_runs;           /* and how often the C compiler ran: 0 when all was in the cache */
 } bench_work;
 
 typedef struct work_request {
@@ -57,8 +58,9 @@ typedef struct work_request {
     const char *shape;     /* "M=64 N=64" */
     const char *arguments; /* "eps=1e-6 freq=rope": numbers for scalars, recipes for arrays; scalars not given are 1 */
     int threads;
-    bool shared; /* buffers that another process can map */
-    bool cold;   /* as many sets as make three times the last cache */
+    const struct arm_reader *reader; /* arm.h; NULL: other languages are not read */
+    bool shared;                     /* buffers that another process can map */
+    bool cold;                       /* as many sets as make three times the last cache */
 } work_request;
 
 /* Solves the shape, allocates, compiles. NULL with a diagnostic. */

@@ -6,6 +6,7 @@
 #include "bench/report.h"
 #include "bench/store.h"
 #include "bench/text.h"
+#include "command/foreign_bench.h"
 #include "command/library.h"
 #include <errno.h>
 #include <spawn.h>
@@ -305,6 +306,7 @@ int command_bench(const command_line *line) {
         b.file = file ? compile_load(r.arena, file, NULL, &r.diags) : NULL;
         held = file ? b.file != NULL : library_load(&r, &b.library);
         o.lab.find = find_kernel;
+        o.lab.reader = &foreign_reader;
         o.lab.progress = show_progress;
         o.lab.context = o.lab.find_context = &b;
         held = held && measure(&b, &o);

@@ -15,7 +15,7 @@ const char bench_help[] =
     "  suite     tilec bench --suite bench/standard.json --shard 1/4\n"
     "  report    tilec bench --report html -o report.html\n"
     "  merge     tilec bench --merge node1/results node2/results\n\n"
-    "Arms: ours, ours:BM=32,BN=64, file:MANIFEST.json (a drop-in kernel), openblas, python:FILE.py[:FUNCTION].\n"
+    "Arms: ours, ours:BM=32,BN=64, file:MANIFEST.json (a drop-in kernel), read:FILE.cl[:KERNEL], openblas, python:FILE.py[:FUNCTION].\n"
     "doc/bench.md explains the protocol, the store, and how to add an arm in five minutes.";
 
 const option_row bench_option_rows[] = {

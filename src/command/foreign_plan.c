@@ -92,6 +92,14 @@ const proved_plan *foreign_prove(report *r, launch_plan *p, const target *t, pro
     return prove_plan(r->arena, p, t->limits(), verdicts, &r->diags);
 }
 
+const proved_plan *foreign_prove_for(report *r, const kernel_ir *k, const int64_t *integers, const target *t, proof *verdicts) {
+    kernel_ir *own = kernel_copy(r->arena, k); /* legalising changes it */
+    for (int i = 0; i < own->symbols.count; i++)
+        VEC_PUSH(r->arena, own->assumptions,
+                 cond_compare(r->arena, COND_EQ, ix_var(r->arena, own->symbols.at[i]), ix_const(r->arena, integers[i])));
+    return foreign_prove(r, foreign_plan(r->arena, own), t, verdicts);
+}
+
 static bool build_one(report *r, const command_line *line, const lifted_kernel *x, const target *t, const char *folder,
                       json_t *list) {
     proof verdicts = {0};

@@ -7,4 +7,6 @@
 launch_plan *foreign_plan(arena *a, kernel_ir *k);
 /* Legalises the kernel for the target and proves the plan. NULL with diagnostics. */
 const proved_plan *foreign_prove(report *r, launch_plan *p, const target *t, proof *verdicts);
+/* A copy of the kernel proved for launches with these values of its symbols; what else it takes is the contract's to say. NULL with diagnostics. */
+const proved_plan *foreign_prove_for(report *r, const kernel_ir *k, const int64_t *integers, const target *t, proof *verdicts);
 #endif

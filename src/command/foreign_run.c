@@ -282,11 +282,7 @@ static bool run_on_device(launch *l, const char *name, proof *verdicts) {
     const target *t = rt ? target_find(rt->target) : NULL;
     if (!t)
         return false;
-    kernel_ir *own = kernel_copy(r->arena, l->kernel); /* legalising changes it */
-    for (int i = 0; i < own->symbols.count; i++) /* proved for these extents: what must hold of others is the contract's to say */
-        VEC_PUSH(r->arena, own->assumptions,
-                 cond_compare(r->arena, COND_EQ, ix_var(r->arena, own->symbols.at[i]), ix_const(r->arena, l->integers[i])));
-    const proved_plan *p = foreign_prove(r, foreign_plan(r->arena, own), t, verdicts);
+    const proved_plan *p = foreign_prove_for(r, l->kernel, l->integers, t, verdicts);
     device *d = p ? rt->open(index, &r->diags) : NULL;
     device_kernel *k = d ? rt->load(d, p, &r->diags) : NULL;
     bool held = k != NULL;

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -250,6 +251,46 @@ arm = f"file:{folder}/matmul_f32.json"
 status, answer, log = bench(*matmul, "ours", arm, options=quick[:-1] + ["2"])
 check("what build writes is an arm, on several threads", built.returncode == 0 and status == 0 and row(answer, arm)["status"] == "pass"
       and row(answer, arm)["arm_threads"] == 2, log, answer, built.stderr)
+
+# Kernels in other languages, alone and beside a suite's cell: judged like any stranger's; without anything to read with they are left out.
+ROWS = """__kernel void rows(__global const float *x, __global float *y, int C)
+{
+    __local float part[16];
+    int t = get_local_id(0), row = get_group_id(0);
+    float sum = 0.0f;
+    for (int c = t; c < C; c += 16)
+        sum += %s;
+    part[t] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float whole = 0.0f;
+    for (int i = 0; i < 16; i++)
+        whole += part[i];
+    for (int c = t; c < C; c += 16)
+        y[row * C + c] = exp(x[row * C + c]) / whole;
+}
+"""
+contract = "block 16\ngrid R\narg C=1..65536\narg x=f32[R, C]\narg y=f32[R, C]\n"
+for name, term, launch in (("rows", "exp(x[row * C + c])", contract), ("wrong", "x[row * C + c]", contract), ("larger", "exp(x[row * C + c])", contract.replace("x=f32[R", "x=f32[2 * R"))):
+    write(name + ".cl", ROWS % term)
+    write(name + ".launch", launch)
+suite = write("foreign.json", json.dumps({"cells": [{"kernel": "softmax", "shapes": ["R=3 C=37"], "threads": [1], "arms": ["ours"],
+                                                     "beside": [{"kernel": "rows", "file": "{here}/%s.cl" % name} for name in ("rows", "wrong", "larger")]}]}))
+apart = write("apart.json", json.dumps({"cells": [{"kernel": "softmax", "shapes": ["R=3 C=37"], "arms": ["ours"],
+                                                   "beside": [{"kernel": "rows", "file": "{here}/rows.cl", "shape": "R=4 C=37"}]}]}))
+if os.path.exists(os.path.join(os.path.dirname(tilec), "tilec-lift.so")) and (os.environ.get("TILEC_CLANG") or shutil.which("clang-19")):
+    status, answer, log = bench("--suite", suite, options=quick[:-2])
+    check("kernels in another language beside a cell: the right one is timed, another value and more memory are told", status == 1 and
+          [r["status"] for r in answer["rows"]] == ["pass", "pass", "fail", "fail"] and answer["rows"][1]["t_median_ns"] > 0 and
+          {"E1040", "E1023"} <= {d["code"] for d in answer["diagnostics"]}, log, answer)
+else:
+    print("skip kernels in other languages (no LLVM here)")
+os.environ["TILEC_CLANG"] = "/nowhere/clang"
+status, answer, log = bench("--suite", suite, options=quick[:-2])
+check("without clang they are unsupported, and ours is measured", status == 0 and [r["status"] for r in answer["rows"]] == ["pass"] + ["unsupported"] * 3 and
+      "TILEC_CLANG" in answer["rows"][1]["reason"], log, answer)
+del os.environ["TILEC_CLANG"]
+status, answer, log = bench("--suite", apart, options=quick[:-2])
+check("they have no shape of their own", status == 1 and [d["code"] for d in answer["diagnostics"]] == ["E1020"], log, answer)
 
 # The worked example of doc/bench.md, as a newcomer types it.
 with open("doc/bench.md") as f:
