@@ -78,16 +78,14 @@ static const launch_choices *choices_of(run_call *c, const call_step *step, cons
 void launch_settings(run_call *c, call_step *step, const tile_binding *statics, int static_count, setting_list *settings,
                      text_buffer *key) {
     const launch_choices *l = choices_of(c, step, statics, static_count, settings, text_get(key));
-    schedule_setting more[PRODUCT_SETTINGS + 2];
+    schedule_setting more[1 + PRODUCT_SETTINGS + TALL_SETTINGS];
     int count = 0;
     step->choices = l;
     step->few = schedule_few_tasks(l->few, step_symbol, &step->binding);
     if (step->few)
         more[count++] = few_tasks;
     count += schedule_product_tiles(l->products[step->few], step_symbol, &step->binding, more + count);
-    const schedule_setting *tall = schedule_tall_tiles(l->tall, step_symbol, &step->binding);
-    if (tall)
-        more[count++] = *tall;
+    count += schedule_tall_tiles(l->tall, step_symbol, &step->binding, more + count);
     for (int i = 0; i < count; i++) {
         VEC_PUSH(c->arena, *settings, more[i]);
         text_add(key, "%s:%s ", more[i].key, more[i].value);

@@ -144,13 +144,14 @@ bool schedule_few_tasks(const few_choice *c, ix_lookup lookup, void *context);
 /* Why, a line for people; NULL: it has not. */
 const char *schedule_few_route(arena *a, const few_choice *c, ix_lookup lookup, void *context);
 
-/* Rows of a product's tiles for a launch on threads that are tasks' own, where the compiler chooses them: more where each thread still has several tasks and the near
- * cache has room. As schedule_few's: NULL: there is no such choice. tall_tiles.c */
+/* Tiles of a product for a launch on threads that are tasks' own, where the compiler chooses them: more rows where each thread still has several tasks and the near
+ * cache has room; the right operand read in place where that cache holds it as it is. As schedule_few's: NULL: there is no such choice. tall_tiles.c */
+enum { TALL_SETTINGS = 2 };
 typedef struct tall_choice tall_choice;
 const tall_choice *schedule_tall(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
                                  const schedule_setting *settings, int setting_count, split_device device);
-/* For one launch: a setting to add to those given, NULL: none; `c` may be NULL. */
-const schedule_setting *schedule_tall_tiles(const tall_choice *c, ix_lookup lookup, void *context);
+/* For one launch: settings to add to those given. Their number, or 0; `c` may be NULL. */
+int schedule_tall_tiles(const tall_choice *c, ix_lookup lookup, void *context, schedule_setting out[TALL_SETTINGS]);
 const char *schedule_tall_route(arena *a, const tall_choice *c, ix_lookup lookup, void *context); /* why; NULL: it has not */
 
 enum { PRODUCT_SETTINGS = 6 };

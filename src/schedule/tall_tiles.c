@@ -1,5 +1,5 @@
-/* Rows of a product's tiles for one launch on threads that are tasks' own: each task packs the right operand for itself, so of many rows a task takes more. How many they are
- * changes no sum, so no result depends on it. */
+/* Tiles of a product for one launch on threads that are tasks' own. Each task packs the right operand for itself, so of many rows a task takes more; and an operand that lies
+ * in the near cache as it is isn't packed. Neither changes a sum, so no result depends on it. */
 #include "schedule/lower.h"
 #include <inttypes.h>
 #include <string.h>
@@ -10,6 +10,10 @@ enum {
     HEIGHTS = 2
 }; /* tasks that threads share evenly; rows, halved where memory or tasks want it */
 
+/* Where the right operand is read in place: parts of the near cache that it may take, and bytes of a row. A row that begins inside a cache line costs a second line for each
+ * vector, and rows a page apart share sets of the cache: packing mends both, so it pays sooner. Of few rows of results none pays: each element is read once for six. */
+enum { PART_OF_ALIGNED = 8, PART_OF_OTHER = 32, PART_OF_FEW = 2, FEW_ROWS = 24, LINE = 64, LONGEST_ROW = 2048, NARROW = 64 };
+
 struct tall_choice {
     const tile_kernel *kernel;
     const tile_range *rows;
@@ -17,12 +21,16 @@ struct tall_choice {
     int64_t threads, value; /* the usual rows */
     int64_t most;           /* rows that the near cache has room for */
     schedule_setting heights[HEIGHTS];
+    const tile_range *columns, *summed; /* of a product whose right operand may be read in place; NULL: it may not */
+    int64_t cache_bytes;
+    schedule_setting near[TALL_SETTINGS];
 };
 
 typedef struct search {
     const tile_kernel *k;
     const tile_range *rows, *columns, *summed;
-    bool other; /* a product without these */
+    bool other;    /* a product without these */
+    bool computed; /* operands that aren't f32 in memory, or the right one doesn't run along the columns there */
 } search;
 
 static const tile_range *alone(const tile_value *product, int operand) {
@@ -51,6 +59,20 @@ static bool stored_along(const tile_block *b, const tile_range *r) {
     return false;
 }
 
+/* An operand that is read as it lies in memory. */
+static bool is_plain(const tile_value *x) {
+    return x->op == TILE_LOAD && !x->operand_count && x->array->type == ELEMENT_F32 && x->array->rank > 0;
+}
+
+/* Whether the load's neighbours along r, and only they, are neighbours in memory. */
+static bool lies_along(const tile_value *x, const tile_range *r) {
+    int last = x->array->rank - 1;
+    for (int d = 0; d < last; d++)
+        if (ix_mentions(x->indices[d], r->var))
+            return false;
+    return ix_mentions(x->indices[last], r->var);
+}
+
 static bool look(const tile_value *v, void *context) {
     search *s = context;
     if (v->op != TILE_DOT || !product_is_two_sided(v))
@@ -59,6 +81,9 @@ static bool look(const tile_value *v, void *context) {
     bool turned = x && stored_along(&s->k->body, x);
     const tile_range *rows = turned ? y : x, *columns = turned ? x : y;
     s->other = s->other || !rows || !columns || v->contract_count != 1 || (s->rows && s->rows != rows) || !rows->is_task;
+    const tile_value *right = v->operands[turned ? 0 : 1];
+    s->computed = s->computed || (s->columns && s->columns != columns) || !is_plain(v->operands[0]) ||
+                  !is_plain(v->operands[1]) || (columns && !lies_along(right, columns)) || s->summed;
     s->rows = rows;
     s->columns = columns;
     s->summed = v->contract_count ? v->contract[0] : NULL;
@@ -101,7 +126,28 @@ const tall_choice *schedule_tall(arena *a, const tile_module *m, const tile_kern
     c->most = row->cache_bytes / 2 / 4 / columns - summed; /* results and the right operand's tile take half of it */
     for (int i = 0; i < HEIGHTS; i++)
         c->heights[i] = (schedule_setting){.key = c->usual.bindings.at[at].name, .value = arena_printf(a, "%d", TALLEST >> i)};
+    int along = binding_of(&c->usual, s.columns);
+    if (s.computed || along < 0 || along == at || !c->usual.chosen.at[along] || columns < NARROW ||
+        c->usual.options.operands != OPERANDS_CHOSEN)
+        return c;
+    c->columns = s.columns;
+    c->summed = s.summed;
+    c->cache_bytes = row->cache_bytes;
+    c->near[0] = (schedule_setting){.key = "operands", .value = "direct"};
+    c->near[1] = (schedule_setting){.key = c->usual.bindings.at[along].name, .value = arena_printf(a, "%d", NARROW)};
     return c;
+}
+
+/* Whether the launch's right operand is read in place. */
+static bool is_near(const tall_choice *c, ix_lookup lookup, void *context, int64_t *bytes) {
+    int64_t rows, row, summed;
+    if (!c || !c->columns || !ix_eval(c->rows->extent, lookup, context, &rows) ||
+        !ix_eval(c->columns->extent, lookup, context, &row) || !ix_eval(c->summed->extent, lookup, context, &summed) ||
+        rows < 0 || row < 0 || summed < 0 || __builtin_mul_overflow(row, 4, &row) || __builtin_mul_overflow(row, summed, bytes))
+        return false;
+    if (rows <= FEW_ROWS)
+        return *bytes <= c->cache_bytes / PART_OF_FEW;
+    return row <= LONGEST_ROW && *bytes <= c->cache_bytes / (row % LINE ? PART_OF_OTHER : PART_OF_ALIGNED);
 }
 
 /* -1: the usual tiles. */
@@ -128,12 +174,27 @@ static int height_of(const tall_choice *c, ix_lookup lookup, void *context) {
     return -1;
 }
 
-const schedule_setting *schedule_tall_tiles(const tall_choice *c, ix_lookup lookup, void *context) {
+int schedule_tall_tiles(const tall_choice *c, ix_lookup lookup, void *context, schedule_setting out[TALL_SETTINGS]) {
+    int64_t bytes;
+    if (is_near(c, lookup, context, &bytes)) {
+        for (int i = 0; i < TALL_SETTINGS; i++)
+            out[i] = c->near[i];
+        return TALL_SETTINGS;
+    }
     int i = height_of(c, lookup, context);
-    return i < 0 ? NULL : &c->heights[i];
+    if (i >= 0)
+        out[0] = c->heights[i];
+    return i >= 0;
 }
 
 const char *schedule_tall_route(arena *a, const tall_choice *c, ix_lookup lookup, void *context) {
+    int64_t bytes;
+    if (is_near(c, lookup, context, &bytes))
+        return arena_printf(a,
+                            "the right operand, %" PRId64
+                            " bytes, is read in place, in tiles of %d columns: the near cache (%" PRId64
+                            " bytes) holds it, so a packed copy would not pay",
+                            bytes, NARROW, c->cache_bytes);
     int i = height_of(c, lookup, context);
     if (i < 0)
         return NULL;

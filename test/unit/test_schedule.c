@@ -26,6 +26,20 @@ static const char exchanged[] = "kernel product(b: f16[U, K, N], a: f16[U, M, K]
                                 "        c[u, i, j] = acc\n"
                                 "    }\n"
                                 "}\n";
+static const char plain[] = "kernel product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) {\n"
+                            "    for tile c[i: BM, j: BN] {\n"
+                            "        acc: f32[i, j] = 0\n"
+                            "        for k: BK in K { acc += a[i, k] @ b[k, j] }\n"
+                            "        c[i, j] = acc\n"
+                            "    }\n"
+                            "}\n";
+static const char along_sum[] = "kernel product(a: f32[M, K], b: f32[N, K]) -> (c: f32[M, N]) {\n"
+                                "    for tile c[i: BM, j: BN] {\n"
+                                "        acc: f32[i, j] = 0\n"
+                                "        for k: BK in K { acc += a[i, k] @ b[j, k] }\n"
+                                "        c[i, j] = acc\n"
+                                "    }\n"
+                                "}\n";
 static const char rounded[] = "kernel product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) {\n"
                               "    for tile c[i: BM, j: BN] {\n"
                               "        acc: f32[i, j] = 0\n"
@@ -441,12 +455,13 @@ static void expect_tall(const char *kernel, const char *schedule, int threads, i
     row.cache_bytes = cache;
     int64_t sizes[] = {m, n, 512};
     const tall_choice *c = schedule_tall(a, module, module->kernels.at[0], &row, NULL, 0, (split_device){.units = threads});
-    const schedule_setting *given = schedule_tall_tiles(c, extent_of, sizes);
-    assert_true((given != NULL) == (rows != NULL));
+    schedule_setting given[TALL_SETTINGS];
+    int count = schedule_tall_tiles(c, extent_of, sizes, given);
+    assert_int_equal(count, !rows ? 0 : strcmp(rows, "direct") ? 1 : TALL_SETTINGS);
     assert_true((schedule_tall_route(a, c, extent_of, sizes) != NULL) == (rows != NULL));
     if (rows) {
-        assert_string_equal(given->key, "BM");
-        assert_string_equal(given->value, rows);
+        assert_string_equal(given[0].key, strcmp(rows, "direct") ? "BM" : "operands");
+        assert_string_equal(given[0].value, rows);
     }
     arena_free(a);
 }
@@ -461,7 +476,14 @@ static void rows_of_launches(void **state) {
     expect_tall(product, "", 1, MIB / 2, 1024, 1024, NULL);
     expect_tall(product, "", 4, 2 * MIB, 1024, 1024, "192"); /* twelve tasks would be fewer than four for each thread */
     expect_tall(product, "", 16, 2 * MIB, 1024, 1024, NULL);
-    expect_tall(product, "", 1, 2 * MIB, 64, 64, NULL);
+    expect_tall(product, "", 1, 2 * MIB, 64, 64, NULL);   /* f16 is converted, once, to the packed tile */
+    expect_tall(plain, "", 1, 2 * MIB, 64, 64, "direct"); /* 128 KB of 2 MB lie in the near cache unpacked, */
+    expect_tall(plain, "", 1, MIB / 2, 64, 64, NULL);     /* of half a megabyte they are too much of it, */
+    expect_tall(plain, "", 1, MIB / 2, 24, 64, "direct"); /* but not for few rows */
+    expect_tall(plain, "", 1, 2 * MIB, 64, 70, NULL);     /* rows that begin inside a cache line are packed sooner */
+    expect_tall(plain, "", 2, 16 * MIB, 64, 1024, NULL);  /* and so are rows a page apart */
+    expect_tall(along_sum, "", 1, 2 * MIB, 64, 64, NULL);
+    expect_tall(plain, "schedule product { operands = staged }\n", 1, 2 * MIB, 64, 64, NULL);
     expect_tall(product, "schedule product { BM = 96 }\n", 1, 2 * MIB, 1024, 1024, NULL); /* a schedule says */
 }
 
