@@ -26,6 +26,7 @@ struct device_kernel {
     void *object;
     int variants;
     entry_function *entries;
+    int64_t *private_bytes; /* by variant, of a task */
 };
 
 /* How many threads share the tasks: $TILEC_THREADS, else the processors this process may use. */
@@ -132,6 +133,7 @@ void cpu_unload(device *d, device_kernel *k) {
     if (k->object)
         dlclose(k->object);
     free(k->entries);
+    free(k->private_bytes);
     free(k);
 }
 
@@ -164,7 +166,9 @@ device_kernel *cpu_load(device *d, const proved_plan *p, diag_list *diags) {
     device_kernel *k = calloc(1, sizeof *k);
     if (k)
         k->entries = calloc((size_t)plan->variants.count + 1, sizeof *k->entries);
-    if (!k || !k->entries) {
+    if (k)
+        k->private_bytes = calloc((size_t)plan->variants.count + 1, sizeof *k->private_bytes);
+    if (!k || !k->entries || !k->private_bytes) {
         diag_error(diags, "E0803", (source_span){0}, "no memory to load %s", plan->name);
         free(path);
         cpu_unload(d, k);
@@ -180,6 +184,7 @@ device_kernel *cpu_load(device *d, const proved_plan *p, diag_list *diags) {
         char *name = target_entry_name(plan->name, i);
         void *symbol = dlsym(k->object, name);
         ok = symbol;
+        k->private_bytes[i] = kernel_private_bytes(plan->variants.at[i].kernel);
         memcpy(&k->entries[i], &symbol, sizeof symbol); /* ISO C has no conversion from data to function pointers */
         if (!ok)
             diag_error(diags, "E0804", (source_span){0}, "%s: the compiled code lacks %s", plan->name, name);
@@ -226,8 +231,7 @@ bool cpu_launch(device *d, device_kernel *k, void *const *arrays, const int64_t 
     int variant = launch_checks(k->plan, arrays, integers, floats, diags) ? launch_variant(k->plan, integers, diags) : -1;
     if (variant < 0)
         return false;
-    const kernel_ir *ir = k->plan->variants.at[variant].kernel;
-    int64_t tasks, bytes = kernel_private_bytes(ir);
+    int64_t tasks, bytes = k->private_bytes[variant];
     if (!launch_task_count(k->plan, variant, integers, &tasks, diags))
         return false;
     pthread_mutex_lock(&d->lock);

@@ -17,8 +17,13 @@ static bool lookup(void *context, const index_var *v, int64_t *value) {
         *value = v->value;
         return true;
     }
+    for (int i = 0; i < c->k->symbols.count; i++) /* nearly always: names cost as much as all else of a launch's checks */
+        if (c->k->symbols.at[i] == v) {
+            *value = c->integers[i];
+            return true;
+        }
     for (int i = 0; i < c->k->symbols.count; i++, at++)
-        if (c->k->symbols.at[i] == v || !strcmp(c->k->symbols.at[i]->name, v->name)) {
+        if (!strcmp(c->k->symbols.at[i]->name, v->name)) {
             *value = c->integers[at];
             return true;
         }
