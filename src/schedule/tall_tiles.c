@@ -14,6 +14,12 @@ enum {
  * vector, and rows a page apart share sets of the cache: packing mends both, so it pays sooner. Of few rows of results none pays: each element is read once for six. */
 enum { PART_OF_ALIGNED = 8, PART_OF_OTHER = 32, PART_OF_FEW = 2, FEW_ROWS = 24, LINE = 64, LONGEST_ROW = 2048, NARROW = 64 };
 
+/* Widths of those tiles: the widest, and on machines with registers for blocks of four vectors that are so wide, those of blocks of three and of two. What is left over goes
+ * one vector at a time, which waits for each sum before the next; costs are tenths of clocks of a vector of 6 rows.
+ * Below so many bytes of the operand a launch gains under a microsecond, and all share one text: many small shapes are not to compile several. */
+static const struct { int vectors, cost; } widths[] = {{4, 30}, {3, 31}, {2, 33}};
+enum { WIDTHS = sizeof widths / sizeof *widths, COST_ALONE = 50, BLOCK_REGISTERS = 32, LEAST_OF_WIDTHS = 8192 };
+
 struct tall_choice {
     const tile_kernel *kernel;
     const tile_range *rows;
@@ -23,7 +29,8 @@ struct tall_choice {
     schedule_setting heights[HEIGHTS];
     const tile_range *columns, *summed; /* of a product whose right operand may be read in place; NULL: it may not */
     int64_t cache_bytes;
-    schedule_setting near[TALL_SETTINGS];
+    int lanes, width_count;
+    schedule_setting direct, narrow[WIDTHS];
 };
 
 typedef struct search {
@@ -133,8 +140,12 @@ const tall_choice *schedule_tall(arena *a, const tile_module *m, const tile_kern
     c->columns = s.columns;
     c->summed = s.summed;
     c->cache_bytes = row->cache_bytes;
-    c->near[0] = (schedule_setting){.key = "operands", .value = "direct"};
-    c->near[1] = (schedule_setting){.key = c->usual.bindings.at[along].name, .value = arena_printf(a, "%d", NARROW)};
+    c->lanes = row->vector_lanes;
+    c->width_count = row->vector_registers >= BLOCK_REGISTERS && widths[0].vectors * c->lanes == NARROW ? WIDTHS : 1;
+    c->direct = (schedule_setting){.key = "operands", .value = "direct"};
+    for (int i = 0; i < c->width_count; i++)
+        c->narrow[i] = (schedule_setting){.key = c->usual.bindings.at[along].name,
+                                          .value = arena_printf(a, "%d", i ? widths[i].vectors * c->lanes : NARROW)};
     return c;
 }
 
@@ -174,11 +185,26 @@ static int height_of(const tall_choice *c, ix_lookup lookup, void *context) {
     return -1;
 }
 
+/* Which width goes over the launch's columns soonest; the widest of those alike. */
+static int width_of(const tall_choice *c, ix_lookup lookup, void *context, int64_t bytes) {
+    int64_t columns, least = INT64_MAX;
+    int best = 0;
+    if (bytes < LEAST_OF_WIDTHS || !ix_eval(c->columns->extent, lookup, context, &columns))
+        return 0;
+    for (int i = 0; i < c->width_count; i++) {
+        int64_t width = (int64_t)widths[i].vectors * c->lanes, left = columns % width;
+        int64_t cost = columns / width * widths[i].vectors * widths[i].cost + (left + c->lanes - 1) / c->lanes * COST_ALONE;
+        if (cost < least)
+            least = cost, best = i;
+    }
+    return best;
+}
+
 int schedule_tall_tiles(const tall_choice *c, ix_lookup lookup, void *context, schedule_setting out[TALL_SETTINGS]) {
     int64_t bytes;
     if (is_near(c, lookup, context, &bytes)) {
-        for (int i = 0; i < TALL_SETTINGS; i++)
-            out[i] = c->near[i];
+        out[0] = c->direct;
+        out[1] = c->narrow[width_of(c, lookup, context, bytes)];
         return TALL_SETTINGS;
     }
     int i = height_of(c, lookup, context);
@@ -192,9 +218,9 @@ const char *schedule_tall_route(arena *a, const tall_choice *c, ix_lookup lookup
     if (is_near(c, lookup, context, &bytes))
         return arena_printf(a,
                             "the right operand, %" PRId64
-                            " bytes, is read in place, in tiles of %d columns: the near cache (%" PRId64
+                            " bytes, is read in place, in tiles of %s columns: the near cache (%" PRId64
                             " bytes) holds it, so a packed copy would not pay",
-                            bytes, NARROW, c->cache_bytes);
+                            bytes, c->narrow[width_of(c, lookup, context, bytes)].value, c->cache_bytes);
     int i = height_of(c, lookup, context);
     if (i < 0)
         return NULL;
