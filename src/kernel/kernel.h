@@ -274,6 +274,7 @@ typedef struct kernel_ir {
         holds_loads; /* read from another language: loads stay whether or not anything uses what they read, for they are judged */
     bool
         lane_access; /* of fragments: each lane loads and stores its own elements, also where the target has functions for whole matrices */
+    bool serialised;      /* its threads are loops over local memory by thread (serialise.h) */
     const char *schedule; /* one line for people: tile sizes, vector axis, routes */
     int var_count;        /* ids given */
 } kernel_ir;

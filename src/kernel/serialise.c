@@ -571,6 +571,7 @@ bool kernel_serialise(kernel_ir *k, diag_list *diags) {
     }
     each(&s, &k->body, NULL, forget, 0);
     k->levels.count = 1;
+    k->serialised = true;
     kernel_settle_names(k);
     return true;
 }

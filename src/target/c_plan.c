@@ -308,6 +308,12 @@ void c_plan_head(text_buffer *out) {
 bool c_plan_print(arena *a, const launch_plan *plan, const char *linkage, const cfamily_names *written, c_plan *out,
                   diag_list *diags) {
     cfamily p = {.arena = a, .dialect = &c_dialect, .diags = diags};
+    bool serialised = false;
+    for (int i = 0; i < plan->variants.count; i++)
+        serialised = serialised || plan->variants.at[i].kernel->serialised;
+    if (serialised) /* GCC makes vectors of 32 bytes of its loops otherwise, on processors that have 64 */
+        text_add(&p.prelude, "#if defined __AVX512F__ && defined __GNUC__ && !defined __clang__\n"
+                             "#pragma GCC target(\"prefer-vector-width=512\")\n#endif\n\n");
     for (int i = 0; written && i < written->count; i++)
         names_add(&p, &p.helpers, written->at[i]);
     text_buffer functions = {0};
