@@ -1,12 +1,13 @@
-/* Asks a CUDA device the dots of NAME.dots, with the kernel of NAME.cu: ./cuda_probe NAME.dots ... prints a row for each. Driver and NVRTC are opened when
+/* Asks a CUDA device the dots of NAME.dots, or the codes of NAME.codes, with the kernel of NAME.cu: ./cuda_probe NAME.dots ... prints a row for each. Driver and NVRTC are opened when
  * it runs; TILEC_CUDA and TILEC_NVRTC name them where they are not found. */
+#include "probe_codes.h"
 #include "probe_dots.h"
 #include "probe_text.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 4096, MAJOR = 75, MINOR = 76 };
+enum { BATCH = 4096, CODES = 1 << 20, THREADS = 256 /* of a block, in kernels that convert */, MAJOR = 75, MINOR = 76 };
 
 /* status name(parameters): what of the two libraries is used. */
 #define FUNCTIONS(F)                                                                                                             \
@@ -98,14 +99,15 @@ static int open_device(device *d) {
     return 1;
 }
 
-static int compile(const device *d, const probe_dots *dots, const char *path, void **module, void **kernel) {
+/* specific: for this architecture with what it alone has */
+static int compile(const device *d, const char *path, int specific, const char *name, void **module, void **kernel) {
     char option[64], *text = probe_text_read(path);
     const char *const options[] = {option};
     void *program;
     size_t size;
     if (!text)
         return 0;
-    snprintf(option, sizeof option, "--gpu-architecture=sm_%d%s", d->architecture, dots->specific ? "a" : "");
+    snprintf(option, sizeof option, "--gpu-architecture=sm_%d%s", d->architecture, specific ? "a" : "");
     TRY(nvrtcCreateProgram(&program, text, path, 0, NULL, NULL));
     free(text);
     int status = nvrtcCompileProgram(program, 1, options);
@@ -126,7 +128,7 @@ static int compile(const device *d, const probe_dots *dots, const char *path, vo
     TRY(nvrtcDestroyProgram(&program));
     TRY(cuModuleLoadData(module, code));
     free(code);
-    TRY(cuModuleGetFunction(kernel, *module, "dots"));
+    TRY(cuModuleGetFunction(kernel, *module, name));
     return 1;
 }
 
@@ -165,17 +167,70 @@ static int ask(const probe_dots *d, void *kernel, uint32_t *answers) {
     return 1;
 }
 
-static int probe(const device *device, const char *path) {
+static int ask_codes(const probe_codes *c, void *kernel, uint32_t *codes, uint32_t *answers) {
+    uint64_t in, out;
+    TRY(cuMemAlloc_v2(&in, CODES * 4));
+    TRY(cuMemAlloc_v2(&out, CODES * 4));
+    for (long long first = 0; first < c->count; first += CODES) {
+        int count = (int)(c->count - first < CODES ? c->count - first : CODES);
+        void *parameters[] = {&in, &out, &count};
+        probe_codes_place(c, first, count, codes);
+        TRY(cuMemcpyHtoDAsync_v2(in, codes, (size_t)count * 4, NULL));
+        TRY(cuLaunchKernel(kernel, (unsigned)((count + THREADS - 1) / THREADS), 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL));
+        TRY(cuMemcpyDtoHAsync_v2(answers + first, out, (size_t)count * 4, NULL));
+        TRY(cuStreamSynchronize(NULL));
+    }
+    TRY(cuMemFree_v2(in));
+    TRY(cuMemFree_v2(out));
+    return 1;
+}
+
+static int ends(const char *path, const char *end) {
+    size_t length = strlen(path), size = strlen(end);
+    return length > size && !strcmp(path + length - size, end);
+}
+
+/* NAME.cu of NAME.dots or NAME.codes, to be freed. */
+static char *kernel_path(const char *path) {
+    size_t length = strlen(path) - (ends(path, ".dots") ? 5 : ends(path, ".codes") ? 6 : 0);
+    char *text = calloc(length + 4, 1);
+    if (text) {
+        memcpy(text, path, length);
+        memcpy(text + length, ".cu", 4);
+    }
+    return text;
+}
+
+static int probe_conversion(const device *device, const char *path) {
+    probe_codes c;
+    void *module, *kernel;
+    if (!probe_codes_read(&c, path))
+        return 0;
+    if (device->architecture < c.architecture) {
+        fprintf(stderr, "%s is for sm_%d and later\n", c.conversion, c.architecture);
+        return 0;
+    }
+    char *text = kernel_path(path);
+    uint32_t *codes = malloc(CODES * 4), *answers = malloc((size_t)c.count * 4 + 4);
+    int good = text && codes && answers && compile(device, text, 0, "convert", &module, &kernel) &&
+               ask_codes(&c, kernel, codes, answers) && !cuModuleUnload(module);
+    if (good)
+        probe_codes_print(&c, "cuda", device->text, answers);
+    free(codes);
+    free(answers);
+    free(text);
+    return good;
+}
+
+static int probe_instruction(const device *device, const char *path) {
     probe_dots d;
     void *module, *kernel;
-    size_t length = strlen(path);
-    char *text = calloc(length + 8, 1);
-    if (!text || !probe_dots_read(&d, path))
+    if (!probe_dots_read(&d, path))
         return 0;
-    memcpy(text, path, length > 5 && !strcmp(path + length - 5, ".dots") ? length - 5 : length);
-    strcat(text, ".cu");
+    char *text = kernel_path(path);
     uint32_t *answers = calloc((size_t)d.count + 1, 4);
-    int good = answers && compile(device, &d, text, &module, &kernel) && ask(&d, kernel, answers) && !cuModuleUnload(module);
+    int good = text && answers && compile(device, text, d.specific, "dots", &module, &kernel) && ask(&d, kernel, answers) &&
+               !cuModuleUnload(module);
     if (good)
         probe_dots_print(&d, "cuda", device->text, answers);
     probe_dots_free(&d);
@@ -187,12 +242,12 @@ static int probe(const device *device, const char *path) {
 int main(int count, char **arguments) {
     device d;
     if (count < 2)
-        fprintf(stderr, "usage: %s NAME.dots ...\n", arguments[0]);
+        fprintf(stderr, "usage: %s NAME.dots|NAME.codes ...\n", arguments[0]);
     if (count < 2 || !open_libraries() || !open_device(&d))
         return 1;
     int answered = 0;
     for (int i = 1; i < count; i++) {
-        if (probe(&d, arguments[i]))
+        if (ends(arguments[i], ".codes") ? probe_conversion(&d, arguments[i]) : probe_instruction(&d, arguments[i]))
             answered++;
         else
             fprintf(stderr, "%s: not asked (an instruction that this device lacks is left out)\n", arguments[i]);

@@ -26,10 +26,10 @@ typedef struct kit_target {
 } kit_target;
 static const kit_target targets[] = {
     {"cuda", "cu",
-     "cuda_probe: cuda_probe.c probe_dots.c probe_text.c probe_dots.h probe_text.h\n"
-     "\t$(CC) -std=c11 -O2 -Wall -o $@ cuda_probe.c probe_dots.c probe_text.c -ldl\n"
-     "answers.jsonl: cuda_probe\n\t./cuda_probe *.dots > $@.new && mv $@.new $@\n",
-     true, false},
+     "cuda_probe: cuda_probe.c probe_dots.c probe_codes.c probe_text.c probe_dots.h probe_codes.h probe_text.h\n"
+     "\t$(CC) -std=c11 -O2 -Wall -o $@ cuda_probe.c probe_dots.c probe_codes.c probe_text.c -ldl\n"
+     "answers.jsonl: cuda_probe\n\t./cuda_probe $(wildcard *.dots *.codes) > $@.new && mv $@.new $@\n",
+     true, true},
     {"metal", "metal",
      "metal_probe: metal_probe.m probe_dots.c probe_text.c probe_dots.h probe_text.h\n"
      "\tclang -fobjc-arc -O2 -Wall -o $@ metal_probe.m probe_dots.c probe_text.c -framework Metal -framework Foundation\n"

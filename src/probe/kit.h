@@ -18,8 +18,8 @@ extern const kit_instruction kit_metal_instructions[];
 extern const int kit_metal_instruction_count;
 char *kit_metal_text(const kit_instruction *i);
 
-/* Writes DIR: per instruction NAME.cu or NAME.metal and NAME.dots (every dot that probing asks with these options), per conversion of OpenCL NAME.cl and
- * NAME.codes, the host program, a Makefile and a README. `names` NULL: every instruction and conversion of the target. False with a diagnostic: no such
+/* Writes DIR: per instruction NAME.cu or NAME.metal and NAME.dots (every dot that probing asks with these options), per conversion NAME.cu or NAME.cl
+ * and NAME.codes, the host program, a Makefile and a README. `names` NULL: every instruction and conversion of the target. False with a diagnostic: no such
  * target (E1206), instruction or conversion (E1203), or a file that can't be written; DIR then holds what was written before. */
 bool kit_write(arena *a, const char *folder, const char *target, const char *const *names, int count, const probe_options *o,
                diag_list *diags);

@@ -132,6 +132,11 @@ else
         expect "an answer that is missing is told" 1 E1207 "$tilec" probe --read "$work/short.jsonl"
         sed 's/"hash": "./"hash": "x/' "$work/kit/answers.jsonl" > "$work/other.jsonl"
         expect "answers to other dots are told" 1 "E1207.*write it anew" "$tilec" probe --read "$work/other.jsonl"
+        # The driver reads no PTX: what stands in for the instruction is a plain shift, which is what widening bf16 is.
+        "$tilec" probe --write "$work/kit" cvt.f32.bf16
+        sed -i 's/asm volatile.*/y = x << 16;/' "$work/kit/cvt.f32.bf16.cu"
+        (cd "$work/kit" && ./cuda_probe cvt.f32.bf16.codes > answers.jsonl)
+        expect "a conversion's answers are found" 0 "^cvt.f32.bf16: exact; subnormals are read; .*+infinity gives 0x7F800000" "$tilec" probe --read "$work/kit/answers.jsonl"
         FAKE_CUDA=lost expect "a kit's program tells what the device does" 1 "error 719" "$work/kit/cuda_probe" "$work/kit/m16n8k16.f16.dots"
         FAKE_CUDA=lost expect "a device that is lost is told" 1 E08 "${cuda[@]}" --store "$work/lost"
         expect "and nothing is recorded of it" 2 "No such file" ls "$work/lost"
