@@ -1,5 +1,6 @@
 /* A device's description out of its findings: what programs need of them. */
 #include "probe/findings.h"
+#include <math.h>
 #include <string.h>
 
 static const char *text_of(const json_t *row, const char *name) {
@@ -33,8 +34,10 @@ static void take(json_t *description, const json_t *row) {
         return;
     json_t *to =
         is_device ? member(member(description, "traits"), fact) : member(member(member(description, "units"), instruction), fact);
-    json_object_foreach((json_t *)numbers, name, value) {
-        json_object_set((json_t *)to, name, (json_t *)value);
+    json_object_foreach((json_t *)numbers, name, value) { /* whole ones to the last digit */
+        double number = json_number_value(value);
+        bool whole = number == floor(number) && fabs(number) < 1e9;
+        json_object_set_new(to, name, whole ? json_integer((json_int_t)number) : json_real(number));
     }
 }
 
