@@ -15,6 +15,7 @@ static const struct {
 enum { FILES = sizeof files / sizeof *files };
 
 static device_description *descriptions;
+static json_t *kept[FILES]; /* whose strings they have */
 static int description_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -58,7 +59,7 @@ static void read_all(void) {
         text_buffer text = {0};
         for (const char *const *line = files[i].lines; *line; line++)
             text_add(&text, "%s", *line);
-        json_t *o = json_loads(text_get(&text), 0, NULL); /* its strings are the description's: it stays */
+        json_t *o = kept[i] = json_loads(text_get(&text), 0, NULL);
         text_free(&text);
         if (o && read_description(o, &descriptions[description_count]))
             description_count++;

@@ -509,7 +509,7 @@ static void test_not_proved(void **state) {
         smt_pretend_missing(false);
         free(text);
     }
-    if (smt_available())
+    if (smt_available() && !getenv("TILEC_QUICK")) /* valgrind needs more than Z3's time */
         expect(cases[0].text, 64, "bounds", "x", VERDICT_REFUTED, "M = 1, N = 2, i = 0, j = 1", NULL);
 }
 

@@ -269,7 +269,16 @@ node *generate_value(program *p, value_type type, unsigned scope, int depth) {
     }
     node *x = generate_value(p, type, scope, next);
     if (type == VALUE_I32) {
-        switch (random_between(&p->random, 0, 9)) {
+        switch (random_between(&p->random, 0, 11)) {
+        case 10:
+            return make_node(p, type, 0,
+                             PICK("bit_and(%0, %1)", "bit_or(%0, %1)", "bit_xor(%0, %1)", "shl(%0, %1)", "shr(%0, %1)"), 2, x,
+                             generate_value(p, type, scope, next));
+        case 11:
+            need_function(p, 512,
+                          "intrinsic mixed(a: i32, b: i32) -> i32 {\n    value = bit_xor(a, shl(b, 3)) + shr(b, 2)\n"
+                          "    otherwise = value\n}\n");
+            return make_node(p, type, 0, "mixed(%0, %1)", 2, x, generate_value(p, type, scope, next));
         case 0: return make_node(p, type, 0, "(-%0)", 1, x);
         case 1: return make_node(p, type, 0, "abs(%0)", 1, x);
         case 2: return make_node(p, type, 0, "i32(%0)", 1, generate_value(p, VALUE_F32, scope, next));

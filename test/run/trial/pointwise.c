@@ -272,6 +272,13 @@ static double compute(machine *w, const tile_value *v) {
     case TILE_SUB: return integers ? (double)wrapped(v->type, i - j) : rounded(v->type, x - y);
     case TILE_MUL: return integers ? (double)wrapped(v->type, (int64_t)((uint64_t)i * (uint64_t)j)) : rounded(v->type, x * y);
     case TILE_DIV: return rounded(v->type, x / y);
+    case TILE_SHL: return (double)wrapped(v->type, (int64_t)((uint64_t)i << (j & 31)));
+    case TILE_SHR: return v->type == ELEMENT_I32 ? (double)((int32_t)i >> (j & 31)) : (double)((uint32_t)i >> (j & 31));
+    case TILE_BIT_AND: return (double)wrapped(v->type, i & j);
+    case TILE_BIT_OR: return (double)wrapped(v->type, i | j);
+    case TILE_BIT_XOR: return (double)wrapped(v->type, i ^ j);
+    case TILE_INTRINSIC: /* the generator's only one, `mixed` */
+        return (double)wrapped(v->type, (int64_t)(i ^ (int32_t)((uint32_t)j << 3)) + ((int32_t)j >> 2));
     case TILE_MIN: return minimum(x, y);
     case TILE_MAX: return maximum(x, y);
     case TILE_LT: return x < y;
