@@ -15,7 +15,6 @@ static const struct {
 enum { FILES = sizeof files / sizeof *files };
 
 static device_description *descriptions;
-static json_t *kept[FILES]; /* whose strings they have */
 static int description_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -36,21 +35,26 @@ static unit_description read_unit(const char *name, const json_t *o) {
                               .per_second = number_at(o, "place", "multiply_adds_per_second")};
 }
 
+/* A copy that lives as long as the process; NULL: there is none. */
+static const char *kept(const char *text) {
+    return text ? strdup(text) : NULL;
+}
+
 static bool read_description(json_t *o, device_description *out) {
     json_t *units = json_object_get(o, "units"), *traits = json_object_get(o, "traits"), *unit;
     unit_description *list = calloc(json_object_size(units) + 1, sizeof *list);
     const char *name;
     if (!list)
         return false;
-    *out = (device_description){.name = json_string_value(json_object_get(o, "name")),
-                                .utc = json_string_value(json_object_get(o, "utc")),
+    *out = (device_description){.name = kept(json_string_value(json_object_get(o, "name"))),
+                                .utc = kept(json_string_value(json_object_get(o, "utc"))),
                                 .units = list,
                                 .far_ns = number_at(traits, "caches", "far_ns"),
                                 .shared_bytes_per_ns = number_at(traits, "banks", "bytes_per_ns")};
     json_object_foreach(units, name, unit) {
-        list[out->count++] = read_unit(name, unit);
+        list[out->count++] = read_unit(kept(name), unit);
     }
-    return out->name != NULL;
+    return out->name && out->utc;
 }
 
 static void read_all(void) {
@@ -59,10 +63,11 @@ static void read_all(void) {
         text_buffer text = {0};
         for (const char *const *line = files[i].lines; *line; line++)
             text_add(&text, "%s", *line);
-        json_t *o = kept[i] = json_loads(text_get(&text), 0, NULL);
+        json_t *o = json_loads(text_get(&text), 0, NULL);
         text_free(&text);
         if (o && read_description(o, &descriptions[description_count]))
             description_count++;
+        json_decref(o);
     }
 }
 
@@ -78,7 +83,7 @@ const device_description *device_description_find(const char *words) {
 
 const unit_description *device_unit_find(const device_description *d, const char *name) {
     for (int i = 0; d && name && i < d->count; i++)
-        if (!strcmp(d->units[i].name, name))
+        if (d->units[i].name && !strcmp(d->units[i].name, name))
             return &d->units[i];
     return NULL;
 }
