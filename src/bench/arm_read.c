@@ -44,21 +44,10 @@ static void close_read(bench_arm *arm) {
 
 static const bench_arm_kind read_kind = {"read", run_read, close_read};
 
-static const index_var *integer_at(const read_arm *x, int i) {
-    const kernel_ir *k = x->kernel;
-    if (i < k->symbols.count)
-        return k->symbols.at[i];
-    i -= k->symbols.count;
-    for (int j = 0; j < k->scalars.count; j++)
-        if (k->scalars.at[j].var && i-- == 0)
-            return k->scalars.at[j].var;
-    return NULL;
-}
-
 static bool lookup(void *context, const index_var *v, int64_t *value) {
     const read_arm *x = context;
     for (int i = 0; i < x->integer_count; i++)
-        if (x->known[i] && integer_at(x, i) == v) {
+        if (x->known[i] && kernel_launch_integer(x->kernel, i) == v) {
             *value = x->integers[i];
             return true;
         }
@@ -108,7 +97,7 @@ static bool bind_arrays(read_arm *x, diag_list *diags) {
 static bool bind_integers(read_arm *x, diag_list *diags) {
     const binding *b = &x->work->call->binding;
     for (int i = 0; i < x->integer_count; i++) {
-        const char *name = integer_at(x, i)->name;
+        const char *name = kernel_launch_integer(x->kernel, i)->name;
         double number;
         int at = binding_find_symbol(b, name);
         if (at >= 0 && b->known[at])
@@ -124,14 +113,14 @@ static bool bind_integers(read_arm *x, diag_list *diags) {
         const host_array *shape = &x->work->arrays.at[x->of_work[n]].shape;
         for (int d = 0; d < array->rank && (array->rank == 1 || array->rank == shape->rank); d++)
             for (int i = 0; array->dims[d]->op == IX_VAR && i < x->integer_count; i++)
-                if (integer_at(x, i) == array->dims[d]->var && !x->known[i]) {
+                if (kernel_launch_integer(x->kernel, i) == array->dims[d]->var && !x->known[i]) {
                     x->integers[i] = array->rank == 1 ? shape->cells : shape->dims[d];
                     x->known[i] = true;
                 }
     }
     for (int pass = 0; pass <= x->integer_count; pass++) /* one may be said by others */
         for (int i = 0; i < x->integer_count; i++) {
-            const index_var *v = integer_at(x, i);
+            const index_var *v = kernel_launch_integer(x->kernel, i);
             int64_t low, high;
             if (!x->known[i] && v->lo && v->hi && ix_eval(v->lo, lookup, x, &low) && ix_eval(v->hi, lookup, x, &high) &&
                 low == high) {
@@ -142,7 +131,7 @@ static bool bind_integers(read_arm *x, diag_list *diags) {
     for (int i = 0; i < x->integer_count; i++)
         if (!x->known[i])
             return misfit(x, x->kernel->span, diags,
-                          arena_printf(diags->arena, "nothing says what `%s` is", integer_at(x, i)->name));
+                          arena_printf(diags->arena, "nothing says what `%s` is", kernel_launch_integer(x->kernel, i)->name));
     return true;
 }
 

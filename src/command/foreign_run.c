@@ -27,17 +27,6 @@ typedef struct launch {
     int integer_count, float_count;
 } launch;
 
-static const index_var *integer_at(const launch *l, int i) {
-    const kernel_ir *k = l->kernel;
-    if (i < k->symbols.count)
-        return k->symbols.at[i];
-    i -= k->symbols.count;
-    for (int j = 0; j < k->scalars.count; j++)
-        if (k->scalars.at[j].var && i-- == 0)
-            return k->scalars.at[j].var;
-    return NULL;
-}
-
 static void begin(launch *l, report *r, const kernel_ir *k) {
     arena *a = r->arena;
     *l = (launch){.report = r, .kernel = k};
@@ -62,7 +51,7 @@ static void begin(launch *l, report *r, const kernel_ir *k) {
 static bool lookup(void *context, const index_var *v, int64_t *value) {
     const launch *l = context;
     for (int i = 0; i < l->integer_count; i++)
-        if (integer_at(l, i) == v && l->known[i]) {
+        if (kernel_launch_integer(l->kernel, i) == v && l->known[i]) {
             *value = l->integers[i];
             return true;
         }
@@ -71,7 +60,7 @@ static bool lookup(void *context, const index_var *v, int64_t *value) {
 
 static bool set_integer(launch *l, const char *name, int64_t value) {
     for (int i = 0; i < l->integer_count; i++)
-        if (!strcmp(integer_at(l, i)->name, name)) {
+        if (!strcmp(kernel_launch_integer(l->kernel, i)->name, name)) {
             l->integers[i] = value;
             l->known[i] = true;
             return true;
@@ -192,7 +181,7 @@ static bool bind(launch *l, const char *text) {
         return true;
     bool known = false;
     for (int i = 0; i < l->integer_count; i++)
-        known = known || !strcmp(integer_at(l, i)->name, name);
+        known = known || !strcmp(kernel_launch_integer(l->kernel, i)->name, name);
     if (!known)
         diag_error(&r->diags, "E0640", l->kernel->span, "kernel %s has no argument `%s`", l->kernel->name, name);
     return known;
@@ -219,7 +208,7 @@ static bool bind_all(launch *l, const command_line *line) {
         }
     /* a range of one value */
     for (int i = 0; i < l->integer_count; i++) {
-        const index_var *v = integer_at(l, i);
+        const index_var *v = kernel_launch_integer(l->kernel, i);
         int64_t lo, hi;
         if (!l->known[i] && v->lo && v->hi && ix_is_const(v->lo, &lo) && ix_is_const(v->hi, &hi) && lo == hi) {
             l->integers[i] = lo;
@@ -228,10 +217,10 @@ static bool bind_all(launch *l, const command_line *line) {
     }
     for (int i = 0; i < l->integer_count; i++)
         if (!l->known[i]) {
-            diag *g =
-                diag_error(&l->report->diags, "E0643", l->kernel->span, "the launch does not say `%s`", integer_at(l, i)->name);
+            diag *g = diag_error(&l->report->diags, "E0643", l->kernel->span, "the launch does not say `%s`",
+                                 kernel_launch_integer(l->kernel, i)->name);
             diag_note(&l->report->diags, g, "--arg %s=N, or --shape %s=N for extents and numbers of blocks",
-                      integer_at(l, i)->name, integer_at(l, i)->name);
+                      kernel_launch_integer(l->kernel, i)->name, kernel_launch_integer(l->kernel, i)->name);
             return false;
         }
     for (int i = 0; i < l->float_count; i++)

@@ -371,3 +371,13 @@ index_expr **kernel_single_cell(arena *a, const kernel_array *array) {
         extents[d] = ix_const(a, 1);
     return extents;
 }
+
+const index_var *kernel_launch_integer(const kernel_ir *k, int i) {
+    if (i < k->symbols.count)
+        return k->symbols.at[i];
+    i -= k->symbols.count;
+    for (int j = 0; j < k->scalars.count; j++)
+        if (k->scalars.at[j].var && i-- == 0)
+            return k->scalars.at[j].var;
+    return NULL;
+}

@@ -324,6 +324,8 @@ typedef struct launch_plan {
 /* ---- build (build.c) ---- */
 kernel_ir *kernel_new(arena *a, const char *name, source_span span);
 index_var *kernel_new_var(kernel_ir *k, const char *name, index_var_kind kind);
+/* The i-th integer that a launch tells, as target.h orders them: symbols, then scalars that are indices; NULL: there are fewer. */
+const index_var *kernel_launch_integer(const kernel_ir *k, int i);
 kernel_array *kernel_add_array(kernel_ir *k, const char *name, memory_space space, array_use use, element_type e, int rank,
                                index_expr **dims);
 kernel_stmt *kernel_append(kernel_ir *k, kernel_block *b, kernel_stmt_kind kind, source_span span);

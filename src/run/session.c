@@ -25,9 +25,7 @@ session *session_open(const char *device_name, diag_list *diags) {
     s->target_route = why;
     s->device = d;
     s->shares_memory = r->host_memory;
-    char words[512];
-    if (r->describe(index, words, sizeof words))
-        s->description = device_description_find(words);
+    s->index = index;
     snprintf(s->name, sizeof s->name, index ? "%s:%d" : "%s", r->name, index);
     return s;
 }
@@ -82,7 +80,8 @@ device *session_device(const session *s) {
     return s->device;
 }
 const device_description *session_description(const session *s) {
-    return s->description;
+    char words[512];
+    return s->runtime->describe(s->index, words, sizeof words) ? device_description_find(words) : NULL;
 }
 const target *session_target(const session *s) {
     return s->target;

@@ -29,7 +29,7 @@ struct session {
     const char *target_route; /* why that one, where the device could take several; NULL */
     device *device;
     char name[64];
-    const device_description *description; /* NULL: the device was not probed */
+    int index; /* of the device, among the runtime's */
     bool shares_memory; /* host pointers go to the device as they are */
     VEC(compiled_entry) compiled;
     VEC(launch_choices *) choices;

@@ -65,10 +65,6 @@ static void no(judge *j, const char *why) {
         j->why = why;
 }
 
-static bool mentions_data(const index_expr *x) {
-    return x && ((x->op == IX_VAR && x->var->kind == INDEX_VALUE) || mentions_data(x->a) || mentions_data(x->b));
-}
-
 static bool is_result(const tile_value *v, void *nothing) {
     (void)nothing;
     return v->op == TILE_DOT || v->op == TILE_GET || v->op == TILE_FIELD;
@@ -179,7 +175,7 @@ static void judge_load(judge *j, const tile_value *v) {
         for (int i = 0; i < j->l->k->ranges.count && !plain; i++)
             if (range_capacity(j->l->k->ranges.at[i]) != 1 && ix_mentions(v->indices[d], j->l->k->ranges.at[i]->var))
                 no(j, "what is made of results reads an array at computed places");
-        if (mentions_data(v->indices[d]))
+        if (index_mentions_data(v->indices[d]))
             no(j, "data says where what is made of results is read");
     }
 }
@@ -207,7 +203,7 @@ static void judge_value(judge *j, tile_value *v) {
         break;
     case TILE_LOAD: judge_load(j, v); break;
     case TILE_INDEX:
-        if (mentions_data(v->index))
+        if (index_mentions_data(v->index))
             no(j, "data stands in an index");
         break;
     default: break;

@@ -2,38 +2,19 @@
  * fragment exists the load is unguarded; at the edges it says how much does, and the rest is zero. */
 #include "schedule/lower.h"
 
-static bool mentions_data(const index_expr *x) {
-    return x && ((x->op == IX_VAR && x->var->kind == INDEX_VALUE) || mentions_data(x->a) || mentions_data(x->b));
-}
-
-/* The dimension of the load along which r runs by ones; -1: none, or several. */
-static int dimension_along(arena *a, const tile_value *load, const tile_range *r) {
-    int along = -1;
-    for (int d = 0; d < load->array->rank; d++) {
-        int64_t coefficient;
-        index_expr *rest;
-        if (!ix_mentions(load->indices[d], r->var))
-            continue;
-        if (along >= 0 || !ix_coefficient(a, load->indices[d], r->var, &coefficient, &rest) || coefficient != 1)
-            return -1;
-        along = d;
-    }
-    return along;
-}
-
 const char *lanes_direct_operand_refusal(lower *l, const tile_value *product, const tile_value *x, const tile_range *r,
                                          const matrix_instruction *with) {
     if (x->op != TILE_LOAD || x->array->type != with->operand)
         return "an operand is computed";
     if (x->has_outside || x->array->role != ARRAY_IN)
         return "an operand is not read as it lies";
-    int along = dimension_along(l->arena, x, r), sum = -1;
+    int along = load_dimension_along(l->arena, x, r), sum = -1;
     for (int d = 0; d < x->array->rank; d++)
-        if (mentions_data(x->indices[d]))
+        if (index_mentions_data(x->indices[d]))
             return "data says where an operand lies";
     for (int i = 0; i < product->contract_count; i++)
         if (range_capacity(product->contract[i]) != 1)
-            sum = dimension_along(l->arena, x, product->contract[i]);
+            sum = load_dimension_along(l->arena, x, product->contract[i]);
     if (along < 0 || sum < 0 || along == sum)
         return "an operand's ranges are not dimensions of its array";
     return along == x->array->rank - 1 || sum == x->array->rank - 1
@@ -67,7 +48,7 @@ void lanes_direct_load(lower *l, kernel_stmt *load, const tile_value *product, i
     p.position[r->id] = place;
     p.position[summed->id] = step;
     load->access = emit_global_access(&p, x->array, x->indices);
-    int along = dimension_along(a, x, r), sum = dimension_along(a, x, summed);
+    int along = load_dimension_along(a, x, r), sum = load_dimension_along(a, x, summed);
     load->row_dim = rows ? along : sum;
     load->column_dim = rows ? sum : along;
     if (whole && whole_steps)

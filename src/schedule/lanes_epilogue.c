@@ -17,10 +17,6 @@ static bool block_reads(const lower *l, const tile_block *b, const tile_variable
 
 /* ---- which values a map can say ---- */
 
-static bool mentions_data(const index_expr *x) {
-    return x && ((x->op == IX_VAR && x->var->kind == INDEX_VALUE) || mentions_data(x->a) || mentions_data(x->b));
-}
-
 /* A single expression of constants, launch values, elements of input arrays and such variables, over rows, columns and ranges of one element. */
 static bool expressible(const lower *l, const tile_value *v, unsigned char *seen) {
     if (seen[v->id]++)
@@ -35,10 +31,10 @@ static bool expressible(const lower *l, const tile_value *v, unsigned char *seen
     case TILE_INTRINSIC: /* a statement of its own */
     case TILE_PARAM: return false;
     case TILE_GET: return l->fragment_products[v->variable->id] != NULL;
-    case TILE_INDEX: return !mentions_data(v->index);
+    case TILE_INDEX: return !index_mentions_data(v->index);
     case TILE_LOAD:
         for (int d = 0; d < v->array->rank; d++)
-            if (mentions_data(v->indices[d]))
+            if (index_mentions_data(v->indices[d]))
                 return false;
         return !v->has_outside && v->array->role == ARRAY_IN && element_table[v->array->type].block_elements == 1;
     default: break;
@@ -59,7 +55,7 @@ int lanes_stored_along(const lower *l, const tile_stmt *s, const tile_range *r) 
     for (int d = 0; d < s->array->rank; d++) {
         int64_t coefficient;
         index_expr *rest;
-        if (mentions_data(s->indices[d]))
+        if (index_mentions_data(s->indices[d]))
             return -1;
         if (!ix_mentions(s->indices[d], r->var))
             continue;

@@ -19,10 +19,6 @@ static int whole_dimension(const tile_value *load, const tile_range *r) {
     return found;
 }
 
-static bool mentions_data(const index_expr *x) {
-    return x && ((x->op == IX_VAR && x->var->kind == INDEX_VALUE) || mentions_data(x->a) || mentions_data(x->b));
-}
-
 tile_value *lanes_rounded_load(const lower *l, const tile_value *product, int operand) {
     const tile_value *x = product->operands[operand];
     bool rounds = l->matrices[product->id] && l->matrices[product->id]->operand == ELEMENT_TF32 && x->op == TILE_CONVERT &&
@@ -39,7 +35,7 @@ static const char *load_refusal(lower *l, const tile_value *product, int operand
     if (x->has_outside || x->array->role != ARRAY_IN)
         return "an operand is not read as it lies";
     for (int d = 0; d < x->array->rank; d++)
-        if (mentions_data(x->indices[d]))
+        if (index_mentions_data(x->indices[d]))
             return "data says where an operand lies";
     for (int i = 0; i < x->axis_count; i++) {
         if (range_capacity(x->axes[i]) == 1)

@@ -305,6 +305,9 @@ typedef struct reduction_shape {
 } reduction_shape;
 /* Whether some load in v that says what lies outside may leave its array along r. */
 bool leaves_along(lower *l, const tile_value *v, const tile_range *r);
+bool index_mentions_data(const index_expr *x); /* an index is a value of data */
+/* The dimension of the load along which r runs by ones; -1: none, or several. */
+int load_dimension_along(arena *a, const tile_value *load, const tile_range *r);
 reduction_shape choose_reduction_shape(lower *l, tile_range **axes, int axis_count, const tile_value *heavy);
 
 /* An index expression over launch values, with Tile IR's symbols and scalars replaced by Kernel IR's. */

@@ -25,34 +25,15 @@ typedef struct product {
 
 /* ---- whether ---- */
 
-static bool mentions_data(const index_expr *x) {
-    return x && ((x->op == IX_VAR && x->var->kind == INDEX_VALUE) || mentions_data(x->a) || mentions_data(x->b));
-}
-
-/* The dimension of the load along which r runs by ones; -1: none, or several. */
-static int dimension_along(arena *a, const tile_value *load, const tile_range *r) {
-    int along = -1;
-    for (int d = 0; d < load->array->rank; d++) {
-        int64_t coefficient;
-        index_expr *rest;
-        if (!ix_mentions(load->indices[d], r->var))
-            continue;
-        if (along >= 0 || !ix_coefficient(a, load->indices[d], r->var, &coefficient, &rest) || coefficient != 1)
-            return -1;
-        along = d;
-    }
-    return along;
-}
-
 /* Whether fragments of the operand can be loaded from the array it is read from. */
 static bool lies_there(lower *l, const tile_value *x, const tile_range *r, const tile_range *summed,
                        const matrix_instruction *with) {
     if (x->op != TILE_LOAD || l->held[x->id] || x->array->type != with->operand || x->has_outside || x->array->role != ARRAY_IN)
         return false;
     for (int d = 0; d < x->array->rank; d++)
-        if (mentions_data(x->indices[d]))
+        if (index_mentions_data(x->indices[d]))
             return false;
-    int along = dimension_along(l->arena, x, r), sum = dimension_along(l->arena, x, summed), last = x->array->rank - 1;
+    int along = load_dimension_along(l->arena, x, r), sum = load_dimension_along(l->arena, x, summed), last = x->array->rank - 1;
     return along >= 0 && sum >= 0 && along != sum && (along == last || sum == last);
 }
 
@@ -257,8 +238,8 @@ static void load_group(point *p, product *c, const origin *o) {
         }
     } else {
         load->access = emit_global_access(&q, x->array, x->indices);
-        load->row_dim = dimension_along(a, x, c->summed);
-        load->column_dim = dimension_along(a, x, c->columns);
+        load->row_dim = load_dimension_along(a, x, c->summed);
+        load->column_dim = load_dimension_along(a, x, c->columns);
     }
     if (!o->whole[0] || !o->whole[1])
         within(c, load, o->whole[1] ? ix_const(a, group) : ix_sub(a, count_of(c, c->summed), sum),
@@ -296,7 +277,7 @@ static void right_first(point *p, product *c, index_expr *at, bool whole, void *
 static void pack_right(point *p, product *c) {
     lower *l = c->l;
     const tile_value *x = c->heavy->operands[1 - c->left];
-    bool columns = !l->held[x->id] && dimension_along(l->arena, x, c->summed) == x->array->rank - 1;
+    bool columns = !l->held[x->id] && load_dimension_along(l->arena, x, c->summed) == x->array->rank - 1;
     right_steps(p, c, columns, right_first, &columns);
 }
 

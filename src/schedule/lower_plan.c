@@ -118,6 +118,24 @@ bool value_index_varies(const tile_value *load, const tile_range *r) {
     return false;
 }
 
+bool index_mentions_data(const index_expr *x) {
+    return x && ((x->op == IX_VAR && x->var->kind == INDEX_VALUE) || index_mentions_data(x->a) || index_mentions_data(x->b));
+}
+
+int load_dimension_along(arena *a, const tile_value *load, const tile_range *r) {
+    int along = -1;
+    for (int d = 0; d < load->array->rank; d++) {
+        int64_t coefficient;
+        index_expr *rest;
+        if (!ix_mentions(load->indices[d], r->var))
+            continue;
+        if (along >= 0 || !ix_coefficient(a, load->indices[d], r->var, &coefficient, &rest) || coefficient != 1)
+            return -1;
+        along = d;
+    }
+    return along;
+}
+
 /* An access with these indices along r: +1 unit stride, -2 strided, 0 when it does not vary, INT_MIN when lanes cannot do it. */
 static int access_score(lower *l, index_expr **indices, int rank, const tile_range *r) {
     int along = -1;
