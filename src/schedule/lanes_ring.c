@@ -27,7 +27,8 @@ tile_value *lanes_rounded_load(const lower *l, const tile_value *product, int op
 }
 
 bool lanes_rounds_later(const lower *l, const tile_value *product) {
-    return l->rings[product->id] > 0 && lanes_rounded_load(l, product, 0) && lanes_rounded_load(l, product, 1);
+    return l->rings[product->id] > 0 && !lanes_by_reference(l, product) && lanes_rounded_load(l, product, 0) &&
+           lanes_rounded_load(l, product, 1);
 }
 
 static const char *load_refusal(lower *l, const tile_value *product, int operand, const tile_value *x) {
@@ -57,6 +58,10 @@ const char *lanes_ring_operand_refusal(lower *l, const tile_value *product, int 
     return load_refusal(l, product, operand, x);
 }
 
+bool lanes_ring_fills(lower *l, const tile_value *product, int operand) {
+    return lanes_by_reference(l, product) && lanes_ring_operand_refusal(l, product, operand);
+}
+
 /* Whether products of the loop read their tiles themselves. */
 static bool by_reference(lower *l, const tile_stmt *loop) {
     for (int i = 0; i < loop->body.items.count; i++)
@@ -79,7 +84,7 @@ static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, inde
             return "operands are loaded straight from memory";
         if (lanes_fragment_cells(l, s->value, loop->range) != range_capacity(loop->range))
             return "the tiles are no multiple of the matrix instruction's steps"; /* what follows a tile is not zero */
-        for (int o = 0; o < 2; o++) {
+        for (int o = 0; o < 2 && !lanes_by_reference(l, s->value); o++) {
             const bool rounds = lanes_rounded_load(l, s->value, 0) && lanes_rounded_load(l, s->value, 1);
             const char *why = rounds ? load_refusal(l, s->value, o, lanes_rounded_load(l, s->value, o))
                                      : lanes_ring_operand_refusal(l, s->value, o);
@@ -91,7 +96,8 @@ static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, inde
 }
 
 /* As many slots as are wanted, or fit. */
-static int slots_for(lower *l) {
+static int slots_for(lower *l, const tile_stmt *loop) {
+    enum { FILLED = 3 }; /* what threads fill runs no further ahead for more of them */
     const schedule_options *o = &l->machine->options;
     int64_t bytes = 0;
     for (int i = 0; i < l->k->value_count; i++)
@@ -100,6 +106,12 @@ static int slots_for(lower *l) {
     if (o->stages)
         return o->stages;
     int stages = l->machine->stages;
+    bool copied = false;
+    for (int i = 0; i < loop->body.items.count; i++)
+        for (int operand = 0; operand < 2; operand++)
+            copied = copied || !lanes_ring_fills(l, loop->body.items.at[i]->value, operand);
+    if (!copied && stages > FILLED)
+        stages = FILLED;
     enum { MBARRIERS = 1024 };
     const int64_t most =
         (l->machine->ring_bytes ? l->machine->ring_bytes : l->machine->shared_bytes) - (l->machine->producer ? MBARRIERS : 0);
@@ -128,7 +140,8 @@ bool lanes_ring_alone(lower *l) {
         case TILE_STMT_LOOP:
             if (s->range->whole || !ix_is_const(lower_expression(l, s->range->size), &size) || size < 2 ||
                 ix_equal(s->range->extent, s->range->size) ||
-                refusal(l, s, ix_const(l->arena, 0), lower_expression(l, s->range->extent)) || slots_for(l) < least_slots(l, s))
+                refusal(l, s, ix_const(l->arena, 0), lower_expression(l, s->range->extent)) ||
+                slots_for(l, s) < least_slots(l, s))
                 return false;
             any = true;
             break;
@@ -152,7 +165,72 @@ typedef struct ring {
     int64_t size;
 } ring;
 
-/* The copies of step `at` into its slot. */
+static kernel_stmt *append(lower *l, kernel_block *b, kernel_stmt_kind kind, source_span span) {
+    return kernel_append(l->ir, b, kind, span);
+}
+
+/* ---- operands that are computed or turned round on their way: the threads fill their slots themselves ---- */
+
+static bool any_of(const ring *g, bool filled) {
+    for (int i = 0; i < g->loop->body.items.count; i++)
+        for (int o = 0; o < 2; o++)
+            if (lanes_ring_fills(g->l, g->loop->body.items.at[i]->value, o) == filled)
+                return true;
+    return false;
+}
+
+static void fill_all(const ring *g, index_expr *slot) {
+    for (int i = 0; i < g->loop->body.items.count; i++)
+        for (int o = 0; o < 2; o++)
+            if (lanes_ring_fills(g->l, g->loop->body.items.at[i]->value, o))
+                lanes_stage_fill(g->l, g->loop->body.items.at[i]->value, o, slot);
+}
+
+/* Whether a tile that ends within r needs masks: that of the sum always, others where vectors lie along them. */
+static bool masked_along(const ring *g, const tile_range *r) {
+    bool any = r == g->loop->range;
+    for (int i = 0; i < g->loop->body.items.count; i++)
+        for (int o = 0; o < 2; o++) {
+            const tile_value *product = g->loop->body.items.at[i]->value;
+            any = any || (lanes_ring_fills(g->l, product, o) && lanes_stage_wide(g->l, product, o) == r);
+        }
+    return any;
+}
+
+/* By a text without masks where the tiles need none: all that is read is asked for before the first of it is stored. */
+static void fill_step(const ring *g, index_expr *slot) {
+    lower *l = g->l;
+    arena *a = l->arena;
+    tile_range *const ranges[] = {g->loop->range, l->product_rows, l->product_columns};
+    index_expr *counts[3];
+    cond *whole = NULL;
+    for (int i = 0; i < 3; i++) {
+        range_place *place = &l->place[ranges[i]->id];
+        counts[i] = place->count;
+        if (!masked_along(g, ranges[i]))
+            continue;
+        whole = cond_and(a, whole,
+                         cond_compare(a, COND_LE, ix_add(a, place->start, ix_const(a, place->capacity)),
+                                      lower_expression(l, ranges[i]->extent)));
+        place->count = ix_const(a, place->capacity);
+    }
+    kernel_block *outside = l->block;
+    kernel_stmt *s = append(l, l->block, KSTMT_IF, g->loop->span);
+    s->condition = whole;
+    l->block = &s->body;
+    fill_all(g, slot);
+    for (int i = 0; i < 3; i++)
+        l->place[ranges[i]->id].count = counts[i];
+    range_place *summed = &l->place[ranges[0]->id];
+    l->block = &s->otherwise;
+    summed->count = name_index(l, l->block, arena_printf(a, "%s_count", ranges[0]->name),
+                               ix_min(a, ix_const(a, g->size), ix_sub(a, lower_expression(l, ranges[0]->extent), summed->start)));
+    fill_all(g, slot);
+    summed->count = counts[0];
+    l->block = outside;
+}
+
+/* The copies of step `at` into its slot: those that run on first, the threads' own while they do. */
 static void copy_step(const ring *g, index_expr *at, index_expr *slot) {
     lower *l = g->l;
     arena *a = l->arena;
@@ -163,12 +241,11 @@ static void copy_step(const ring *g, index_expr *at, index_expr *slot) {
                            .entered = true};
     for (int i = 0; i < g->loop->body.items.count; i++)
         for (int o = 0; o < 2; o++)
-            lanes_stage_copy_async(l, g->loop->body.items.at[i]->value, o, slot);
+            if (!lanes_ring_fills(l, g->loop->body.items.at[i]->value, o))
+                lanes_stage_copy_async(l, g->loop->body.items.at[i]->value, o, slot);
+    if (any_of(g, true))
+        fill_step(g, slot);
     place->entered = false;
-}
-
-static kernel_stmt *append(lower *l, kernel_block *b, kernel_stmt_kind kind, source_span span) {
-    return kernel_append(l->ir, b, kind, span);
 }
 
 /* The copies for step `next`, if there is one, into the slot that is free. */
@@ -182,7 +259,8 @@ static void copy_ahead(const ring *g, index_expr *next, index_expr *steps) {
     copy_step(g, next,
               name_index(l, l->block, arena_printf(a, "%s_slot", g->loop->range->name), ix_mod(a, next, ix_const(a, g->stages))));
     l->block = outside;
-    append(l, l->block, KSTMT_COMMIT, g->loop->span);
+    if (any_of(g, false))
+        append(l, l->block, KSTMT_COMMIT, g->loop->span);
 }
 
 static void wait_for_products(lower *l, kernel_block *b, int left, source_span span) {
@@ -279,6 +357,21 @@ void lanes_ring_multiply(lower *l, const tile_stmt *loop, index_expr *hi, int64_
     l->place[r->id].entered = false;
 }
 
+/* Says which operands are no copies of their arrays, and why. */
+static void tell_filled(const ring *g) {
+    lower *l = g->l;
+    for (int i = 0; i < g->loop->body.items.count; i++)
+        for (int o = 0; o < 2; o++) {
+            const tile_value *product = g->loop->body.items.at[i]->value;
+            if (lanes_ring_fills(l, product, o))
+                VEC_PUSH(l->arena, l->out->routes,
+                         arena_printf(l->arena,
+                                      "line %d: operand %d is loaded, computed and stored by the threads while the last step is "
+                                      "multiplied (refused: copied asynchronously: %s)",
+                                      product->span.line, o + 1, lanes_ring_operand_refusal(l, product, o)));
+        }
+}
+
 bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size) {
     arena *a = l->arena;
     const int asked = l->machine->options.stages;
@@ -292,7 +385,7 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     if (!any)
         return false;
     const char *why = refusal(l, loop, lo, hi);
-    int stages = why ? 0 : slots_for(l);
+    int stages = why ? 0 : slots_for(l, loop);
     const bool runs_on = by_reference(l, loop);
     if (!why && stages < least_slots(l, loop))
         why = asked     ? "a tile that a warpgroup multiplies is in use for two steps, and the next is copied meanwhile"
@@ -319,6 +412,7 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     if (why)
         return false;
     ring g = {l, loop, stages, runs_on ? stages - 2 : stages - 1, size};
+    tell_filled(&g);
     l->out->ringed = true;
     for (int i = 0; i < loop->body.items.count; i++)
         l->rings[loop->body.items.at[i]->value->id] = stages;
@@ -334,13 +428,15 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     exists->condition = cond_compare(a, COND_LT, ix_var(a, ahead->var), steps);
     l->block = &exists->body;
     copy_step(&g, ix_var(a, ahead->var), ix_var(a, ahead->var));
-    append(l, &ahead->body, KSTMT_COMMIT, loop->span);
+    if (any_of(&g, false))
+        append(l, &ahead->body, KSTMT_COMMIT, loop->span);
 
     kernel_stmt *each =
         kernel_for(l->ir, outside, lower_name(l, arena_printf(a, "%s_step", r->name)), ix_const(a, 0), steps, 1, loop->span);
     index_expr *step = ix_var(a, each->var), *next = ix_add(a, step, ix_const(a, g.ahead));
     l->block = &each->body;
-    append(l, l->block, KSTMT_WAIT_ASYNC, loop->span)->count = g.ahead - 1;
+    if (any_of(&g, false))
+        append(l, l->block, KSTMT_WAIT_ASYNC, loop->span)->count = g.ahead - 1;
     if (runs_on) { /* copies are the threads' own writes, which the matrix unit sees behind it alone */
         kernel_stmt *fence = append(l, l->block, KSTMT_FENCE, loop->span);
         fence->scope = LEVEL_BLOCK;

@@ -1,6 +1,7 @@
 /* Lowering to the threads of a block: operands of a product staged in shared memory. The tile of each operand is copied by all threads of the block,
  * each element once; a barrier; then every thread reads its rows and columns from there; a barrier, before the next trip writes the tile again. */
 #include "schedule/lower.h"
+#include <limits.h>
 #include <stdlib.h>
 
 enum { ACCESS_BYTES = 16, SWIZZLE_BYTES = 1024, MOST_IDS = 8 };
@@ -23,6 +24,8 @@ typedef struct staged_tile {
     int count;
     const matrix_instruction *matrix; /* that reads it; NULL: single threads do */
     int slots;                        /* of a ring of tiles, the array's first dimension; 0: it has none */
+    index_expr *slot;                 /* of the ring, where threads fill the tile themselves */
+    bool turned;                      /* copied in vectors along a range that memory does not run along */
     source_span span;
 } staged_tile;
 
@@ -89,8 +92,27 @@ static const tile_range *last_of_matrix(lower *l, const tile_value *product, til
             *(in ? &contracted : &other) = x->axes[i];
     }
     const element_type of = l->matrices[product->id]->operand;
-    bool halves = element_table[of].block_bytes == 2 || of == ELEMENT_TF32;
+    bool halves = element_table[of].block_bytes == 2 || (of == ELEMENT_TF32 && !lanes_by_reference(l, product));
     return halves && other && copy_width(l, product, x, other) > copy_width(l, product, x, contracted) ? other : contracted;
+}
+
+/* A warpgroup's unit reads pieces of 16 bytes along the tile's last range: threads gather one at a time where memory runs along the other. */
+static void turn(staged_tile *t) {
+    lower *l = t->l;
+    tile_axis *last = &t->axes[t->count - 1];
+    int width = ACCESS_BYTES / element_table[t->matrix->operand].block_bytes;
+    if (last->width > 1 || vector_score(l, t->x, last->r) == INT_MIN || leaves_along(l, t->x, last->r) ||
+        numbers_along(t->x, last->r))
+        return;
+    for (int i = 0; i < l->atoms.count; i++)
+        if (atom_mentions(&l->atoms.at[i], last->r))
+            return;
+    while (width > 8 || last->cells % width)
+        width /= 2;
+    for (int d = 0; d < t->count; d++)
+        t->axes[d].width = 1;
+    last->width = width;
+    t->turned = width > 1;
 }
 
 /* The tile without its array; the axis that is copied in vectors has a width. */
@@ -131,6 +153,8 @@ static staged_tile shape_of(lower *l, const tile_value *product, int operand) {
     }
     if (widest)
         widest->cells = (widest->cells + widest->width - 1) / widest->width * widest->width;
+    if (t.matrix && t.count && lanes_by_reference(l, product))
+        turn(&t);
     return t;
 }
 
@@ -180,7 +204,7 @@ static void note_copied(lower *l, const staged_tile *t) {
 /* As a warpgroup's instructions read it: boxes of rows of 128 bytes, their 16-byte pieces exchanged over eight rows. */
 static void lay_out_by_reference(lower *l, kernel_array *array, int lead) {
     const int bytes = element_table[array->element].block_bytes;
-    array->layout = (kernel_layout){.kind = LAYOUT_BOX, .bits = 3, .base = bytes == 1 ? 4 : 3, .shift = 3};
+    array->layout = (kernel_layout){.kind = LAYOUT_BOX, .bits = 3, .base = bytes == 1 ? 4 : bytes == 2 ? 3 : 2, .shift = 3};
     array->layout.box = NEW_ARRAY(l->arena, int64_t, array->rank);
     for (int d = 0; d < array->rank; d++) {
         array->layout.box[d] = 1;
@@ -306,7 +330,7 @@ static void deal_axis(point *p, staged_tile *t, tile_axis *x, thread_digit *digi
 }
 
 /* Opens the axis where it was placed, and adds to `exists` when its element does. */
-static void bound_axis(point *p, tile_axis *x, cond **exists) {
+static void bound_axis(point *p, tile_axis *x, bool filled, cond **exists) {
     lower *l = p->l;
     arena *a = l->arena;
     index_expr *position = p->position[x->r->id], *lo, *hi;
@@ -320,6 +344,8 @@ static void bound_axis(point *p, tile_axis *x, cond **exists) {
         p->vector = x->r;
         p->lanes = x->width;
         p->active = whole ? NULL : ix_sub(a, hi, position);
+        if (!whole && filled) /* it is read where it begins, without a mask */
+            *exists = cond_and(a, *exists, cond_compare(a, COND_LT, position, hi));
         return;
     }
     if (!ix_is_const(lo, &constant) || constant > 0)
@@ -328,13 +354,25 @@ static void bound_axis(point *p, tile_axis *x, cond **exists) {
         *exists = cond_and(a, *exists, cond_compare(a, COND_LT, position, hi));
 }
 
+/* Results that don't exist may be anything, as they are not stored: their rows read the last that exists, without a test. */
+static void last_for_missing(point *p, const tile_axis *x) {
+    arena *a = p->l->arena;
+    index_expr *count = p->l->place[x->r->id].count;
+    int64_t constant;
+    if (!ix_is_const(count, &constant) || constant < x->cells)
+        p->position[x->r->id] =
+            name_index(p->l, p->block, arena_printf(a, "%s_from", x->r->name),
+                       ix_min(a, p->position[x->r->id], ix_max(a, ix_const(a, 0), ix_sub(a, count, ix_const(a, 1)))));
+}
+
 static kernel_access tile_access(const point *p, const staged_tile *t) {
-    index_expr *at[MOST_STAGED_AXES];
+    index_expr *at[MOST_STAGED_AXES + 1] = {t->slot};
+    const int lead = t->slot != NULL;
     int vector = -1;
     for (int d = 0; d < t->count; d++) {
-        at[d] = p->position[t->axes[d].r->id];
+        at[d + lead] = p->position[t->axes[d].r->id];
         if (t->axes[d].r == p->vector)
-            vector = d;
+            vector = d + lead;
     }
     kernel_access access = kernel_at(p->l->ir, t->array, at);
     if (vector >= 0) {
@@ -368,13 +406,13 @@ static int deal_tile(point *p, staged_tile *t, tile_axis *order[MOST_STAGED_AXES
     thread_digit digits[MOST_IDS];
     int count = thread_digits(l, digits);
     /* Neighbouring threads copy neighbouring vectors of memory, but where a vector's lanes go to rows apart: there, to different banks, neighbours in
-     * the tile, and the near cache joins what they read. Single elements: neighbours in memory. */
+     * the tile, and the near cache joins what they read. Single elements, and vectors gathered from rows of memory: neighbours in memory. */
     tile_axis *first = t->count ? &t->axes[t->count - 1] : NULL;
     bool vectors = false;
     int n = 0;
     for (int d = 0; d < t->count; d++)
         vectors = vectors || t->axes[d].width > 1;
-    for (int d = t->count - 1; d >= 0 && !vectors; d--)
+    for (int d = t->count - 1; d >= 0 && (!vectors || t->turned); d--)
         if (vector_score(l, t->x, t->axes[d].r) > 0) {
             first = &t->axes[d];
             break;
@@ -401,14 +439,22 @@ static void copy_tile(staged_tile *t) {
     tile_axis *order[MOST_STAGED_AXES];
     point p = point_new(l);
     int n = deal_tile(&p, t, order);
+    index_expr *positions[MOST_STAGED_AXES];
     cond *reached = NULL, *exists = NULL; /* what is not reached by the sum is not read; results that don't exist read zeros */
-    for (int i = 0; i < n; i++)
-        bound_axis(&p, order[i],
-                   order[i]->contracted && !t->matrix ? &reached : &exists); /* a matrix unit takes whole steps of the sum */
+    for (int i = 0; i < n; i++) {
+        positions[i] = p.position[order[i]->r->id];
+        if (t->slot && !order[i]->contracted && order[i]->width == 1)
+            last_for_missing(&p, order[i]);
+        else
+            bound_axis(&p, order[i], t->slot != NULL,
+                       order[i]->contracted && !t->matrix ? &reached : &exists); /* a matrix unit takes whole steps of the sum */
+    }
     if (reached)
         within(&p, reached, t->span);
     kernel_stmt *test = exists ? within(&p, exists, t->span) : NULL;
     kernel_value *v = emit_value(&p, t->x), *zero = zero_of(l, t->array->element);
+    for (int i = 0; i < n; i++)
+        p.position[order[i]->r->id] = positions[i];
     if (p.active && v->lanes > 1 && !zero_where_missing(t->x)) {
         if (v->type != t->array->element)
             v = kernel_op1(ir, KERNEL_CONVERT, t->array->element, v);
@@ -488,6 +534,20 @@ int lanes_stage_width(lower *l, const tile_value *product, int operand) {
     return copy_width(l, product, product->operands[operand], lanes_stage_last(l, product, operand));
 }
 
+const tile_range *lanes_stage_wide(lower *l, const tile_value *product, int operand) {
+    staged_tile t = shape_of(l, product, operand);
+    for (int d = 0; d < t.count; d++)
+        if (t.axes[d].width > 1)
+            return t.axes[d].r;
+    return NULL;
+}
+
+void lanes_stage_fill(lower *l, const tile_value *product, int operand, index_expr *slot) {
+    staged_tile t = tile_of(l, product, operand);
+    t.slot = slot;
+    copy_tile(&t);
+}
+
 void lanes_stage_copy_async(lower *l, const tile_value *product, int operand, index_expr *slot) {
     arena *a = l->arena;
     staged_tile t = tile_of(l, product, operand);
@@ -512,6 +572,8 @@ const char *lanes_stage_bulk_refusal(lower *l, const tile_value *product, int op
     enum { MOST_ROWS = 256, MOST_DIMENSIONS = 5 };
     staged_tile t = shape_of(l, product, operand);
     const tile_array *from = t.x->array;
+    if (lanes_ring_operand_refusal(l, product, operand))
+        return "an operand is computed by the threads";
     if (t.count != 2 || from->rank > MOST_DIMENSIONS)
         return "an operand's tile has other than two ranges, or its array more than five dimensions";
     for (int d = 0; d < 2; d++) {

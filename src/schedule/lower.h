@@ -383,6 +383,8 @@ bool lanes_rounds_later(const lower *l, const tile_value *product);
 const char *lanes_ring_operand_refusal(lower *l, const tile_value *product,
                                        int operand); /* why it can't be copied ahead; NULL: it can */
 /* Whether the kernel is nothing but such loops and stores of what they add up: what is missing at the edge is masked in few places then. */
+/* Whether threads fill the operand's tiles themselves, because it is no copy of its array: for products by warpgroups, which run while they do. */
+bool lanes_ring_fills(lower *l, const tile_value *product, int operand);
 bool lanes_ring_alone(lower *l);
 /* What a step of the ring does besides copies: multiplies the tiles in its slot. */
 void lanes_ring_settle(lower *l, const tile_stmt *loop, index_expr *hi, int64_t size, index_expr *step);
@@ -517,6 +519,9 @@ int lanes_stage_dimension(lower *l, const tile_value *product, int operand, cons
 const tile_range *lanes_stage_last(lower *l, const tile_value *product, int operand);
 int lanes_stage_width(lower *l, const tile_value *product, int operand); /* elements that are copied at once along it */
 /* Begins to copy the operand's tile into a slot of its ring. */
+/* The same, of an operand that is computed or turned round: the threads load, compute and store it. */
+void lanes_stage_fill(lower *l, const tile_value *product, int operand, index_expr *slot);
+const tile_range *lanes_stage_wide(lower *l, const tile_value *product, int operand); /* along which several are copied at once */
 void lanes_stage_copy_async(lower *l, const tile_value *product, int operand, index_expr *slot);
 /* The same by copies of whole rows of the layout's boxes, each one transfer that signals the mbarrier's slot. */
 void lanes_stage_copy_bulk(lower *l, const tile_value *product, int operand, index_expr *slot, const char *mbarrier);

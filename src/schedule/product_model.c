@@ -81,7 +81,7 @@ tiling_cost product_cost(arena *a, const tiling *t, const product_work *w, const
     c.each = greatest(multiplied, greatest(shared, far));
     /* what it takes at least, however few others there are: its subgroups wait for their own fragments */
     c.alone = t->warpgroups ? multiplied : multiplied * BUSY_SUBGROUPS / (t->subgroup_rows * t->subgroup_columns);
-    c.landing = LANDING / ahead;
+    c.landing = w->computed ? LANDING : LANDING / ahead; /* what threads load themselves they wait for in each step */
     c.stored = (int64_t)t->rows * t->columns * 4 / STORED_BYTES;
     c.computed = accumulated * w->operations * AFTER_EACH;
     return c;

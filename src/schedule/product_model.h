@@ -16,6 +16,7 @@ typedef struct tiling {
 typedef struct product_work {
     int count, bytes; /* of an operand's element */
     int operations;   /* of the kernel's values, about: what becomes of a result */
+    bool computed;    /* operands of some are no copies of their arrays: threads load them themselves */
 } product_work;
 
 /* What is the same for all launches of one tiling, in clocks of a processor. */

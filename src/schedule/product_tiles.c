@@ -21,7 +21,7 @@ enum { TILINGS = sizeof tilings / sizeof *tilings };
 /* The kernel's products: ranges of their results and of the sum, each in tiles of one symbol, the same of all. */
 typedef struct products {
     const tile_range *rows, *columns, *summed;
-    int bytes; /* of an operand's element, 2 or 1: a product of bytes is, to the model, one of half as many pairs */
+    int bytes; /* of an operand's element, 1, 2 or 4: a product of bytes is, to the model, one of half as many pairs, one of words of twice as many */
     product_work work;
     VEC(index_expr *) ends; /* elements of a row of each operand's array: a producer copies those at multiples of 16 bytes */
 } products;
@@ -87,9 +87,9 @@ static bool look(const tile_value *v, void *context) {
         return s->other;
     const tile_value *x = v->operands[0], *y = v->operands[1];
     const int bytes = element_table[x->type].block_bytes;
-    bool fits = x->type == y->type && (bytes == 2 || x->type == ELEMENT_I8) && (!s->found->bytes || s->found->bytes == bytes) &&
-                v->contract_count == 1 && matrix_row_of(s->matrices, x->type, accumulator_type(v)) &&
-                note(&s->found->summed, v->contract[0]);
+    bool fits = x->type == y->type && (bytes == 2 || x->type == ELEMENT_I8 || x->type == ELEMENT_TF32) &&
+                (!s->found->bytes || s->found->bytes == bytes) && v->contract_count == 1 &&
+                matrix_row_of(s->matrices, x->type, accumulator_type(v)) && note(&s->found->summed, v->contract[0]);
     const tile_range *columns = fits ? columns_of(s->arena, v) : NULL;
     for (int i = 0; i < v->axis_count && fits; i++) {
         const tile_range *r = v->axes[i];
@@ -100,6 +100,8 @@ static bool look(const tile_value *v, void *context) {
         const tile_value *operand = v->operands[o];
         if (operand->op == TILE_LOAD && operand->array->rank > 0)
             VEC_PUSH(s->arena, s->found->ends, operand->array->dims[operand->array->rank - 1]);
+        else
+            s->found->work.computed = true;
     }
     s->other = !fits;
     s->found->bytes = bytes;

@@ -240,8 +240,11 @@ static void convert_one(writer *w, bool saturate) {
         cfamily_prelude_line(w->p, "const unsigned b = __float_as_uint(x);");
         cfamily_prelude_line(w->p, "return (unsigned short)(x != x ? b >> 16 | 0x40 : (b + 0x7fff + (b >> 16 & 1)) >> 16);");
     } else if (t == ELEMENT_TF32) { /* the last 13 bits rounded off, to nearest even */
-        cfamily_prelude_line(w->p, "const unsigned b = __float_as_uint(x);");
-        cfamily_prelude_line(w->p, "return __uint_as_float((x != x ? b | 0x400000 : b + 0xfff + (b >> 13 & 1)) & 0xffffe000);");
+        cfamily_prelude_line(
+            w->p, "#if __CUDA_ARCH__ >= 900\n    unsigned t;\n    asm(\"cvt.rn.tf32.f32 %%0, %%1;\" : \"=r\"(t) : \"f\"(x));\n"
+                  "    return __uint_as_float(t);\n#else\n    const unsigned b = __float_as_uint(x);");
+        cfamily_prelude_line(w->p,
+                             "return __uint_as_float((x != x ? b | 0x400000 : b + 0xfff + (b >> 13 & 1)) & 0xffffe000);\n#endif");
     } else if (t == ELEMENT_U32) /* toward zero, saturating, NaN gives 0 */
         cfamily_prelude_line(w->p, "return x != x ? 0 : __float2uint_rz(x);");
     else if (t == ELEMENT_I32)

@@ -25,17 +25,17 @@ static const char *refusal(cfamily *p, const kernel_stmt *s) {
     const int last = a->rank - 1, other = s->row_dim == last ? s->column_dim : s->row_dim;
     const int bytes = element_table[a->element].block_bytes;
     int64_t extent;
-    if (a->space != SPACE_SHARED || bytes > 2 || a->alignment % (ROWS * ROW_BYTES) || a->view_of)
-        return "operands by reference that are no elements of 8 or 16 bits of shared memory aligned to 1024 bytes";
-    if (l->kind != LAYOUT_BOX || l->bits != 3 || l->base != (bytes == 1 ? 4 : 3) || l->shift != 3 ||
+    if (a->space != SPACE_SHARED || (bytes != 1 && bytes != 2 && bytes != 4) || a->alignment % (ROWS * ROW_BYTES) || a->view_of)
+        return "operands by reference that are no elements of 8, 16 or 32 bits of shared memory aligned to 1024 bytes";
+    if (l->kind != LAYOUT_BOX || l->bits != 3 || 1 << l->base != PIECE_BYTES / bytes || l->shift != 3 ||
         l->box[last] != ROW_BYTES / bytes || s->row_step || s->column_step || (s->row_dim != last && s->column_dim != last) ||
         other == last || !ix_is_const(a->dims[other], &extent) || l->box[other] != extent || extent % ROWS)
         return "operands by reference in another layout than boxes of all rows and 128 bytes, swizzled in pieces of 16";
     for (int d = 0; d < last; d++)
         if (d != other && l->box[d] != 1)
             return "operands by reference whose boxes are several tiles";
-    if (bytes == 1 && runs_across(s))
-        return "operands of bytes that run across the sum";
+    if (bytes != 2 && runs_across(s))
+        return "operands of other than 16 bits that run across the sum";
     /* whole groups of eight rows, and along memory steps of a row that stay in it, or whole rows */
     int64_t along = cfamily_multiple(p, cfamily_fold(p, s->access.indices[last]));
     int64_t wanted = runs_across(s) ? ROW_BYTES / bytes : 2 * PIECE_BYTES / bytes;

@@ -201,18 +201,22 @@ static const struct {
     WGMMA(128, "bf16", "true"),
     WGMMA(256, "bf16", "true"),
 #undef WGMMA
-#define WGMMA(n, sum, type, kind)                                                                                                \
+#define WGMMA(n, k, sum, type, kind)                                                                                             \
     {                                                                                                                            \
-        "asm volatile(\"{ .reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n" #n "k32." sum "." type "." type, \
-            "fake_wgmma_bytes(d.v, " #n ", " kind ", a, b)"                                                                      \
+        "asm volatile(\"{ .reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n" #n "k" #k "." sum "." type   \
+        "." type,                                                                                                                \
+            "fake_wgmma_along(d.v, " #n ", " kind ", a, b)"                                                                      \
     }
-    WGMMA(64, "s32", "s8", "FAKE_S8"),
-    WGMMA(128, "s32", "s8", "FAKE_S8"),
-    WGMMA(256, "s32", "s8", "FAKE_S8"),
-    WGMMA(64, "f32", "e4m3", "FAKE_E4M3"),
-    WGMMA(128, "f32", "e4m3", "FAKE_E4M3"),
-    WGMMA(64, "f32", "e5m2", "FAKE_E5M2"),
-    WGMMA(128, "f32", "e5m2", "FAKE_E5M2"),
+    WGMMA(64, 32, "s32", "s8", "FAKE_S8"),
+    WGMMA(128, 32, "s32", "s8", "FAKE_S8"),
+    WGMMA(256, 32, "s32", "s8", "FAKE_S8"),
+    WGMMA(64, 32, "f32", "e4m3", "FAKE_E4M3"),
+    WGMMA(128, 32, "f32", "e4m3", "FAKE_E4M3"),
+    WGMMA(64, 32, "f32", "e5m2", "FAKE_E5M2"),
+    WGMMA(128, 32, "f32", "e5m2", "FAKE_E5M2"),
+    WGMMA(64, 8, "f32", "tf32", "FAKE_TF32"),
+    WGMMA(128, 8, "f32", "tf32", "FAKE_TF32"),
+    WGMMA(256, 8, "f32", "tf32", "FAKE_TF32"),
 #undef WGMMA
     {"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 ", "fake_mma_halves<false>(d.v, a.v, b.v, c.v)"},
     {"asm(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 ", "fake_mma_halves<true>(d.v, a.v, b.v, c.v)"},
@@ -564,8 +568,8 @@ API int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address
         uint32_t rank, box[5];
     } *m = map;
     (void)ahead;
-    if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || (type != 6 && type != 9 && type != 1 && type != 0) || rank < 2 || rank > 5 ||
-        interleave || swizzle != 3 || fill || box[0] * (type ? 2 : 1) != 128)
+    if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || (type != 6 && type != 9 && type != 1 && type != 0) || rank < 2 ||
+        rank > 5 || interleave || swizzle != 3 || fill || box[0] * (type ? 2 : 1) != 128)
         return INVALID;
     memset(m, 0, 128);
     m->address = (uintptr_t)address;

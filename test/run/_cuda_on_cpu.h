@@ -400,7 +400,7 @@ static inline void fake_mma_bytes(int *d, const unsigned *a, const unsigned *b, 
 
 /* ---- products of warpgroups: made as late as a wait allows, like copies, so that a tile that is filled again too early is seen ---- */
 
-enum fake_kind { FAKE_F16, FAKE_BF16, FAKE_S8, FAKE_E4M3, FAKE_E5M2 };
+enum fake_kind { FAKE_F16, FAKE_BF16, FAKE_S8, FAKE_E4M3, FAKE_E5M2, FAKE_TF32 };
 struct fake_product {
     void *d;
     unsigned long long a, b;
@@ -437,7 +437,8 @@ static inline void fake_wgmma(float *d, int n, bool wide, unsigned long long a, 
                               bool across_b) {
     fake_issue(d, n, wide ? FAKE_BF16 : FAKE_F16, a, b, across_a, across_b);
 }
-static inline void fake_wgmma_bytes(void *d, int n, fake_kind kind, unsigned long long a, unsigned long long b) {
+/* Operands of other than 16 bits run along the sum. */
+static inline void fake_wgmma_along(void *d, int n, fake_kind kind, unsigned long long a, unsigned long long b) {
     fake_issue(d, n, kind, a, b, false, false);
 }
 
@@ -538,6 +539,24 @@ template <bool wide> static inline void fake_multiply(const fake_product &p) {
     }
 }
 
+/* Words of which the unit takes no more than tf32 has; eight products at a time. */
+static inline void fake_multiply_words(const fake_product &p) {
+    const unsigned lane = fake_thread.x % 32, warp = fake_thread.x / 32 % 4;
+    for (int e = 0; e < p.n / 2; e++) {
+        const int row = (int)(warp * 16 + lane / 4) + (e >> 1) % 2 * 8, column = (e >> 2) * 8 + (int)(lane % 4) * 2 + (e & 1);
+        double factors[8][2];
+        for (int k = 0; k < 8; k++)
+            for (int o = 0; o < 2; o++) {
+                unsigned bits = 0;
+                for (int i = 3; i >= 0; i--)
+                    bits = bits << 8 | fake_byte(o ? p.b : p.a, o ? column : row, k * 4 + i);
+                factors[k][o] = (double)fake_bits<float>(bits & 0xffffe000);
+            }
+        float &d = ((float *)p.d)[e];
+        d = fake_add_products<true, 8>(factors, d);
+    }
+}
+
 static inline void fake_products_wait(unsigned left) {
     const unsigned me = fake_thread.x;
     unsigned kept = 0;
@@ -549,6 +568,8 @@ static inline void fake_products_wait(unsigned left) {
             fake_multiply<true>(p);
         else if (p.kind == FAKE_F16)
             fake_multiply<false>(p);
+        else if (p.kind == FAKE_TF32)
+            fake_multiply_words(p);
         else
             fake_multiply_bytes(p);
     }
@@ -556,10 +577,14 @@ static inline void fake_products_wait(unsigned left) {
 }
 
 // Functions that intrinsics bind (test/accept/intrinsics.tile).
-static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __popc(unsigned x) {
+    return __builtin_popcount(x);
+}
 static inline int __dp4a(int a, int b, int c) {
     for (int i = 0; i < 32; i += 8)
         c += (int)(int8_t)(a >> i) * (int)(int8_t)(b >> i);
     return c;
 }
-template <class T> static inline T __ldg(const T *p) { return *p; }
+template <class T> static inline T __ldg(const T *p) {
+    return *p;
+}

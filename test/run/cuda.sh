@@ -125,7 +125,7 @@ FAKE_CUDA_LOG=$fake/warpgroups expect "cuda products by warpgroups" 0 "worst err
 expect "cuda rows that lie at other places are copied by all threads" 0 "_narrow [0-9]* 128$" grep launch "$fake/warpgroups"
 expect "cuda such a text is for one architecture" 0 "option --gpu-architecture=sm_90a" cat "$fake/warpgroups"
 expect "cuda products by warpgroups, rows apart, tiles of 128 of the sum" 0 "worst error" "$tilec" run kernels/matmul.tile --kernel gemm --device cuda --arg a=random:1 --arg w=random:2 --check \
-    "${warpgroups[@]}" --set BM=64 --set BK=128 --set subgroups=4 --set stages=3 --shape M=65,N=65,K=131
+    "${warpgroups[@]}" --set BM=64 --set BK=128 --set subgroups=4 --set stages=3 --shape M=65,N=9,K=131
 FAKE_CUDA_LOG=$fake/roles expect "cuda a producer copies in bulk, both operands across, the result exchanged" 0 "worst error" "$tilec" run kernels/matmul.tile --kernel matmul_tt_gelu --device cuda --arg a=random:1 \
     --arg b=random:2 --arg bias=random:3 --check "${warpgroups[@]}" --set BM=128 --set stages=3 --set roles=producer --shape M=144,N=80,K=272
 expect "cuda a producer is a warpgroup of its own" 0 "_narrow_aligned [0-9]* 384$" grep launch "$fake/roles"
@@ -152,6 +152,22 @@ expect "cuda products of bytes by warpgroups" 0 "worst error 0 of" "$tilec" "${b
 floats=("${bytes[@]}" --kernel floats --set roles=producer --set promote=256 --arg x=normal:1 --arg scale=positive:3 --no-check --shape M=33,N=9,K=288)
 "$tilec" "${floats[@]}" --device model:h200 --out y="$fake/model.npy" > "$fake/said" 2>&1 && "$tilec" "${floats[@]}" --device cuda --out y="$fake/floats.npy" >> "$fake/said" 2>&1
 expect "cuda products of 8-bit floats by warpgroups, to the bit" 0 "" cmp "$fake/model.npy" "$fake/floats.npy"
+# Operands that threads make themselves beside one that is copied: rounded, rounded and turned round, unpacked.
+cat > "$fake/filled.tile" << 'END'
+kernel filled(a: f32[M, K], b: f32[K, N], x: f16[M, K], w: q8_0[N, K]) -> (y: f32[M, N]) {
+    for tile y[i: BM, j: BN] {
+        acc: f32[i, j] = 0
+        more: f32[i, j] = 0
+        for k: BK in K {
+            acc += tf32(a[i, k]) @ tf32(b[k, j])
+            more += x[i, k] @ f16(w[j, k])
+        }
+        y[i, j] = acc + more
+    }
+}
+END
+expect "cuda products by warpgroups of operands that threads make" 0 "worst error" "$tilec" run "$fake/filled.tile" --device cuda "${warpgroups[@]}" --set BM=64 --set subgroups=4 \
+    --arg a=normal:1 --arg b=normal:2 --arg x=normal:3 --arg w=normal:4 --check --shape M=65,N=9,K=96
 expect "cuda products of tf32" 0 "worst error" "$tilec" run test/accept/bf16.tile --kernel gemm_tf32 --device cuda --arg a=normal:1 --arg w=normal:2 --arg r=normal:3 --check --shape M=19,N=9,K=37
 FAKE_CUDA=ampere expect "cuda products by warpgroups on a device without them" 1 "E0858.*compute capability 9.0" "$tilec" "${product[@]}" "${warpgroups[@]}" --shape M=64,N=64,K=64
 FAKE_CUDA=many expect "cuda tiles of a product for the device's processors" 0 "tiles of .* us; the next best, .* us$" "$tilec" run kernels/matmul.tile --kernel matmul --device cuda \

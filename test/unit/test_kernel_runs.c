@@ -70,6 +70,7 @@ static const struct {
     {"producer_consumer", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 400", "M = 3, N = 2, K = 0"}},
     {"bulk_ring", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 330", "M = 3, N = 2, K = 0"}},
     {"warpgroup_ring", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 200", "M = 3, N = 2, K = 0"}},
+    {"filled_ring", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 200", "M = 3, N = 2, K = 0"}},
     {"cross_subgroup_reduction", {"R = 2, C = 700", "R = 1, C = 5", "R = 1, C = 1"}},
     {"grid_reduction", {"N = 0", "N = 9000", "N = 4096"}},
     {"persistent_tasks", {"M = 65, N = 40, blocks = 2", "M = 3, N = 3, blocks = 5", "M = 0, N = 7, blocks = 1"}},
@@ -139,6 +140,10 @@ static void broken_twins_are_caught(void **state) {
         {"warpgroup_ring", "M = 128, N = 64, K = 256", "wait_async mma 1", "wait_async mma 2", SIM_RACE},
         /* the copies of this step are not waited for */
         {"warpgroup_ring", "M = 128, N = 64, K = 128", "wait_async 0\n", "wait_async 1\n", SIM_RACE},
+        /* what threads have stored themselves, which no proxy fence has published */
+        {"filled_ring", "M = 1, N = 1, K = 1", "        fence block orders shared proxy\n", "", SIM_ASYNC},
+        /* threads fill the slot that the step before last still reads */
+        {"filled_ring", "M = 1, N = 64, K = 256", "wait_async mma 1", "wait_async mma 2", SIM_RACE},
         /* sums are stored while they are added to */
         {"warpgroup_ring", "M = 1, N = 1, K = 1", "    wait_async mma 0\n", "", SIM_ASYNC},
         /* a value of data at the end of its type */

@@ -270,8 +270,13 @@ static void warpgroups(void **state) {
                    "E0506", 8, 29, "can't be made of fragments", "leave it out, or say fragments");
     expect_refused(product, "schedule product for cuda { operands = fragments(warpgroup), stages = 2 }\n", "cuda", NULL, NULL,
                    "E0506", 8, 29, "fragments of warpgroups", "the nearest legal value is fragments");
-    expect_refused(rounded, NULL, "cuda", "operands", "fragments(warpgroup)", "E0506", 1, 8, "fragments of warpgroups",
-                   "the nearest legal value is fragments");
+    /* operands that are no copies of their arrays: threads make them, a producer can't */
+    trial t = expect_accepted(rounded, NULL, "cuda", "operands", "fragments(warpgroup)", "operands = fragments(warpgroup)");
+    assert_true(has_route(&t, "wgmma.m64n128k16") && has_route(&t, "ring of 3 stages") &&
+                has_route(&t, "operand 2 is loaded, computed and stored by the threads"));
+    arena_free(t.arena);
+    expect_refused(rounded, "schedule product for cuda { operands = fragments(warpgroup), roles = producer }\n", "cuda", NULL,
+                   NULL, "E0506", 8, 62, "can't be copied by a producer", "the nearest legal value is none");
     static const char eight[] = "kernel product(a: e4m3[M, K], b: e4m3[N, K]) -> (c: f32[M, N]) {\n"
                                 "    for tile c[i: BM, j: BN] {\n"
                                 "        acc: f32[i, j] = 0\n"
@@ -326,8 +331,9 @@ static void expect_tiles(const char *kernel, const char *schedule, split_device 
     product_choice *c = schedule_products(a, module, module->kernels.at[0], &row, NULL, 0, device);
     int count = schedule_product_tiles(c, extent_of, sizes, out);
     const char *route = schedule_product_route(a, c, extent_of, sizes, "\n");
-    /* which copies such operands wherever it can */
-    const bool producer = operands && !strcmp(operands, "fragments(warpgroup)") && k % 16 == 0 && n % 16 == 0;
+    /* which copies such operands wherever it can, unless they are computed */
+    const bool producer =
+        operands && !strcmp(operands, "fragments(warpgroup)") && k % 16 == 0 && n % 16 == 0 && kernel != rounded;
     assert_int_equal(count, !operands ? 0 : producer ? PRODUCT_SETTINGS : PRODUCT_SETTINGS - 1);
     assert_true((route != NULL) == (count > 0));
     if (count) {
@@ -355,7 +361,7 @@ static void tiles_of_launches(void **state) {
     expect_tiles(product, "", hopper, 4096, 4096, 4095, true, "fragments(warpgroup)", 264);
     expect_tiles(product, "", hopper, 4096, 4096, 4096, false, "fragments", 264);
     expect_tiles(product, "", other, 1024, 1024, 1024, true, "fragments", 100);
-    expect_tiles(rounded, "", hopper, 4096, 4096, 4096, true, "fragments", 264); /* computed operands are not copied ahead */
+    expect_tiles(rounded, "", hopper, 4096, 4096, 4096, true, "fragments(warpgroup)", 264);
     expect_tiles("kernel product(a: i8[M, K], b: i8[N, K]) -> (c: i32[M, N]) {\n"
                  "    for tile c[i: BM, j: BN] {\n"
                  "        acc: i32[i, j] = 0\n"
@@ -405,7 +411,7 @@ static void routes_of_launches(void **state) {
     expect_route(
         rounded, hopper,
         (const char *const[]){"refused: 128 x 256 x 64 by warpgroups and a producer, 256 x 128 x 64 by warpgroups and a producer",
-                              "can't be made of fragments of warpgroups: it must do nothing but add", NULL});
+                              "can't be copied by a producer: an operand is computed by the threads", NULL});
     expect_route(product, smaller,
                  (const char *const[]){" clocks; the next best, ", "84 processors, each with 100 KiB",
                                        " 1536 threads, as the device says",
