@@ -12,6 +12,9 @@ import sys
 
 SIZES = {"char": 1, "uchar": 1, "bool": 1, "short": 2, "ushort": 2, "half": 2, "int": 4, "uint": 4, "unsigned": 4, "float": 4, "long": 8, "ulong": 8, "double": 8, "size_t": 8}
 
+# Refusals of what is undefined whatever the data: a store to memory that is only read (and a load of what is only written), a wait for an event that no copy has given.
+UNDEFINED = ("E1133", "E1135")
+
 WIDTHS = {"u8": 1, "i8": 1, "u16": 2, "f16": 2, "i32": 4, "u32": 4, "f32": 4, "i64": 8}
 
 
@@ -73,7 +76,7 @@ def judge(options, path):
     items = [p for k in answer["kernels"] for p in k["properties"]]
     by = {v: ["%s of %s" % (p["property"], p["subject"]) for p in items if p["verdict"] == v] for v in ("refuted", "not proved")}
     errors = ["%s %s" % (d["code"], d["message"]) for d in answer["diagnostics"] if d["severity"] == "error"]
-    if by["refuted"] or any(e.startswith("E1133") for e in errors):
+    if by["refuted"] or any(e[:5] in UNDEFINED for e in errors):
         return dict(row, found="refuted", why=", ".join(by["refuted"]) or errors[0])
     if by["not proved"]:
         return dict(row, found="open", why=", ".join(by["not proved"]))

@@ -42,6 +42,23 @@ static void check_mbarrier(checker *c, const kernel_stmt *s) {
     check_condition(c, s->participants, INDEX_BELOW, LEVEL_TASK, "the participants' condition");
 }
 
+/* Copies and waits of single threads and of the block are not told apart by `commit`: a kernel has one kind. */
+static void check_of_block(checker *c, const kernel_stmt *s) {
+    const bool of_block = kernel_is_of_block(s);
+    if (s->matrix) {
+        if (of_block)
+            check_fail(c, "E0955", here, "a wait by the block is for copies");
+        return;
+    }
+    if (of_block && c->k->levels.count < 2)
+        check_fail(c, "E0955", here, "a copy by the block in a kernel without threads below the task");
+    if (of_block && c->in_role)
+        check_fail(c, "E0955", here, "a copy by the block inside a role");
+    c->copies[of_block] = true;
+    if (c->copies[!of_block])
+        check_fail(c, "E0955", here, "asynchronous copies of single threads and of the block in one kernel");
+}
+
 static void check_copy(checker *c, const kernel_stmt *s) {
     c->transfer = s;
     bool target = check_cell(c, &s->access, ACCESS_WRITE), source = check_cell(c, &s->source, ACCESS_READ);
@@ -59,15 +76,24 @@ static void check_copy(checker *c, const kernel_stmt *s) {
         check_fail(c, "E0955", here, "a copy without a box");
         return;
     }
+    const bool of_block = kernel_is_of_block(s);
     for (int i = 0; i < d->rank; i++) {
         int64_t extent = 0;
-        if (check_constant(c, s->extents[i], 1, INT_MAX, "E0955", "an extent of a copy's box", &extent) &&
-            i < d->rank - a->rank && extent != 1)
+        if (of_block)
+            check_index(c, s->extents[i], INDEX_ANYWHERE, LEVEL_TASK, "an extent of a copy's box");
+        bool known = of_block ? s->extents[i] && (!ix_is_const(s->extents[i], &extent) || extent >= 0)
+                              : check_constant(c, s->extents[i], 1, INT_MAX, "E0955", "an extent of a copy's box", &extent);
+        if (!known && of_block)
+            check_fail(c, "E0955", here, "a box of %lld cells", (long long)extent);
+        if (known && i < d->rank - a->rank && extent != 1)
             check_fail(c, "E0955", here, "dimension %d of the box is %lld, but the source has no such dimension", i,
                        (long long)extent);
     }
     if ((s->clip || s->name) && !in)
         check_fail(c, "E0955", here, "only copies into shared memory are clipped or signal an mbarrier");
+    if (of_block && (s->clip || s->name))
+        check_fail(c, "E0955", here, "a copy by the block is not clipped and signals no mbarrier");
+    check_of_block(c, s);
     if (s->name)
         check_mbarrier(c, s);
 }
@@ -188,6 +214,7 @@ void check_order_stmt(checker *c, const kernel_stmt *s) {
     case KSTMT_WAIT_ASYNC:
         if (s->count < 0)
             check_fail(c, "E0955", here, "a wait for all but %lld groups", (long long)s->count);
+        check_of_block(c, s);
         break;
     case KSTMT_MBARRIER_ARRIVE:
     case KSTMT_MBARRIER_WAIT: check_mbarrier(c, s); break;

@@ -18,6 +18,7 @@ typedef struct checker {
     const kernel_stmt *map;      /* the fragment_map whose value is being checked */
     const kernel_stmt *transfer; /* the fragment load or store, or the copy, whose access is judged */
     bool in_role, in_tasks;
+    bool copies[2]; /* asynchronous ones: of single threads, of the block */
 } checker;
 
 typedef enum index_scope {

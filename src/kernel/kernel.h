@@ -211,7 +211,7 @@ struct kernel_stmt {
     cond *condition;            /* IF, ROLE (which threads), BREAK_IF: an integer condition */
     kernel_block body,
         otherwise; /* INTRINSIC: body computes the same: stores, loads of fragments, other intrinsics; empty: nothing says what it computes */
-    level_kind scope;          /* BARRIER, ATOMIC, GRID_REDUCE */
+    level_kind scope;          /* BARRIER, ATOMIC, GRID_REDUCE; COPY, WAIT_ASYNC: LEVEL_BLOCK where the block makes it together */
     unsigned spaces;           /* BARRIER, FENCE: 1u << memory_space of what it orders */
     cond *participants;        /* BARRIER, ARRIVE: which threads of the scope take part; NULL: all */
     index_expr *slot, *phase;  /* MBARRIER_*: index in an array of barriers and the parity or iteration waited for */
@@ -235,6 +235,10 @@ struct kernel_stmt {
 
 /* Whether all lanes of a fragment's holder make it together: fragment_..., and intrinsics that give a fragment. */
 bool kernel_is_fragment_stmt(const kernel_stmt *s);
+/* A copy that all threads of the block issue together, or the wait for such copies. */
+static inline bool kernel_is_of_block(const kernel_stmt *s) {
+    return (s->kind == KSTMT_COPY || s->kind == KSTMT_WAIT_ASYNC) && s->scope == LEVEL_BLOCK;
+}
 /* Extents of one cell of the array; NULL for none. */
 index_expr **kernel_single_cell(arena *a, const kernel_array *array);
 /* Whether the operand names cells: the others are values. */

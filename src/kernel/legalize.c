@@ -182,6 +182,7 @@ bool kernel_legalize(kernel_ir *k, const legal_table *table, legal_routes *route
     for (int i = 0; i < k->levels.count; i++)
         for (int d = 0; k->levels.at[i].kind != LEVEL_TASK && d < k->levels.at[i].rank; d++)
             VEC_PUSH(k->arena, l.varying, k->levels.at[i].ids[d]);
+    legalize_copies(&l);
     legalize_fragments(&l);
     if (!l.failed)
         rewrite_block(&l, &k->body);

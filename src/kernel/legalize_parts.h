@@ -35,6 +35,9 @@ void legalize_route(legalizer *l, const char *format, ...) PRINTF_LIKE(2, 3);   
 /* All fragments of a kernel by hand, where the target lacks a product or a view of theirs. */
 void legalize_fragments(legalizer *l);
 
+/* ---- legalize_copy.c ---- */
+void legalize_copies(legalizer *l); /* those that the block makes together: no target has them */
+
 /* ---- legalize_subgroup.c ---- */
 /* Turns the exchange v (operands rewritten) into a load; the statements that fill and order shared memory are appended to `before`. */
 void legalize_exchange(legalizer *l, kernel_value *v, kernel_block *before);

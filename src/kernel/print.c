@@ -325,9 +325,13 @@ void kernel_print_stmt_head(text_buffer *out, const kernel_stmt *s) {
             text_add(out, " ");
             print_mbarrier(out, "signals", s);
         }
+        text_add(out, kernel_is_of_block(s) ? " by block" : "");
         break;
     case KSTMT_COMMIT: text_add(out, s->matrix ? "commit mma" : "commit"); break;
-    case KSTMT_WAIT_ASYNC: text_add(out, s->matrix ? "wait_async mma %lld" : "wait_async %lld", (long long)s->count); break;
+    case KSTMT_WAIT_ASYNC:
+        text_add(out, s->matrix ? "wait_async mma %lld" : "wait_async %lld", (long long)s->count);
+        text_add(out, kernel_is_of_block(s) ? " by block" : "");
+        break;
     case KSTMT_MBARRIER_ARRIVE:
     case KSTMT_MBARRIER_WAIT:
         print_mbarrier(out, word, s);

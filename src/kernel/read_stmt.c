@@ -125,6 +125,14 @@ static void read_atomic(reader *r, kernel_stmt *s) {
     name_let(r, s, span);
 }
 
+/* "by block": the block makes it together. */
+static void read_of_block(reader *r, kernel_stmt *s) {
+    if (!reader_accept(r, "by"))
+        return;
+    reader_expect(r, "block");
+    s->scope = LEVEL_BLOCK;
+}
+
 static void read_copy(reader *r, kernel_stmt *s) {
     s->access = read_access(r);
     reader_expect(r, "<-");
@@ -135,6 +143,7 @@ static void read_copy(reader *r, kernel_stmt *s) {
     s->clip = reader_accept(r, "clip");
     if (reader_accept(r, "signals"))
         read_slot(r, s);
+    read_of_block(r, s);
 }
 
 /* vector (value, value, ...) */
@@ -330,6 +339,7 @@ static void read_plain(reader *r, kernel_stmt *s) {
     case KSTMT_WAIT_ASYNC:
         s->matrix = reader_accept(r, "mma");
         s->count = reader_integer(r, 0, 1000, "groups in flight");
+        read_of_block(r, s);
         break;
     case KSTMT_MBARRIER_ARRIVE:
         read_slot(r, s);

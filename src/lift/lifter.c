@@ -356,6 +356,7 @@ bool lift_kernel(arena *a, const lift_function *f, const char *path, const lift_
         return false;
     }
     prepare(&l);
+    lift_find_waits(l.flow, a, &l.events);
     bool done = false;
     for (int i = 0; i < MOST_WALKS && !done && !l.failed; i++)
         done = walk(&l);

@@ -5,7 +5,7 @@
  * the walk begins again. */
 #ifndef TILEC_LIFT_LIFTER_H
 #define TILEC_LIFT_LIFTER_H
-#include "lift/flow.h"
+#include "lift/events.h"
 #include "lift/lift.h"
 
 /* What the walk makes of the function's values. */
@@ -162,6 +162,7 @@ typedef struct lifter {
     kernel_block *at; /* where statements go */
     open_loop *loop;
     const lift_value *now; /* the instruction looked at */
+    group_events events;   /* of the function */
     bool failed, again;
     int depth; /* of nested statements */
     int naming;
@@ -282,6 +283,10 @@ int lift_own_elements(const lift_type *t);
 
 /* ---- lockstep.c ---- */
 void lift_lockstep(kernel_ir *k); /* barriers of the subgroup between accesses */
+
+/* ---- group_copy.c: copies by the work-group, and waits for their events; false: it is none, nothing was done ---- */
+bool lift_group_copy_call(lifter *l, const lift_value *v, const char *name);
+void lift_event_gap(lifter *l, const lift_block *from, const lift_block *to); /* at an edge */
 
 /* ---- opaque.c: false: the contract says nothing of such a function; nothing was done ---- */
 bool lift_opaque_call(lifter *l, const lift_value *v, const char *name);

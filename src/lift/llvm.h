@@ -37,4 +37,7 @@ void llvm_keep_wanted(llvm_reading *r);
 bool llvm_is_wanted(const llvm_reading *r, LLVMValueRef function);
 /* Inlining, and promotion to registers only; NULL, or why LLVM refused. */
 const char *llvm_run_passes(llvm_reading *r);
+
+/* ---- llvm_events.c ---- */
+void llvm_find_events(llvm_reading *r); /* wait_group_events of addresses becomes a call with the events themselves */
 #endif

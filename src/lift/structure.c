@@ -89,6 +89,7 @@ lift_block *lift_edge(lifter *l, flow_loop *region, lift_block *from, lift_block
         return NULL;
     bool back = region && to == region->header, leaves = region && !region->has[to->id];
     l->now = from->items.at[from->items.count - 1];
+    lift_event_gap(l, from, to);
     int phis = 0;
     while (phis < to->items.count && to->items.at[phis]->op == LIFT_PHI)
         phis++;

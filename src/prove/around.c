@@ -126,7 +126,7 @@ static bool is_ordered(model *m, place *a, place *b, memory_space space, bool to
 
 bool ordered_around(model *m, place *a, place *b, memory_space space, bool told) {
     const char *why = m->why, *flight_why = m->flight_why;
-    if (is_ordered(m, a, b, space, told))
+    if (!kernel_is_of_block(a->stmt) && !kernel_is_of_block(b->stmt) && is_ordered(m, a, b, space, told))
         return true;
     m->why = why; /* the accesses themselves are asked about next */
     m->flight_why = flight_why;

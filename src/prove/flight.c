@@ -31,18 +31,23 @@ static const void *groups_of(const place *p) {
     return p->matrix ? &of_products : &of_copies;
 }
 
-static int_set *find_covered(model *m, bool matrix, position at, const meeting *wait);
+static int_set *find_covered(model *m, const place *p, position at, const meeting *wait);
 
 static int_set *covered_by(model *m, const place *p, position at, const meeting *wait) {
     int_set *x;
     const void *of = groups_of(p);
     if (order_known(m, at.region, wait->region, of, SPACE_SHARED, ORDER_COVERED, &x))
         return x;
-    return order_keep(m, at.region, wait->region, of, SPACE_SHARED, ORDER_COVERED, find_covered(m, p->matrix, at, wait));
+    return order_keep(m, at.region, wait->region, of, SPACE_SHARED, ORDER_COVERED, find_covered(m, p, at, wait));
 }
 
-/* Where the wait covers the access: same thread, and of the groups committed since, no more are left in flight than were made later. */
-static int_set *find_covered(model *m, bool matrix, position at, const meeting *wait) {
+/* Whose waits cover the access: those of the thread that issued it, or of any thread of the block that did. */
+static int waiting_dims(const model *m, const place *p) {
+    return kernel_is_of_block(p->stmt) ? m->instance_dims[LEVEL_BLOCK] : m->thread_dims;
+}
+
+/* Where the wait covers the access: same thread (or block), and of the groups committed since, no more are left in flight than were made later. */
+static int_set *find_covered(model *m, const place *p, position at, const meeting *wait) {
     sets *z = m->sets;
     if (!scope_is_sure(m, wait->scope)) {
         m->why = "a wait that data may skip";
@@ -50,7 +55,7 @@ static int_set *find_covered(model *m, bool matrix, position at, const meeting *
     }
     position w = meeting_position(wait);
     pair_space s = pair_of(m, at, w);
-    counted c = {KSTMT_COMMIT, matrix, NULL};
+    counted c = {KSTMT_COMMIT, p->matrix, NULL};
     const region *base = count_base(at.region, wait->region);
     int_set *group = equal_to(m, at, count_before(m, at.region, base, &c)),
             *now = equal_to(m, w, count_before(m, wait->region, base, &c));
@@ -65,7 +70,7 @@ static int_set *find_covered(model *m, bool matrix, position at, const meeting *
     linear *gap = linear_add(z, linear_dim(z, s.dims + 2, s.dims + 1), linear_scale(z, linear_dim(z, s.dims + 2, s.dims), -1));
     gap = linear_add(z, gap, linear_constant(z, s.dims + 2, -wait->stmt->count - 1));
     x = sets_project(z, sets_intersect(z, x, sets_nonnegative(z, gap)), s.dims, 2);
-    x = sets_intersect(z, x, pair_same_thread(m, &s, pair_before(m, &s), m->thread_dims));
+    x = sets_intersect(z, x, pair_same_thread(m, &s, pair_before(m, &s), waiting_dims(m, p)));
     if (m->persistent)
         for (int i = 0; i < m->task_dims; i++)
             x = pair_equal(m, &s, x, i, s.tasks_b + i);
@@ -75,7 +80,8 @@ static int_set *find_covered(model *m, bool matrix, position at, const meeting *
 }
 
 static bool waits_for(const meeting *t, const place *p) {
-    return t->stmt->kind == KSTMT_WAIT_ASYNC && t->stmt->matrix == p->matrix;
+    return t->stmt->kind == KSTMT_WAIT_ASYNC && t->stmt->matrix == p->matrix &&
+           kernel_is_of_block(t->stmt) == kernel_is_of_block(p->stmt);
 }
 
 int_set *flight_before(model *m, const pair_space *s, const place *a, memory_space space) {
@@ -101,7 +107,8 @@ int_set *flight_before(model *m, const pair_space *s, const place *a, memory_spa
         pair_space after = pair_of(m, meeting_position(t), s->b);
         int_set *then = pair_happens_before(m, &after, space);
         sets_question(z);
-        all = sets_union(z, all, pair_through(m, s, meeting_position(t), covered, then, false));
+        /* what a block has copied is there for each of its threads that has waited */
+        all = sets_union(z, all, pair_through(m, s, meeting_position(t), covered, then, kernel_is_of_block(a->stmt)));
     }
     return order_keep(m, s->a.region, s->b.region, groups_of(a), space, ORDER_ENDED, sets_simplify(z, all));
 }

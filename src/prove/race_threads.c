@@ -204,7 +204,7 @@ static void keep(races *q, const pair_space *s, const node *a, const node *b, ac
         why = m->flight_why;
     if (!why && uses_fences_and_atomics(m, q->space))
         why = "order that fences and atomics may make";
-    if (!why && one->collective && two->collective && one != two && one->holder == two->holder)
+    if (!why && one->collective && two->collective && one != two && one->holder == two->holder && !one->asynchronous)
         why = "which lanes hold the elements of a fragment";
     if (!why && q->chains_unknown)
         why = "order that several barriers of some threads may make together";

@@ -73,8 +73,9 @@ static bool judge_fence(prover *p, place *w, place *u) {
 
 static bool judge_end(prover *p, place *u) {
     model *m = p->m;
-    if (u->array->space != SPACE_SHARED || u->use != ACCESS_READ || !u->asynchronous ||
-        (u->stmt->kind == KSTMT_COPY && u->stmt->name))
+    const bool copied = kernel_is_of_block(u->stmt);
+    if (!copied && (u->array->space != SPACE_SHARED || u->use != ACCESS_READ || !u->asynchronous ||
+                    (u->stmt->kind == KSTMT_COPY && u->stmt->name)))
         return true;
     sets_question(m->sets);
     m->why = NULL;
@@ -90,10 +91,10 @@ static bool judge_end(prover *p, place *u) {
     else if (v.verdict == VERDICT_UNKNOWN)
         prover_gave_up(p, u->array->name, u->span);
     else
-        prover_refuted(
-            p, u->array->name, u->span, v.text,
-            model_text(m, "`%s` may still be read asynchronously when the block ends: no wait covers this", u->array->name),
-            NULL);
+        prover_refuted(p, u->array->name, u->span, v.text,
+                       model_text(m, "`%s` may still be %s asynchronously when the block ends: no wait covers this",
+                                  u->array->name, u->use == ACCESS_READ ? "read" : "written"),
+                       NULL);
     return false;
 }
 
@@ -103,12 +104,14 @@ static bool judge_together(prover *p, place *c) {
     sets *z = m->sets;
     pair_space s = pair_of(m, place_position(c), place_position(c));
     int depth = c->scope->depth;
-    for (int d = 0; d < c->array->rank; d++) {
-        if (!m->persistent && uniform_index(m, c->indices[d], c->holder)) /* seen from the text */
+    const bool copied = kernel_is_of_block(c->stmt);
+    for (int d = 0; d < c->array->rank * (copied ? 2 : 1); d++) { /* where it begins, then how much is copied */
+        const index_expr *named = d < c->array->rank ? c->indices[d] : c->extents[d - c->array->rank];
+        if (!m->persistent && uniform_index(m, named, c->holder)) /* seen from the text */
             continue;
         sets_question(z);
         m->why = NULL;
-        affine *e = affine_of(m, depth + 1, c->indices[d]);
+        affine *e = affine_of(m, depth + 1, named);
         int_set *x = e ? affine_zero(m, affine_subtract(m, affine_dim(m, depth + 1, depth), e)) : NULL;
         x = sets_intersect(z, x, sets_insert(z, domain_of(m, c->scope), depth, 1));
         int *from = NEW_ARRAY(m->arena, int, s.dims + 2);
@@ -131,7 +134,11 @@ static bool judge_together(prover *p, place *c) {
             prover_unknown(p, c->array->name, c->span, w.text, why);
         else
             prover_refuted(p, c->array->name, c->span, w.text,
-                           model_text(m, "the lanes that hold the fragment name different cells of `%s`", c->array->name), NULL);
+                           model_text(m,
+                                      copied ? "threads of the block give the copy different cells of `%s`"
+                                             : "the lanes that hold the fragment name different cells of `%s`",
+                                      c->array->name),
+                           NULL);
         return false;
     }
     return true;
@@ -151,6 +158,8 @@ void judge_units(prover *p) {
             continue;
         any = true;
         fine = judge_end(p, u) && fine;
+        if (kernel_is_of_block(u->stmt)) /* by threads: no fence is needed */
+            continue;
         for (int j = 0; j < m->places.count && fine; j++) {
             place *w = m->places.at[j];
             if (w->array == u->array && w->use == ACCESS_WRITE && (!w->asynchronous || copied_by_threads(w, u)) && !w->atomic &&

@@ -107,7 +107,8 @@ static bool threads_meet(const kernel_block *b, int depth) {
     for (int i = 0; i < b->items.count && depth <= MOST_DEPTH; i++) {
         const kernel_stmt *s = b->items.at[i];
         bool meets = s->kind == KSTMT_BARRIER || s->kind == KSTMT_COMMIT || s->kind == KSTMT_WAIT_ASYNC ||
-                     s->kind == KSTMT_MBARRIER_ARRIVE || s->kind == KSTMT_MBARRIER_WAIT || kernel_is_fragment_stmt(s);
+                     s->kind == KSTMT_MBARRIER_ARRIVE || s->kind == KSTMT_MBARRIER_WAIT || kernel_is_fragment_stmt(s) ||
+                     kernel_is_of_block(s);
         if (meets || value_exchanges(s->value, 0) || threads_meet(&s->body, depth + 1) || threads_meet(&s->otherwise, depth + 1))
             return true;
     }

@@ -319,13 +319,23 @@ static bool fragment_stmt(walk *w, kernel_stmt *s) {
 
 /* ---- copies, atomics, tasks ---- */
 
+/* By threads of the block, by which of them is not known, so that no thread's own order says when it begins. */
+static void copied_by_block(place *p) {
+    p->collective = true;
+    p->holder = LEVEL_BLOCK;
+    p->by_unit = false;
+}
+
 static void copy(walk *w, kernel_stmt *s) {
     model *m = w->m;
     region *step = walk_step(w, s);
     mark_ordering(step);
     const kernel_array *to = s->access.array, *from = s->source.array;
-    if (m->object_of[to->id] || m->object_of[from->id])
+    const bool of_block = kernel_is_of_block(s);
+    if (!of_block && (m->object_of[to->id] || m->object_of[from->id]))
         walk_beyond(m, s->span, "a copy of an array of several views");
+    if (of_block)
+        VEC_PUSH(m->arena, m->meetings, ((meeting){s, w->scope, NULL}));
     place *p = walk_place(w, step, &s->source, ACCESS_READ, s->span);
     p->extents = NEW_ARRAY(m->arena, index_expr *, from->rank + 1);
     for (int d = 0; d < from->rank; d++) {
@@ -334,11 +344,15 @@ static void copy(walk *w, kernel_stmt *s) {
     }
     p->clip = s->clip;
     p->asynchronous = p->by_unit = true;
-    walk_touch(p);
+    if (of_block)
+        copied_by_block(p);
+    touch_with_bytes(w, step, p);
     p = walk_place(w, step, &s->access, ACCESS_WRITE, s->span);
     p->extents = s->extents;
     p->asynchronous = true;
-    walk_touch(p);
+    if (of_block)
+        copied_by_block(p);
+    touch_with_bytes(w, step, p);
 }
 
 static void atomic(walk *w, kernel_stmt *s) {

@@ -75,6 +75,11 @@ static void meet(sim_machine *m, sim_thread *t, int instruction) {
         sim_barrier(m, all, count, i->stmt->spaces);
     else if (i->code == CODE_SUBGROUP)
         combine_subgroup(m, all, count, instruction);
+    else if (i->code == CODE_COPY)
+        sim_copy(m, all[0], count, instruction);
+    else if (i->code == CODE_WAIT_ASYNC)
+        for (int n = 0; n < count; n++)
+            sim_wait_async(m, all[n], all[0]->number, false, i->stmt->count);
     else
         sim_fragment_step(m, all[0], count, instruction);
     for (int n = 0; n < count; n++) {
@@ -206,9 +211,18 @@ static void step(sim_machine *m, sim_thread *t) {
         meet(m, t, at);
         break;
     case CODE_FENCE: sim_fence(m, t, i->stmt); break;
-    case CODE_COPY: sim_copy(m, t, at); break;
+    case CODE_COPY:
+    case CODE_WAIT_ASYNC:
+        if (kernel_is_of_block(i->stmt)) {
+            t->at = at;
+            meet(m, t, at);
+        } else if (i->code == CODE_COPY) {
+            sim_copy(m, t, 1, at);
+        } else {
+            sim_wait_async(m, t, t->number, i->stmt->matrix, i->stmt->count);
+        }
+        break;
     case CODE_COMMIT: sim_commit(m, t, i->stmt->matrix); break;
-    case CODE_WAIT_ASYNC: sim_wait_async(m, t, i->stmt->matrix, i->stmt->count); break;
     case CODE_ARRIVE: {
         if (i->condition && !sim_condition_of(m, t, i->condition, at)) {
             sim_report_finding(m, SIM_BARRIER, t, at, NULL, m->kernel->mbarriers.at[i->mbarrier]->name,

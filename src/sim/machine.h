@@ -382,6 +382,7 @@ sim_observer sim_observe(sim_machine *m, sim_thread *t, int instruction);
 sim_observer sim_observe_together(sim_machine *m, sim_thread *first, int count, int instruction);
 /* The same for an asynchronous operation of theirs: of the group now open. */
 sim_observer sim_observe_copy(sim_machine *m, sim_thread *t, int instruction);
+sim_observer sim_observe_block_copy(sim_machine *m, sim_thread *first, int count, int instruction);
 /* A copy that signals the mbarrier state of this index. */
 sim_observer sim_observe_signal(sim_machine *m, sim_thread *t, int instruction, int index);
 sim_observer sim_observe_matrix(sim_machine *m, sim_thread *first, int count, int instruction);
@@ -392,7 +393,8 @@ void sim_fence(sim_machine *m, sim_thread *t, const kernel_stmt *s);
 void sim_later(sim_machine *m, sim_thread *t); /* the thread's next accesses are told apart from its earlier ones */
 void sim_atomic_order(sim_machine *m, sim_thread *t, sim_cell *c, level_kind scope);
 void sim_commit(sim_machine *m, sim_thread *t, bool matrix);
-void sim_wait_async(sim_machine *m, sim_thread *t, bool matrix, int64_t left);
+/* `issuer`: the thread whose copies are waited for: its own, or the first of its block. */
+void sim_wait_async(sim_machine *m, sim_thread *t, int issuer, bool matrix, int64_t left);
 /* The index of an mbarrier's slot in the thread's block; -1, reported, when there is no such slot. */
 int sim_mbarrier_index(sim_machine *m, sim_thread *t, int instruction);
 void sim_arrive(sim_machine *m, sim_thread *t, int index, int instruction);
@@ -406,7 +408,7 @@ sim_lane sim_lane_view(sim_machine *m, sim_thread *t, const sim_value *v, int in
 sim_lane sim_fragment_element(sim_machine *m, sim_thread *t, const sim_value *v, int row, int column, int instruction);
 
 /* ---- transfer.c: copies, intrinsics, atomics, grid reductions ---- */
-void sim_copy(sim_machine *m, sim_thread *t, int instruction);
+void sim_copy(sim_machine *m, sim_thread *t, int count, int instruction);
 void sim_intrinsic(sim_machine *m, sim_thread *t, int instruction);
 bool sim_within_contract(sim_machine *m, sim_thread *t, const sim_instruction *i, int instruction, const sim_array *a,
                          const int64_t *cell, sim_use use);

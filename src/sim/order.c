@@ -289,6 +289,16 @@ sim_observer sim_observe_copy(sim_machine *m, sim_thread *t, int instruction) {
     return by;
 }
 
+/* By any of the block's threads: after what all of them know of. It ends with the first one's groups, which are those of all. */
+sim_observer sim_observe_block_copy(sim_machine *m, sim_thread *first, int count, int instruction) {
+    sim_observer by = sim_observe_together(m, first, count, instruction);
+    by.stamp.component = (uint32_t)(m->group->copies_at + first->number);
+    by.stamp.epoch = first->copies_committed + 1;
+    by.stamp.moments = NULL;
+    by.stamp.asynchronous = 1;
+    return by;
+}
+
 sim_observer sim_observe_signal(sim_machine *m, sim_thread *t, int instruction, int index) {
     sim_mbarrier *b = &m->group->mbarriers[index];
     sim_observer by = sim_observe_copy(m, t, instruction);
@@ -474,7 +484,7 @@ void sim_commit(sim_machine *m, sim_thread *t, bool matrix) {
     (*(matrix ? &t->matrix_committed : &t->copies_committed))++;
 }
 
-void sim_wait_async(sim_machine *m, sim_thread *t, bool matrix, int64_t left) {
+void sim_wait_async(sim_machine *m, sim_thread *t, int issuer, bool matrix, int64_t left) {
     sim_group *g = m->group;
     uint32_t committed = matrix ? t->matrix_committed : t->copies_committed, *done = matrix ? &t->matrix_done : &t->copies_done;
     if ((int64_t)committed > left && committed - (uint32_t)left > *done)
@@ -482,7 +492,7 @@ void sim_wait_async(sim_machine *m, sim_thread *t, bool matrix, int64_t left) {
     for (int space = 0; space < SIM_SPACES; space++)
         for (int order = 0; order < (matrix && m->program->uses_units ? 2 : 1);
              order++) /* a unit sees copies by threads after a fence */
-            t->clocks[order][space * g->components + (matrix ? g->matrix_at : g->copies_at) + t->number] = *done;
+            t->clocks[order][space * g->components + (matrix ? g->matrix_at : g->copies_at) + issuer] = *done;
 }
 
 /* ---- mbarriers ---- */

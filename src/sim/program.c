@@ -374,6 +374,11 @@ static void compile_intrinsic(compiler *c, const kernel_stmt *s) {
     c->within = outer;
 }
 
+static void meet_in_block(compiler *c, int i) {
+    at(c, i)->meeting = c->p->meetings++;
+    at(c, i)->meeting_scope = LEVEL_BLOCK;
+}
+
 static void compile_copy(compiler *c, const kernel_stmt *s) {
     sim_access target = access_of(c, &s->access), source = access_of(c, &s->source);
     sim_integer **extents = integers(c, s->extents, s->access.array->rank), *slot = integer(c, s->slot);
@@ -382,7 +387,11 @@ static void compile_copy(compiler *c, const kernel_stmt *s) {
     at(c, i)->extents = extents;
     at(c, i)->slot = slot;
     at(c, i)->mbarrier = mbarrier_number(c->p->kernel, s->name);
-    c->p->uses_copies = c->p->uses_units = true;
+    c->p->uses_copies = true;
+    if (kernel_is_of_block(s))
+        meet_in_block(c, i);
+    else
+        c->p->uses_units = true;
 }
 
 static void compile_stmt(compiler *c, const kernel_stmt *s) {
@@ -442,7 +451,9 @@ static void compile_stmt(compiler *c, const kernel_stmt *s) {
     case KSTMT_COPY: compile_copy(c, s); break;
     case KSTMT_COMMIT:
     case KSTMT_WAIT_ASYNC:
-        emit(c, s->kind == KSTMT_COMMIT ? CODE_COMMIT : CODE_WAIT_ASYNC);
+        i = emit(c, s->kind == KSTMT_COMMIT ? CODE_COMMIT : CODE_WAIT_ASYNC);
+        if (kernel_is_of_block(s))
+            meet_in_block(c, i);
         if (s->matrix)
             c->p->uses_matrix = true;
         else

@@ -10,7 +10,7 @@ typedef enum sim_kind {
     SIM_UNWRITTEN,    /* a read of a cell, or of a fragment, that nothing has written */
     SIM_RACE,         /* two accesses of one cell that nothing orders, at least one a write */
     SIM_BARRIER,      /* a barrier that some participants never reach, or that others reach */
-    SIM_DIVERGENCE,   /* a subgroup's or fragment's operation that its lanes do not reach together, or with different operands */
+    SIM_DIVERGENCE,   /* what all lanes of a subgroup, fragment or block do at once, but not all reach, or with different operands */
     SIM_STUCK,        /* an mbarrier's phase that never completes, or that is waited for too early or too late */
     SIM_UNCOVERED,    /* a cell that the launch must write and did not */
     SIM_TWICE,        /* an output cell written more than once */

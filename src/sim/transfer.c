@@ -35,12 +35,34 @@ static void remember_leaving(sim_thread *t, int instruction) {
 void sim_check_landed(sim_machine *m, sim_thread *t) {
     if (t->copies_done < t->leaving)
         sim_report_finding(m, SIM_ASYNC, t, t->leaving_instruction, NULL, NULL,
-                           "the thread ends while this still reads shared memory, which may be gone with the block");
+                           kernel_is_of_block(m->program->code.at[t->leaving_instruction].stmt)
+                               ? "the block ends while this is not waited for"
+                               : "the thread ends while this still reads shared memory, which may be gone with the block");
 }
 
-/* The data move at the issue: in a kernel without races that is when it makes no difference. */
-void sim_copy(sim_machine *m, sim_thread *t, int instruction) {
+/* All threads of a block give its copy the same operands. */
+static bool copies_the_same(sim_machine *m, sim_thread *t, int instruction, const int64_t *target, const int64_t *source,
+                            const int64_t *extents) {
     const sim_instruction *i = &m->program->code.at[instruction];
+    const int rank = i->access.array->rank, source_rank = i->source.array->rank;
+    int64_t own_target[16], own_source[16], own_extents[16];
+    if (!evaluate_all(m, t, i->access.indices, rank, instruction, own_target) ||
+        !evaluate_all(m, t, i->source.indices, source_rank, instruction, own_source) ||
+        !evaluate_all(m, t, i->extents, rank, instruction, own_extents))
+        return false;
+    if (!memcmp(own_target, target, sizeof *target * (size_t)rank) &&
+        !memcmp(own_source, source, sizeof *source * (size_t)source_rank) &&
+        !memcmp(own_extents, extents, sizeof *extents * (size_t)rank))
+        return true;
+    sim_report_finding(m, SIM_DIVERGENCE, t, instruction, NULL, i->access.array->name,
+                       "threads of the block give the copy different operands");
+    return false;
+}
+
+/* `count` threads from t on: those of the block that issues it, or one. The data move at the issue: in a kernel without races that is when it makes no difference. */
+void sim_copy(sim_machine *m, sim_thread *t, int count, int instruction) {
+    const sim_instruction *i = &m->program->code.at[instruction];
+    const bool of_block = kernel_is_of_block(i->stmt);
     const sim_array *to = &m->arrays[i->access.array->id], *from = &m->arrays[i->source.array->id];
     int rank = to->source->rank, source_rank = from->source->rank, block = element_table[to->source->element].block_elements;
     int64_t target[16], source[16], extents[16], place[16] = {0}, unit, source_unit;
@@ -48,8 +70,13 @@ void sim_copy(sim_machine *m, sim_thread *t, int instruction) {
         !evaluate_all(m, t, i->source.indices, source_rank, instruction, source) ||
         !evaluate_all(m, t, i->extents, rank, instruction, extents))
         return;
-    sim_observer by = sim_observe_copy(m, t, instruction);
-    if (i->mbarrier >= 0) {
+    for (int n = 1; n < count; n++)
+        if (!copies_the_same(m, t + n, instruction, target, source, extents))
+            return;
+    sim_observer by = of_block ? sim_observe_block_copy(m, t, count, instruction) : sim_observe_copy(m, t, instruction);
+    if (of_block) {
+        remember_leaving(t, instruction);
+    } else if (i->mbarrier >= 0) {
         int index = sim_mbarrier_index(m, t, instruction);
         if (index < 0)
             return;
@@ -59,7 +86,7 @@ void sim_copy(sim_machine *m, sim_thread *t, int instruction) {
     }
     if (is_empty(extents, rank))
         return;
-    if (from->source->space == SPACE_SHARED)
+    if (from->source->space == SPACE_SHARED && !of_block)
         remember_leaving(t, instruction);
     do {
         int64_t cell[16], other[16];

@@ -53,3 +53,8 @@ __kernel void elements(__global float4 *y, __global float4 *z) {
     y[get_global_id(0)].zy = (float2)(1, 2);
     z[get_global_id(0)].x = z[get_global_id(0)].y;
 }
+__kernel void waits(__global float *y) {
+    event_t e = 0;
+    wait_group_events(1, &e);
+    y[get_global_id(0)] = 1;
+}

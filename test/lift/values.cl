@@ -190,3 +190,39 @@ __kernel void saturating(__global const int *x, __global const uint *u, __global
 __kernel void circle(__global const float2 *x, __global float2 *y, __global float2 *z) {
     y[get_global_id(0)] = sincos(x[get_global_id(0)], &z[get_global_id(0)]);
 }
+// Copies by the work-group: the next tile on its way while this one is added up; a column; what a block has changed, back, ragged at the end.
+__kernel void copied_ahead(__global const float *x, __global float *y, int tiles) {
+    __local float slots[2][64];
+    int l = get_local_id(0);
+    event_t now = async_work_group_copy(slots[0], x, 64, 0);
+    float sum = 0;
+    for (int t = 0; t < tiles; t++) {
+        event_t next = 0;
+        if (t + 1 < tiles)
+            next = async_work_group_copy(slots[(t + 1) % 2], x + (t + 1) * 64, 64, 0);
+        wait_group_events(1, &now);
+        sum += slots[t % 2][63 - l];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        now = next;
+    }
+    y[l] = sum;
+}
+__kernel void copied_columns(__global const float2 *x, __global float *y, int n) {
+    __local float2 column[32];
+    int l = get_local_id(0), g = get_group_id(0);
+    event_t e = async_work_group_strided_copy(column, x + g, 32, n, 0);
+    wait_group_events(1, &e);
+    y[g * 64 + l] = ((__local float *)column)[63 - l];
+}
+__kernel void copied_back(__global const int4 *x, __global int4 *y, int n) {
+    __local int4 tile[32];
+    int l = get_local_id(0), first = get_group_id(0) * 32, count = min(32, n - first);
+    prefetch(x + first, count);
+    event_t e = async_work_group_copy(tile, x + first, count, 0);
+    wait_group_events(1, &e);
+    if (l < count)
+        tile[l] += l;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    e = async_work_group_copy(y + first, tile, count, 0);
+    wait_group_events(1, &e);
+}

@@ -116,8 +116,15 @@ def rows():
     x = normal(32)
     yield "functions", [], {"x": x, "y": np.zeros(256, f32)}, {"y": functions(x)}, "32", "1"
 
-SHAPES = {"transpose": ["x=[rows, cols]", "y=[cols, rows]"], "first_negative": [], "vectors": []}
-ON_OPENCL = {"first_negative", "transpose", "neighbours"}
+    x = normal(5, 64)
+    yield "copied_ahead", ["tiles=5"], {"x": x, "y": np.zeros(64, f32)}, {"y": x[:, ::-1].sum(0)}, "64", "1"
+    x = normal(32, 3, 2)
+    yield "copied_columns", ["n=3"], {"x": x, "y": np.zeros((3, 64), f32)}, {"y": x.transpose(1, 0, 2).reshape(3, 64)[:, ::-1]}, "64", "3"
+    x = rng.integers(-99, 99, (75, 4)).astype(i32)
+    yield "copied_back", ["n=75"], {"x": x, "y": np.zeros((75, 4), i32)}, {"y": x + (np.arange(75) % 32)[:, None]}, "32", "3"
+
+SHAPES = {"transpose": ["x=[rows, cols]", "y=[cols, rows]"], "first_negative": [], "vectors": [], "copied_columns": ["y=[n, 64]"]}
+ON_OPENCL = {"first_negative", "transpose", "copied_columns"}
 
 def run(folder, device, name, values, arrays, wanted, block, grid):
     words = [tilec, "run", source, "--kernel", name, "--device", device, "--block", block, "--grid", grid]

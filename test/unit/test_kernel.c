@@ -296,6 +296,8 @@ static const refusal refusals[] = {
     {"E0955", NULL, "copy_async s[0] <- x[t, 0] box [n]"},
     {"E0955", NULL, "copy_async sh[0, 0] <- h[t] box [2, 8]"},
     {"E0955", NULL, "copy_async z[t] <- s[0] box [8] clip"},
+    {"E0955", NULL, "copy_async s[0] <- h[t] box [8] clip by block"},
+    {"E0955", NULL, "copy_async s[0] <- h[t] box [8] by block wait_async 0"},
     {"E0939", NULL, "copy_async s[0:4] <- x[t, 0] box [4]"},
     {"E0956", NULL, "arrive mb[2]"},
     {"E0961", NULL, "atomic bit_or z[0] <- 1:f32 scope task"},

@@ -67,6 +67,7 @@ static const struct {
     {"task_fragments", {"M = 4, N = 33, K = 9", "M = 3, N = 32, K = 8", "M = 1, N = 1, K = 0"}},
     {"tiles_in_turn", {"R = 2, T = 40, len = 23", "R = 1, T = 64, len = 64", "R = 1, T = 1, len = 0"}},
     {"async_ring", {"M = 1, N = 33, K = 9", "M = 65, N = 65, K = 130", "M = 3, N = 2, K = 0"}},
+    {"block_copies", {"M = 2, N = 70", "M = 1, N = 32", "M = 1, N = 0"}},
     {"producer_consumer", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 400", "M = 3, N = 2, K = 0"}},
     {"bulk_ring", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 330", "M = 3, N = 2, K = 0"}},
     {"warpgroup_ring", {"M = 1, N = 33, K = 9", "M = 130, N = 65, K = 200", "M = 3, N = 2, K = 0"}},
@@ -121,6 +122,10 @@ static void broken_twins_are_caught(void **state) {
         {"async_ring", "M = 64, N = 64, K = 96", "wait_async 1", "wait_async 2", SIM_RACE},
         /* the ring has a slot less than its users think */
         {"async_ring", "M = 64, N = 64, K = 160", "let s = (t + 2 mod 3)", "let s = (t + 3 mod 3)", SIM_RACE},
+        /* what one thread still does is copied by another; what the block copies is read before its wait; threads of two minds */
+        {"block_copies", "M = 1, N = 32", "        barrier block orders shared\n", "", SIM_RACE},
+        {"block_copies", "M = 1, N = 64", "wait_async 1", "wait_async 2", SIM_RACE},
+        {"block_copies", "M = 1, N = 32", "turned[0] box", "turned[min(l, 1)] box", SIM_DIVERGENCE},
         /* the producer does not wait for the slot to be free */
         {"producer_consumer", "M = 128, N = 8, K = 512", "phase floor(t / 4) - 1", "phase -1", SIM_RACE},
         /* the consumers leave before the matrix unit has read the slot */

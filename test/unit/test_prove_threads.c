@@ -16,7 +16,7 @@ typedef struct maker {
     uint64_t random;
     text_buffer text;
     int loops, depth, statements;
-    bool copies, partial;
+    bool copies, together, partial; /* together: copies by the block */
 } maker;
 
 static int pick(maker *m, int n) {
@@ -63,6 +63,23 @@ static void barrier(maker *m) {
              : which == 9  ? "barrier block orders global"
              : which == 10 ? "barrier block orders shared by l == 0"
                            : "barrier block orders shared by g == 0");
+}
+
+/* Mostly the same place in all threads, since they must name one. */
+static void block_copy(maker *m) {
+    int loop = m->loops ? pick(m, m->loops) : -1, first = pick(m, 9), count = 1 + pick(m, 4);
+    char place[32], box[32];
+    if (loop >= 0 && pick(m, 2))
+        snprintf(place, sizeof place, "4 * (i%d mod 2)", loop);
+    else
+        snprintf(place, sizeof place, pick(m, 8) ? "%d" : "%d + l", first);
+    snprintf(box, sizeof box, pick(m, 4) ? "%d" : pick(m, 4) ? "min(N, %d)" : "%d - l", count);
+    if (pick(m, 3))
+        text_add(&m->text, "copy_async s[%s] <- x[0] box [%s] by block\n", place, box);
+    else
+        text_add(&m->text, "copy_async y[%d] <- s[%s] box [%s] by block\n", pick(m, 2) * 4, place, box);
+    indent(m);
+    text_add(&m->text, "commit\n");
 }
 
 static void statement(maker *m) {
@@ -119,6 +136,11 @@ static void statement(maker *m) {
         indent(m);
         if (!m->copies) {
             text_add(&m->text, "store s[2 * g + l] <- v[]\n");
+        } else if (m->together) {
+            if (pick(m, 2))
+                block_copy(m);
+            else
+                text_add(&m->text, "wait_async %d by block\n", pick(m, 2));
         } else if (pick(m, 3)) {
             text_add(&m->text, "copy_async s[");
             cell(m);
@@ -141,13 +163,15 @@ static char *make(uint64_t seed) {
     for (int i = 0; i < 8; i++)
         pick(&m, 2);
     m.copies = pick(&m, 3) == 0;
+    m.together = m.copies && pick(&m, 2);
     m.partial = pick(&m, 3) == 0;
     text_add(&m.text, "kernel random {\n    symbol N\n    task (t < 1)\n    subgroup (g < 2)\n    lane (l < 2)\n    global in x: "
-                      "f32[4]\n    shared s: f32[12]\n"
+                      "f32[4]\n    global update y: f32[8] rewritable\n    shared s: f32[12]\n"
                       "    register v: f32[]\n    store v[] <- 0:f32\n");
     if (pick(&m, 4))
         text_add(&m.text, "    for z in 0 .. 3 {\n        store s[4 * z + 2 * g + l] <- 0:f32\n    }\n%s%s",
-                 m.copies ? "    fence block orders shared proxy\n" : "", pick(&m, 6) ? "    barrier block orders shared\n" : "");
+                 m.copies && !m.together ? "    fence block orders shared proxy\n" : "",
+                 pick(&m, 6) ? "    barrier block orders shared\n" : "");
     statements(&m, 2 + pick(&m, 5));
     text_add(&m.text, "}\n");
     char *text = strdup(text_get(&m.text));
