@@ -18,7 +18,7 @@ typedef struct state {
 
 typedef struct events {
     const flow *flow;
-    state *out; /* by block */
+    state *in, *out; /* by block */
     group_events *found;
     const lift_value *visiting[MOST_NESTING];
     int depth;
@@ -203,23 +203,27 @@ static void find_gaps(events *e) {
     const flow *w = e->flow;
     for (int i = 0; i < w->reached; i++) {
         const lift_block *b = w->function->blocks.at[w->order[i]];
-        state s = {0};
-        for (int side = 0; side < 2; side++)
-            for (int j = 0; j < b->before.count && b->before.count > 1; j++) {
-                if (w->number[b->before.at[j]->id] < 0)
-                    continue;
-                state from = passed_on(e, b->before.at[j], b);
-                if (!side) {
-                    meet(&s, &from);
-                    continue;
-                }
-                event_gap gap = {b->before.at[j], b, 0};
-                for (int n = from.count; n < s.count && !s.lost && gap.groups >= 0; n++)
-                    gap.groups = s.at[n].copies < 0 ? -1 : gap.groups + s.at[n].copies;
-                if (gap.groups > 0)
-                    VEC_PUSH(w->arena, e->found->gaps, gap);
-            }
+        const state *s = &e->in[b->id];
+        for (int j = 0; j < b->before.count && b->before.count > 1 && !s->lost; j++) {
+            if (w->number[b->before.at[j]->id] < 0)
+                continue;
+            event_gap gap = {b->before.at[j], b, 0};
+            for (int n = passed_on(e, gap.from, b).count; n < s->count && gap.groups >= 0; n++)
+                gap.groups = s->at[n].copies < 0 ? -1 : gap.groups + s->at[n].copies;
+            if (gap.groups > 0)
+                VEC_PUSH(w->arena, e->found->gaps, gap);
+        }
     }
+}
+
+/* What grows from round to round is a number of copies that a loop decides. */
+static void settle(state *s, state *before) {
+    for (int i = 0; i < s->count; i++) {
+        int at = place_of(before, s->at[i].event);
+        if (at >= 0 && before->at[at].copies != s->at[i].copies)
+            s->at[i].copies = -1;
+    }
+    *before = *s;
 }
 
 void lift_find_waits(const flow *w, arena *a, group_events *out) {
@@ -230,7 +234,7 @@ void lift_find_waits(const flow *w, arena *a, group_events *out) {
                   is_wait(w->function->blocks.at[i]->items.at[j]);
     if (!any)
         return;
-    events e = {.flow = w, .out = NEW_ARRAY(a, state, w->count), .found = out};
+    events e = {.flow = w, .in = NEW_ARRAY(a, state, w->count), .out = NEW_ARRAY(a, state, w->count), .found = out};
     bool changed = true;
     for (int round = 0; round < MOST_ROUNDS && changed; round++) {
         changed = false;
@@ -242,6 +246,7 @@ void lift_find_waits(const flow *w, arena *a, group_events *out) {
                     state from = passed_on(&e, b->before.at[j], b);
                     meet(&s, &from);
                 }
+            settle(&s, &e.in[b->id]);
             for (int j = 0; j < b->items.count; j++) {
                 const lift_value *v = b->items.at[j];
                 if (lift_is_group_copy(v))

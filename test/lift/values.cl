@@ -218,7 +218,9 @@ __kernel void copied_back(__global const int4 *x, __global int4 *y, int n) {
     __local int4 tile[32];
     int l = get_local_id(0), first = get_group_id(0) * 32, count = min(32, n - first);
     prefetch(x + first, count);
-    event_t e = async_work_group_copy(tile, x + first, count, 0);
+    event_t e = 0;
+    for (int r = 0; r < count; r++)
+        e = async_work_group_copy(tile + r, x + first + r, 1, e);
     wait_group_events(1, &e);
     if (l < count)
         tile[l] += l;
