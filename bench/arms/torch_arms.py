@@ -68,6 +68,10 @@ def argmax(x, i):
     torch.argmax(x, 0, keepdim=True, out=i)
 
 
+def transpose(x, y):
+    y.copy_(x.t())
+
+
 def softmax(x, y):
     torch.softmax(x, 1, out=y)
 

@@ -152,12 +152,14 @@ typedef struct nest {
     const sink *s;
     source_span span;
     share_guard guarding;
+    value_list turned; /* loads that are read from shared memory */
 } nest;
 
 static void nest_level(point *p, void *context) {
     nest n = *(nest *)context;
     while (n.depth < n.axis_count && range_open(p, n.axes[n.depth]))
         n.depth++;
+    lanes_read_turned(p, &n.turned, n.span);
     if (n.depth == n.axis_count) {
         lanes_store(p, n.axes, n.axis_count, n.s, n.value);
         return;
@@ -168,8 +170,14 @@ static void nest_level(point *p, void *context) {
 }
 
 void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span) {
-    nest n = {
-        axes, axis_count, 0, value, s, span, !s->array && lanes_from_registers(l, value, NULL) ? SHARE_UNGUARDED : SHARE_GUARDED};
+    nest n = {axes,
+              axis_count,
+              0,
+              value,
+              s,
+              span,
+              !s->array && lanes_from_registers(l, value, NULL) ? SHARE_UNGUARDED : SHARE_GUARDED,
+              lanes_turn_loads(l, value, span)};
     point p = point_new(l);
     nest_level(&p, &n);
 }

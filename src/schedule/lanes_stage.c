@@ -1,33 +1,10 @@
 /* Lowering to the threads of a block: operands of a product staged in shared memory. The tile of each operand is copied by all threads of the block,
  * each element once; a barrier; then every thread reads its rows and columns from there; a barrier, before the next trip writes the tile again. */
-#include "schedule/lower.h"
+#include "schedule/lanes_stage.h"
 #include <limits.h>
 #include <stdlib.h>
 
-enum { ACCESS_BYTES = 16, SWIZZLE_BYTES = 1024, MOST_IDS = 8 };
-
-/* ---- the tile of an operand in shared memory: [other ranges][contracted][the range that threads have as rows or columns] ---- */
-
-typedef struct tile_axis {
-    tile_range *r;
-    int64_t cells; /* of the array along it */
-    int dim;
-    int width; /* elements that are copied at once: 1 but for one range */
-    bool contracted;
-} tile_axis;
-
-typedef struct staged_tile {
-    lower *l;
-    tile_value *x;
-    kernel_array *array;
-    tile_axis axes[MOST_STAGED_AXES]; /* those that are open where the product is, in the order of the array's dimensions */
-    int count;
-    const matrix_instruction *matrix; /* that reads it; NULL: single threads do */
-    int slots;                        /* of a ring of tiles, the array's first dimension; 0: it has none */
-    index_expr *slot;                 /* of the ring, where threads fill the tile themselves */
-    bool turned;                      /* copied in vectors along a range that memory does not run along */
-    source_span span;
-} staged_tile;
+enum { SWIZZLE_BYTES = 1024, MOST_IDS = 8 };
 
 static int load_bytes(const tile_value *v) {
     int most = 0;
@@ -158,12 +135,11 @@ static staged_tile shape_of(lower *l, const tile_value *product, int operand) {
     return t;
 }
 
-/* Both give the same elements, whatever was stored since. */
-static bool same_elements(const tile_value *x, const tile_value *y) {
+bool lanes_stage_same_elements(const tile_value *x, const tile_value *y) {
     if (x->op != y->op || x->type != y->type || x->axis_count != y->axis_count || x->operand_count != y->operand_count)
         return false;
     if (x->op == TILE_CONVERT)
-        return !x->saturate && !y->saturate && same_elements(x->operands[0], y->operands[0]);
+        return !x->saturate && !y->saturate && lanes_stage_same_elements(x->operands[0], y->operands[0]);
     if (x->op != TILE_LOAD || x->array != y->array || x->array->role != ARRAY_IN || x->has_outside || y->has_outside)
         return false;
     for (int d = 0; d < x->array->rank; d++)
@@ -181,7 +157,7 @@ static const copied_tile *copied_before(lower *l, const staged_tile *t, element_
     for (int i = 0; i < l->copied.count; i++) {
         const copied_tile *c = &l->copied.at[i];
         bool same = c->in == l->block && c->matrix == t->matrix && c->array->element == type && c->count == t->count &&
-                    !t->slots && same_elements(c->x, t->x);
+                    !t->slots && lanes_stage_same_elements(c->x, t->x);
         for (int d = 0; d < t->count && same; d++)
             same = c->ranges[d] == t->axes[d].r && c->cells[d] == t->axes[d].cells;
         if (same)
@@ -365,7 +341,7 @@ static void last_for_missing(point *p, const tile_axis *x) {
                        ix_min(a, p->position[x->r->id], ix_max(a, ix_const(a, 0), ix_sub(a, count, ix_const(a, 1)))));
 }
 
-static kernel_access tile_access(const point *p, const staged_tile *t) {
+kernel_access lanes_stage_access(const point *p, const staged_tile *t) {
     index_expr *at[MOST_STAGED_AXES + 1] = {t->slot};
     const int lead = t->slot != NULL;
     int vector = -1;
@@ -383,7 +359,7 @@ static kernel_access tile_access(const point *p, const staged_tile *t) {
 }
 
 static void store_cells(point *p, const staged_tile *t, kernel_value *v) {
-    kernel_access to = tile_access(p, t);
+    kernel_access to = lanes_stage_access(p, t);
     if (v->type != t->array->element)
         v = kernel_op1(p->l->ir, KERNEL_CONVERT, t->array->element, v);
     kernel_store(p->l->ir, p->block, to, kernel_broadcast(p->l->ir, v, to.lanes), t->span);
@@ -433,7 +409,7 @@ static int deal_tile(point *p, staged_tile *t, tile_axis *order[MOST_STAGED_AXES
     return n;
 }
 
-static void copy_tile(staged_tile *t) {
+void lanes_stage_copy_tile(staged_tile *t) {
     lower *l = t->l;
     kernel_ir *ir = l->ir;
     tile_axis *order[MOST_STAGED_AXES];
@@ -488,7 +464,7 @@ void lanes_stage_copy_operand(lower *l, const tile_value *product, int operand, 
         return;
     }
     t = tile_of(l, product, operand);
-    copy_tile(&t);
+    lanes_stage_copy_tile(&t);
     note_copied(l, &t);
     if (bytes)
         *bytes += (element_bytes(t.array->element, kernel_array_cells(t.array)) + 127) / 128 * 128;
@@ -520,7 +496,8 @@ void lanes_stage_read(point *p, const tile_value *product) {
         if (!open)
             continue;
         staged_tile t = tile_of(p->l, product, o);
-        p->known[x->id] = emit_named(p, t.x->op == TILE_LOAD ? t.x->array->name : "x", kernel_load(p->l->ir, tile_access(p, &t)));
+        p->known[x->id] =
+            emit_named(p, t.x->op == TILE_LOAD ? t.x->array->name : "x", kernel_load(p->l->ir, lanes_stage_access(p, &t)));
     }
 }
 

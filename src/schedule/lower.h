@@ -506,6 +506,11 @@ void lanes_stage_copy_operand(lower *l, const tile_value *product, int operand, 
 void lanes_stage_copy(lower *l, const tile_value *product);
 /* Reads those operands whose ranges are open, so that emit_value finds them. */
 void lanes_stage_read(point *p, const tile_value *product);
+/* Loads of a root's value whose memory is contiguous along another range than the lanes have (one side of a transpose): copies their tiles to shared memory, a
+ * barrier behind them. Which they are; none within loops. */
+value_list lanes_turn_loads(lower *l, tile_value *value, source_span span);
+/* Reads those whose ranges are open from there, so that emit_value finds them. */
+void lanes_read_turned(point *p, const value_list *loads, source_span span);
 void lanes_barrier(lower *l, unsigned spaces, source_span span); /* of the block, in the current block of statements */
 /* Whether each part of the predicate compares the contracted ranges alone, or nothing of the product. */
 bool lanes_bounds_contracted(const lower *l, const cond *predicate, const tile_value *product);

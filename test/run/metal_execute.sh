@@ -24,7 +24,7 @@ statics() {
 }
 export -f statics
 export TILEC corpus
-for name in fragments bf16 booleans fp8 integers int8_dot q4_0 functions scalars update_in_place argmax_index; do echo "test/accept/$name.tile"; done |
+for name in fragments bf16 booleans fp8 integers int8_dot q4_0 functions scalars update_in_place argmax_index transposes; do echo "test/accept/$name.tile"; done |
     cat - <(ls kernels/*.tile) | xargs -P "$(nproc)" -I {} bash -c '"$TILEC" build {} --target metal $(statics {}) -o "$corpus" 2>&1 || echo failed' > "$work/log"
 ! grep -q '^failed\|error' "$work/log" && [ "$(ls "$corpus"/*.metal | wc -l)" -ge 45 ]
 check 'the kernels are built' $?

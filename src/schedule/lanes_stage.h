@@ -1,0 +1,37 @@
+/* Private to schedule/: a tile in shared memory that all threads of a block copy (lanes_stage.c), of an operand of a product or of a load that is turned round
+ * (lanes_turn.c). */
+#ifndef TILEC_SCHEDULE_LANES_STAGE_H
+#define TILEC_SCHEDULE_LANES_STAGE_H
+#include "schedule/lower.h"
+
+enum { ACCESS_BYTES = 16 };
+
+typedef struct tile_axis {
+    tile_range *r;
+    int64_t cells; /* of the array along it */
+    int dim;
+    int width; /* elements that are copied at once: 1 but for one range */
+    bool contracted;
+} tile_axis;
+
+/* Dimensions of a product's: [other ranges][contracted][the range that threads have as rows or columns]. */
+typedef struct staged_tile {
+    lower *l;
+    tile_value *x;
+    kernel_array *array;
+    tile_axis axes[MOST_STAGED_AXES]; /* those that are open where the product is, in the order of the array's dimensions */
+    int count;
+    const matrix_instruction *matrix; /* that reads it; NULL: single threads do */
+    int slots;                        /* of a ring of tiles, the array's first dimension; 0: it has none */
+    index_expr *slot;                 /* of the ring, where threads fill the tile themselves */
+    bool turned;                      /* copied in vectors along a range that memory does not run along */
+    source_span span;
+} staged_tile;
+
+/* Both give the same elements, whatever was stored since. */
+bool lanes_stage_same_elements(const tile_value *x, const tile_value *y);
+/* The tile's array at the point, whose ranges are open. */
+kernel_access lanes_stage_access(const point *p, const staged_tile *t);
+/* Copies the tile into its array, what does not exist as zeros; without a barrier. */
+void lanes_stage_copy_tile(staged_tile *t);
+#endif
