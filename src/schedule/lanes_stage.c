@@ -522,7 +522,7 @@ const tile_range *lanes_stage_wide(lower *l, const tile_value *product, int oper
 void lanes_stage_fill(lower *l, const tile_value *product, int operand, index_expr *slot) {
     staged_tile t = tile_of(l, product, operand);
     t.slot = slot;
-    copy_tile(&t);
+    lanes_stage_copy_tile(&t);
 }
 
 void lanes_stage_copy_async(lower *l, const tile_value *product, int operand, index_expr *slot) {
