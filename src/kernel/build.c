@@ -362,7 +362,11 @@ int64_t kernel_shared_bytes(const kernel_ir *k) {
 
 bool kernel_is_fragment_stmt(const kernel_stmt *s) {
     return (s->kind >= KSTMT_FRAGMENT_FILL && s->kind <= KSTMT_FRAGMENT_SET) ||
-           (s->kind == KSTMT_INTRINSIC && s->fragments[0].fragment);
+           (s->kind == KSTMT_INTRINSIC && (s->fragments[0].fragment || s->fragments[1].fragment));
+}
+
+level_kind kernel_fragment_holder(const kernel_stmt *s) {
+    return s->fragments[s->fragments[0].fragment ? 0 : 1].fragment->holder;
 }
 
 index_expr **kernel_single_cell(arena *a, const kernel_array *array) {

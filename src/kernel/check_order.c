@@ -126,15 +126,40 @@ static void check_atomic(checker *c, const kernel_stmt *s) {
         check_declare(c, s->name, NAME_LET, (void *)s, s->var, s->span);
 }
 
-/* What it computes: stores, loads of fragments, other intrinsics. */
+static bool same_ref(const fragment_ref *x, const fragment_ref *y) {
+    return x->fragment == y->fragment && (x->index && y->index ? ix_equal(x->index, y->index) : x->index == y->index);
+}
+
+/* What a statement of a reference reads and gives are fragments that the intrinsic is given and gives: the contract alone is judged. */
+static void check_reference_fragments(checker *c, const kernel_stmt *s, const kernel_stmt *x) {
+    const bool stores = x->kind == KSTMT_FRAGMENT_STORE;
+    for (int i = 0; i < 4; i++) {
+        const fragment_ref *f = &x->fragments[i];
+        const bool reads = i > 0 || stores;
+        bool named = !f->fragment || (!reads && same_ref(f, &s->fragments[0]));
+        for (int n = 1; n < 4 && reads; n++)
+            named = named || same_ref(f, &s->fragments[n]);
+        if (!named)
+            check_fail(c, "E0962", here, "the reference of `%s` %s `%s`, which its contract does not name", s->name,
+                       reads ? "reads" : "makes", f->fragment->name);
+    }
+}
+
+/* What it computes: stores, loads, stores and products of fragments, other intrinsics. */
 static void check_reference(checker *c, const kernel_stmt *s) {
     for (int i = 0; i < s->body.items.count; i++) {
         const kernel_stmt *x = s->body.items.at[i];
-        if (x->kind != KSTMT_STORE && x->kind != KSTMT_FRAGMENT_LOAD && x->kind != KSTMT_INTRINSIC)
-            check_fail(c, "E0962", here, "a reference is made of stores, fragment_load and intrinsics, not of `%s`",
+        const bool transfer = x->kind == KSTMT_FRAGMENT_LOAD || x->kind == KSTMT_FRAGMENT_STORE;
+        if (x->kind != KSTMT_STORE && !transfer && x->kind != KSTMT_FRAGMENT_MMA && x->kind != KSTMT_INTRINSIC)
+            check_fail(c, "E0962", here,
+                       "a reference is made of stores, loads, stores and products of fragments, and intrinsics, not of `%s`",
                        x->kind >= 0 && x->kind < KSTMT_COUNT ? kernel_stmt_names[x->kind] : "?");
-        if (x->kind == KSTMT_FRAGMENT_LOAD && (x->extents || x->row_step || x->column_step || x->by_reference))
-            check_fail(c, "E0962", here, "a reference loads whole fragments, whose rows and columns run along dimensions");
+        if (transfer && (x->extents || x->row_step || x->column_step || x->by_reference))
+            check_fail(c, "E0962", here,
+                       "a reference loads and stores whole fragments, whose rows and columns run along dimensions");
+        if (x->kind == KSTMT_FRAGMENT_MMA && x->asynchronous)
+            check_fail(c, "E0962", here, "a reference has its products at once");
+        check_reference_fragments(c, s, x);
     }
     int mark = kernel_scope_mark(&c->names);
     check_block(c, &s->body);
@@ -152,13 +177,15 @@ static void check_vector(checker *c, const contract_operand *o, int operand) {
 }
 
 static void check_intrinsic(checker *c, const kernel_stmt *s) {
-    int results = 0;
+    int results = 0, given = 0;
     if (!s->name || !*s->name)
         check_fail(c, "E0962", here, "an intrinsic without a text");
-    if (s->fragments[0].fragment)
-        check_fragment_ref(c, s->fragments[0].fragment, s->fragments[0].index);
-    if (s->fragments[0].fragment && !s->body.items.count)
-        check_fail(c, "E0962", here, "a fragment comes from an intrinsic that says what it holds: it lacks a reference");
+    for (int i = 0; i < 4; i++)
+        if (s->fragments[i].fragment && check_fragment_ref(c, s->fragments[i].fragment, s->fragments[i].index) &&
+            s->fragments[i].fragment->holder != kernel_fragment_holder(s))
+            check_fail(c, "E0962", here, "its fragments have several holders");
+    if (kernel_is_fragment_stmt(s) && !s->body.items.count)
+        check_fail(c, "E0962", here, "an intrinsic of fragments says what it does with them: it lacks a reference");
     if (s->otherwise.items.count)
         check_fail(c, "E0964", here, "an intrinsic has no `else`");
     check_reference(c, s);
@@ -178,13 +205,20 @@ static void check_intrinsic(checker *c, const kernel_stmt *s) {
             const kernel_array *a = o->access.array;
             if (++results > 1 || i || o->asynchronous)
                 check_fail(c, "E0962", here, "there is one result, the first of the operands");
-            if (!a && !s->fragments[0].fragment)
+            if (a && kernel_is_fragment_stmt(s))
+                check_fail(c, "E0962", here, "an intrinsic of fragments gives a fragment, or nothing");
+            else if (!a && !s->fragments[0].fragment)
                 check_fail(c, "E0962", here, "a result that goes nowhere");
             else if (a && check_access(c, &o->access, ACCESS_WRITE) && a->space != SPACE_REGISTER && a->space != SPACE_PRIVATE)
                 check_fail(c, "E0962", here, "the result goes to %s memory", space_names[a->space]);
             continue;
         }
-        if (o->effect < 0 || o->effect > CONTRACT_VECTOR) {
+        if (o->effect == CONTRACT_FRAGMENT) {
+            if (o->asynchronous || o->which != ++given || given > 3 || !s->fragments[given].fragment)
+                check_fail(c, "E0962", here, "operand %d is a fragment that is used at once, the statement's %d.", i, given);
+            continue;
+        }
+        if (o->effect < 0 || o->effect > CONTRACT_FRAGMENT) {
             check_fail(c, "E0962", here, "operand %d has no known effect", i);
             continue;
         }

@@ -178,7 +178,8 @@ typedef enum contract_effect {
     CONTRACT_WRITES,
     CONTRACT_UPDATES,
     CONTRACT_RESULT, /* what it returns: into one cell (`access`), or into the statement's fragment */
-    CONTRACT_VECTOR  /* several values as one operand */
+    CONTRACT_VECTOR, /* several values as one operand */
+    CONTRACT_FRAGMENT /* a matrix that it is given: one of the statement's fragments */
 } contract_effect;
 typedef struct contract_operand {
     contract_effect effect;
@@ -188,6 +189,7 @@ typedef struct contract_operand {
     index_expr **from;     /* READS, ..: where in that box the pointer stands, per dimension; NULL: at the first cell */
     kernel_value **values; /* VECTOR: scalars of one type */
     int count;
+    int which;         /* FRAGMENT: 1 .. 3, of the statement's fragments */
     bool asynchronous; /* over the whole interval issue..wait rather than at once */
 } contract_operand;
 
@@ -210,7 +212,7 @@ struct kernel_stmt {
     bool opaque;                /* LOOP: trip count unknown, ended by BREAK */
     cond *condition;            /* IF, ROLE (which threads), BREAK_IF: an integer condition */
     kernel_block body,
-        otherwise; /* INTRINSIC: body computes the same: stores, loads of fragments, other intrinsics; empty: nothing says what it computes */
+        otherwise; /* INTRINSIC: body computes the same: stores, loads, stores and products of fragments, other intrinsics; empty: nothing says what it computes */
     level_kind scope;          /* BARRIER, ATOMIC, GRID_REDUCE; COPY, WAIT_ASYNC: LEVEL_BLOCK where the block makes it together */
     unsigned spaces;           /* BARRIER, FENCE: 1u << memory_space of what it orders */
     cond *participants;        /* BARRIER, ARRIVE: which threads of the scope take part; NULL: all */
@@ -229,12 +231,13 @@ struct kernel_stmt {
     int axis;         /* FRAGMENT_REDUCE */
     bool proxy;       /* FENCE: makes ordinary writes visible to asynchronous units */
     int contract_count;
-    contract_operand *contract; /* INTRINSIC; a result that is a fragment is fragments[0] */
+    contract_operand *contract; /* INTRINSIC; a result that is a fragment is fragments[0], those that it is given follow */
     int uses;                   /* LET, ATOMIC: scratch of kernel_simplify */
 };
 
-/* Whether all lanes of a fragment's holder make it together: fragment_..., and intrinsics that give a fragment. */
+/* Whether all lanes of a fragment's holder make it together: fragment_..., and intrinsics that give or take a fragment. */
 bool kernel_is_fragment_stmt(const kernel_stmt *s);
+level_kind kernel_fragment_holder(const kernel_stmt *s); /* of such a statement */
 /* A copy that all threads of the block issue together, or the wait for such copies. */
 static inline bool kernel_is_of_block(const kernel_stmt *s) {
     return (s->kind == KSTMT_COPY || s->kind == KSTMT_WAIT_ASYNC) && s->scope == LEVEL_BLOCK;

@@ -175,7 +175,7 @@ static void print_let(text_buffer *out, const kernel_stmt *s) {
 }
 
 static void print_intrinsic(text_buffer *out, const kernel_stmt *s) {
-    static const char *const effects[] = {"value", "reads", "writes", "updates", "result", "vector"};
+    static const char *const effects[] = {"value", "reads", "writes", "updates", "result", "vector", "fragment"};
     text_add(out, "intrinsic ");
     print_string(out, s->name);
     text_add(out, " (");
@@ -196,8 +196,8 @@ static void print_intrinsic(text_buffer *out, const kernel_stmt *s) {
             continue;
         }
         if (!contract_has_cells(c)) {
-            text_add(out, "fragment ");
-            print_fragment_ref(out, &s->fragments[0]);
+            text_add(out, c->effect == CONTRACT_RESULT ? "fragment " : "");
+            print_fragment_ref(out, &s->fragments[c->which]);
             continue;
         }
         kernel_print_access(out, &c->access);

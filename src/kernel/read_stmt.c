@@ -159,8 +159,9 @@ static void read_vector(reader *r, contract_operand *c) {
 }
 
 static void read_intrinsic(reader *r, kernel_stmt *s) {
-    static const char *const effects[] = {"value", "reads", "writes", "updates", "result", "vector"};
+    static const char *const effects[] = {"value", "reads", "writes", "updates", "result", "vector", "fragment"};
     VEC(contract_operand) operands = {0};
+    int given = 0;
     if (r->now.kind != TOKEN_STRING)
         reader_fail(r, "E0161", r->now.span, "expected the intrinsic's text here");
     s->name = r->now.text;
@@ -171,15 +172,22 @@ static void read_intrinsic(reader *r, kernel_stmt *s) {
         if (operands.count)
             reader_expect(r, ",");
         c.asynchronous = reader_accept(r, "async");
-        int effect = reader_word(r, effects, 6);
+        int effect = reader_word(r, effects, 7);
         if (effect < 0)
-            reader_fail(r, "E0161", r->now.span, "expected value, reads, writes, updates, result or vector here, found `%s`",
+            reader_fail(r, "E0161", r->now.span, "expected value, reads, writes, updates, result, vector or fragment here, found `%s`",
                         r->now.text);
         c.effect = effect < 0 ? CONTRACT_VALUE : (contract_effect)effect;
         if (c.effect == CONTRACT_VALUE) {
             c.value = read_value(r);
         } else if (c.effect == CONTRACT_VECTOR) {
             read_vector(r, &c);
+        } else if (c.effect == CONTRACT_FRAGMENT) {
+            c.which = ++given;
+            const fragment_ref f = read_fragment(r);
+            if (given < 4)
+                s->fragments[given] = f;
+            else
+                reader_fail(r, "E0962", s->span, "an intrinsic is given at most 3 fragments");
         } else if (c.effect == CONTRACT_RESULT) {
             if (reader_accept(r, "fragment"))
                 s->fragments[0] = read_fragment(r);

@@ -183,6 +183,7 @@ typedef struct model {
     const char *flight_why;           /* why the end of some copy is not known; NULL: all are */
     VEC(struct known_order *) orders; /* answers kept: by the places' regions, the space and the question */
     VEC(claim) claims;                /* of the references of intrinsics */
+    VEC(claim) promises; /* what intrinsics with references write by their contracts: the references write all of it */
     VEC(place *) places;              /* all, in program order */
     VEC(let_place) lets;
     VEC(scope *) scopes;

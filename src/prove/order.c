@@ -179,7 +179,7 @@ void judge_order(prover *p) {
         if (t->stmt->kind == KSTMT_BARRIER)
             g.level = t->stmt->scope;
         else if (kernel_is_fragment_stmt(t->stmt))
-            g.level = t->stmt->fragments[0].fragment->holder;
+            g.level = kernel_fragment_holder(t->stmt);
         else if (t->stmt->kind != KSTMT_MBARRIER_ARRIVE && !kernel_is_of_block(t->stmt))
             continue;
         if (g.level >= LEVEL_WARPGROUP && t->stmt->kind != KSTMT_BARRIER && !uniform_operands(m, t->stmt, g.level)) {

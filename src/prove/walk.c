@@ -217,8 +217,9 @@ static void claim_reference(walk *w, region *step, kernel_stmt *s, int depth) {
         if (x->kind == KSTMT_STORE) {
             claim_loads(w, step, s, x->value, 0);
             claim_access(w, step, s, &x->access, ACCESS_WRITE, x->span);
-        } else if (x->kind == KSTMT_FRAGMENT_LOAD) {
-            claim_access(w, step, s, &x->access, ACCESS_READ, x->span)->extents = walk_fragment_box(w, x);
+        } else if (x->kind == KSTMT_FRAGMENT_LOAD || x->kind == KSTMT_FRAGMENT_STORE) {
+            access_use use = x->kind == KSTMT_FRAGMENT_LOAD ? ACCESS_READ : ACCESS_WRITE;
+            claim_access(w, step, s, &x->access, use, x->span)->extents = walk_fragment_box(w, x);
         } else if (x->kind == KSTMT_INTRINSIC) {
             for (int n = 0; n < x->contract_count; n++) {
                 contract_operand *c = &x->contract[n];
@@ -239,8 +240,10 @@ static void claim_reference(walk *w, region *step, kernel_stmt *s, int depth) {
 
 static void walk_intrinsic(walk *w, kernel_stmt *s) {
     region *step = walk_step(w, s);
-    const kernel_fragment *matrix = s->fragments[0].fragment;
+    const bool together = kernel_is_fragment_stmt(s);
     claim_reference(w, step, s, 0);
+    if (together)
+        walk_fragments_given(w, step, s);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < s->contract_count; i++) {
             contract_operand *c = &s->contract[i];
@@ -258,8 +261,10 @@ static void walk_intrinsic(walk *w, kernel_stmt *s) {
             place *bytes = walk_view_place(w, step, p);
             p->asynchronous = c->asynchronous;
             p->by_unit = c->asynchronous && !pass;
-            p->collective = matrix != NULL;
-            p->holder = matrix ? matrix->holder : LEVEL_TASK;
+            p->collective = together;
+            p->holder = together ? kernel_fragment_holder(s) : LEVEL_TASK;
+            if (pass && c->effect == CONTRACT_WRITES && s->body.items.count)
+                VEC_PUSH(w->m->arena, w->m->promises, ((claim){p, s}));
             walk_touch(p);
             for (region *r = p->asynchronous ? step : NULL; r; r = r->parent)
                 r->syncs = true;
@@ -271,7 +276,7 @@ static void walk_intrinsic(walk *w, kernel_stmt *s) {
                 walk_touch(bytes);
             }
         }
-    if (matrix)
+    if (together)
         walk_fragment_result(w, step, s);
 }
 

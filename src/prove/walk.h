@@ -36,7 +36,8 @@ void walk_touch(place *p);
 bool walk_order_stmt(walk *w, kernel_stmt *s); /* false: not a statement of this kind */
 void walk_fragment_value(walk *w, region *step, const kernel_value *v);
 index_expr **walk_fragment_box(walk *w, const kernel_stmt *s); /* the cells of memory that a load or store covers */
-/* An intrinsic's fragment is written, by all lanes of its holder together. */
+/* An intrinsic reads the fragments that it is given and writes the one that it gives, by all lanes of their holder together. */
+void walk_fragments_given(walk *w, region *step, kernel_stmt *s);
 void walk_fragment_result(walk *w, region *step, kernel_stmt *s);
 void walk_fragments(model *m, const kernel_ir *k); /* register arrays for the lanes' shares */
 

@@ -263,8 +263,13 @@ static void fragment_map(walk *w, kernel_stmt *s) {
     touch_fragment(w, walk_step(w, s), &s->fragments[0], ACCESS_WRITE, false);
 }
 
-void walk_fragment_result(walk *w, region *step, kernel_stmt *s) {
+void walk_fragments_given(walk *w, region *step, kernel_stmt *s) {
     VEC_PUSH(w->m->arena, w->m->meetings, ((meeting){s, w->scope, NULL}));
+    for (int i = 1; i < 4; i++)
+        touch_fragment(w, step, &s->fragments[i], ACCESS_READ, false);
+}
+
+void walk_fragment_result(walk *w, region *step, kernel_stmt *s) {
     touch_fragment(w, step, &s->fragments[0], ACCESS_WRITE, false);
 }
 

@@ -250,6 +250,7 @@ static void step(sim_machine *m, sim_thread *t) {
     case CODE_ATOMIC: sim_atomic(m, t, at); break;
     case CODE_GRID_REDUCE: sim_contribute(m, t, at); break;
     case CODE_INTRINSIC: sim_intrinsic(m, t, at); break;
+    case CODE_WRITTEN: sim_written(m, t, at); break;
     case CODE_END:
         sim_check_landed(m, t);
         t->state = THREAD_ENDED;

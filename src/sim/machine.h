@@ -71,6 +71,7 @@ typedef enum sim_code {
     CODE_ATOMIC,
     CODE_GRID_REDUCE,
     CODE_INTRINSIC,
+    CODE_WRITTEN, /* behind the reference of the intrinsic at `target` */
     CODE_END
 } sim_code;
 
@@ -410,6 +411,7 @@ sim_lane sim_fragment_element(sim_machine *m, sim_thread *t, const sim_value *v,
 /* ---- transfer.c: copies, intrinsics, atomics, grid reductions ---- */
 void sim_copy(sim_machine *m, sim_thread *t, int count, int instruction);
 void sim_intrinsic(sim_machine *m, sim_thread *t, int instruction);
+void sim_written(sim_machine *m, sim_thread *t, int instruction);
 bool sim_within_contract(sim_machine *m, sim_thread *t, const sim_instruction *i, int instruction, const sim_array *a,
                          const int64_t *cell, sim_use use);
 void sim_check_landed(sim_machine *m, sim_thread *t); /* when a thread ends */

@@ -372,6 +372,15 @@ static void compile_intrinsic(compiler *c, const kernel_stmt *s) {
     c->within = i + 1;
     compile_block(c, &s->body);
     c->within = outer;
+    bool writes = false;
+    for (int n = 0; n < s->contract_count; n++)
+        writes = writes || s->contract[n].effect == CONTRACT_WRITES;
+    if (writes && s->body.items.count) {
+        int end = emit(c, CODE_WRITTEN);
+        at(c, end)->stmt = s;
+        at(c, end)->target = i;
+        at(c, end)->contract = contract;
+    }
 }
 
 static void meet_in_block(compiler *c, int i) {

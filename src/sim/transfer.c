@@ -116,12 +116,34 @@ void sim_copy(sim_machine *m, sim_thread *t, int count, int instruction) {
     } while (!m->stop && advance(place, extents, rank));
 }
 
-/* Whether the cell is one that the contract of the intrinsic names for this use: what its reference touches must be. */
+/* Whether an operand's value is made of the cell. */
+static bool value_reads(sim_machine *m, sim_thread *t, const sim_value *v, int instruction, const sim_array *a, const int64_t *cell) {
+    int64_t at[16];
+    if (!v)
+        return false;
+    bool same = v->op == KERNEL_LOAD && v->access.array == a->source &&
+                evaluate_all(m, t, v->access.indices, a->source->rank, instruction, at);
+    for (int d = 0; d < a->source->rank && same; d++)
+        same = cell[d] >= at[d] && cell[d] - at[d] < (d == v->access.vector_dim ? v->access.lanes : 1);
+    if (same)
+        return true;
+    for (int i = 0; i < v->operand_count; i++)
+        if (value_reads(m, t, v->operands[i], instruction, a, cell))
+            return true;
+    return false;
+}
+
+/* Whether the cell is one that the contract of the intrinsic names for this use, or that its operands are made of: what its reference touches must be. */
 bool sim_within_contract(sim_machine *m, sim_thread *t, const sim_instruction *i, int instruction, const sim_array *a,
                          const int64_t *cell, sim_use use) {
     for (int n = 0; n < i->stmt->contract_count; n++) {
         const sim_operand *o = &i->contract[n];
         contract_effect effect = o->source->effect;
+        if (use == SIM_READ && value_reads(m, t, o->value, instruction, a, cell))
+            return true;
+        for (int v = 0; use == SIM_READ && v < o->source->count; v++)
+            if (value_reads(m, t, o->values[v], instruction, a, cell))
+                return true;
         bool fits = use == SIM_READ    ? effect == CONTRACT_READS || effect == CONTRACT_UPDATES
                     : use == SIM_WRITE ? effect == CONTRACT_WRITES || effect == CONTRACT_UPDATES || effect == CONTRACT_RESULT
                                        : effect == CONTRACT_UPDATES;
@@ -187,6 +209,43 @@ void sim_intrinsic(sim_machine *m, sim_thread *t, int instruction) {
                 }
             } while (!m->stop && advance(place, extents, rank));
         }
+}
+
+/* The reference has run: it has written all that the contract writes, where writes leave a trace. */
+void sim_written(sim_machine *m, sim_thread *t, int instruction) {
+    const sim_instruction *i = &m->program->code.at[instruction];
+    for (int n = 0; n < i->stmt->contract_count; n++) {
+        const sim_operand *o = &i->contract[n];
+        if (o->source->effect != CONTRACT_WRITES || o->source->asynchronous)
+            continue;
+        const sim_array *a = &m->arrays[o->access.array->id];
+        int64_t first[16], extents[16], place[16] = {0}, cell[16];
+        const int rank = a->source->rank;
+        const bool traced = a->source->space == SPACE_GLOBAL || a->source->space == SPACE_SHARED;
+        if (!traced || !evaluate_all(m, t, o->access.indices, rank, instruction, first) ||
+            (rank && !evaluate_all(m, t, o->extents, rank, instruction, extents)) || is_empty(extents, rank))
+            continue;
+        const sim_object *object = sim_object_of(m, t, a);
+        do {
+            bool exists = true, written = false;
+            for (int d = 0; d < rank; d++) {
+                cell[d] = sim_add(first[d], place[d]);
+                exists = exists && cell[d] >= 0 && cell[d] < a->dims[d];
+            }
+            const int64_t unit = exists ? sim_unit_of(a, cell) : 0;
+            if (exists && object->cells && unit >= 0 && unit < a->storage) {
+                const sim_stamp *w = &object->cells[(a->view_offset + unit * a->width) / object->grain].writer;
+                written = w->group && w->instruction > i->target && w->instruction < instruction;
+            }
+            if (!exists)
+                sim_report_finding(m, SIM_BOUNDS, t, instruction, NULL, a->source->name,
+                                   "%s is outside, and the contract of `%s` writes it", sim_cell_name(m, a, cell), i->stmt->name);
+            else if (!written)
+                sim_report_finding(m, SIM_CONTRACT, t, instruction, NULL, a->source->name,
+                                   "%s is not written, and the contract of `%s` says that it is", sim_cell_name(m, a, cell),
+                                   i->stmt->name);
+        } while (!m->stop && advance(place, extents, rank));
+    }
 }
 
 void sim_atomic(sim_machine *m, sim_thread *t, int instruction) {
