@@ -177,8 +177,8 @@ typedef enum contract_effect {
     CONTRACT_READS,
     CONTRACT_WRITES,
     CONTRACT_UPDATES,
-    CONTRACT_RESULT, /* what it returns: into one cell (`access`), or into the statement's fragment */
-    CONTRACT_VECTOR, /* several values as one operand */
+    CONTRACT_RESULT,  /* what it returns: into one cell (`access`), or into the statement's fragment */
+    CONTRACT_VECTOR,  /* several values as one operand */
     CONTRACT_FRAGMENT /* a matrix that it is given: one of the statement's fragments */
 } contract_effect;
 typedef struct contract_operand {

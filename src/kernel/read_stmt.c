@@ -174,8 +174,8 @@ static void read_intrinsic(reader *r, kernel_stmt *s) {
         c.asynchronous = reader_accept(r, "async");
         int effect = reader_word(r, effects, 7);
         if (effect < 0)
-            reader_fail(r, "E0161", r->now.span, "expected value, reads, writes, updates, result, vector or fragment here, found `%s`",
-                        r->now.text);
+            reader_fail(r, "E0161", r->now.span,
+                        "expected value, reads, writes, updates, result, vector or fragment here, found `%s`", r->now.text);
         c.effect = effect < 0 ? CONTRACT_VALUE : (contract_effect)effect;
         if (c.effect == CONTRACT_VALUE) {
             c.value = read_value(r);

@@ -141,8 +141,10 @@ typedef struct builder {
     element_type want; /* type of the left side for literals on their own; ELEMENT_COUNT for none */
     frame *frame;
     int inline_depth;
-    const expr *matrix_call; /* the operand of `@` that is evaluated: the one place for a call that gives a matrix, */
-    const intrinsic *matrix; /* which it then was; NULL: it was none */
+    const expr *matrix_call;     /* the operand of `@` that is evaluated: the one place for a call that gives a matrix, */
+    const intrinsic *matrix;     /* which it then was; NULL: it was none */
+    const expr *store_call;      /* the statement's call of an intrinsic that writes */
+    const intrinsic *multiplies; /* what makes the product that is evaluated; NULL: as the schedule has it */
     int reduction_depth;
     VEC(tile_range *) reducing;
     VEC(access) stores, reads;
@@ -225,6 +227,9 @@ bool lang_is_builtin(const char *name);
 /* --- intrinsic.c: their declarations; intrinsic_call.c: their calls --- */
 void lang_declare_intrinsics(module_builder *m);
 operand lang_call_intrinsic(builder *b, const expr *e, const declaration *d);
+/* The intrinsic that a call statement, or one that changes what it is given, names; NULL: it is none of that kind. */
+const intrinsic *lang_store_called(builder *b, const expr *call);
+const intrinsic *lang_product_called(builder *b, const expr *call);
 operand lang_intrinsic_cell(builder *b, const expr *e);    /* p[1, n], of a pointer, in what one computes */
 operand lang_bounded_reduction(builder *b, const expr *e); /* sum[j in 0..3](...), there */
 

@@ -353,7 +353,8 @@ operand lang_evaluate_dot(builder *b, const expr *e) {
         diag_caret(b->diags, g, "declare its ranges: `x: f32[i, j] = a[i, k] @ b[k, j]`");
         return operand_error();
     }
-    const intrinsic *by[2];
+    const intrinsic *by[2], *multiplies = b->multiplies;
+    b->multiplies = NULL; /* of this product, not of its operands' */
     operand x = dot_operand(b, e->a, &by[0]), y = dot_operand(b, e->b, &by[1]);
     if (x.kind == OPERAND_ERROR || y.kind == OPERAND_ERROR)
         return operand_error();
@@ -363,6 +364,12 @@ operand lang_evaluate_dot(builder *b, const expr *e) {
         bool left = tx == ELEMENT_F32 || tx == ELEMENT_I8 || tx == ELEMENT_U8 || tx == ELEMENT_I32;
         diag_caret(b->diags, g, "convert one side: `%s(%s)`", element_table[left ? ty : tx].name,
                    lang_source_text_of(b->arena, left ? e->a : e->b));
+        return operand_error();
+    }
+    if (multiplies && multiplies->parameters[0].type != x.value->type) {
+        diag *g = lang_error(b, "E0333", e->span, "`%s` multiplies matrices of %s, and these operands are %s", multiplies->name,
+                             element_table[multiplies->parameters[0].type].name, element_table[x.value->type].name);
+        diag_caret(b->diags, g, "convert them, or declare the function of these types");
         return operand_error();
     }
     element_type type = element_table[x.value->type].is_float ? ELEMENT_F32 : ELEMENT_I32;
@@ -391,6 +398,7 @@ operand lang_evaluate_dot(builder *b, const expr *e) {
     v->accumulator = type;
     v->by[0] = by[0];
     v->by[1] = by[1];
+    v->by[2] = multiplies;
     v->contract_count = contract.count;
     v->contract = contract.at;
     tile_set_operands(b->k, v, 2, (tile_value *[]){x.value, y.value});

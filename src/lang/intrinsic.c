@@ -1,24 +1,11 @@
 /* Declarations of intrinsics: their types, their contracts as bounds over integer parameters, and whether what they compute stays within these. */
 #include "base/suggest.h"
-#include "lang/build.h"
+#include "lang/declared.h"
 #include <string.h>
 
 enum { MOST_WRITTEN_OUT = 64 }; /* values of a `sum[j in lo..hi]` */
 
-typedef struct declared {
-    module_builder *m;
-    declaration *d;
-    intrinsic *f;
-    bool ok;
-    /* names that stand for integers while a value is looked through */
-    const char *names[8];
-    int64_t numbers[8];
-    int count;
-    int steps;
-} declared;
-
-static diag *fail(declared *c, const char *code, source_span span, const char *format, ...) PRINTF_LIKE(4, 5);
-static diag *fail(declared *c, const char *code, source_span span, const char *format, ...) {
+diag *declared_fail(declared *c, const char *code, source_span span, const char *format, ...) {
     text_buffer t = {0};
     va_list args;
     va_start(args, format);
@@ -30,7 +17,7 @@ static diag *fail(declared *c, const char *code, source_span span, const char *f
     return g;
 }
 
-static int parameter_of(const intrinsic *f, const char *name) {
+int declared_parameter(const intrinsic *f, const char *name) {
     for (int i = 0; name && i < f->parameter_count; i++)
         if (!strcmp(f->parameters[i].name, name))
             return i;
@@ -80,16 +67,16 @@ static bool bound_of(declared *c, const expr *e, intrinsic_bound *out) {
                 out->constant = c->numbers[i];
                 return true;
             }
-        int p = parameter_of(c->f, e->name);
+        int p = declared_parameter(c->f, e->name);
         if (p >= 0 && !c->f->parameters[p].rank && c->f->parameters[p].type == ELEMENT_INDEX) {
             out->factors[p] = 1;
             return true;
         }
         if (p >= 0) {
-            diag *g = fail(c, "E0331", e->span, "`%s` is no integer that cells can be counted with", e->name);
+            diag *g = declared_fail(c, "E0331", e->span, "`%s` is no integer that cells can be counted with", e->name);
             diag_caret(c->m->diags, g, "declare it `%s: index`", e->name);
         } else {
-            diag *g = fail(c, "E0201", e->span, "unknown name `%s`", e->name);
+            diag *g = declared_fail(c, "E0201", e->span, "unknown name `%s`", e->name);
             diag_caret(c->m->diags, g, "an intrinsic sees its parameters only");
         }
         return false;
@@ -110,8 +97,8 @@ static bool bound_of(declared *c, const expr *e, intrinsic_bound *out) {
         break;
     default: break;
     }
-    diag *g = fail(c, "E0331", e->span, "`%s` is no sum of integers and `index` parameters with constant factors",
-                   lang_source_text_of(c->m->arena, e));
+    diag *g = declared_fail(c, "E0331", e->span, "`%s` is no sum of integers and `index` parameters with constant factors",
+                            lang_source_text_of(c->m->arena, e));
     diag_caret(c->m->diags, g, "cells are counted from the one pointed to: `reads p[0..3]`, `reads p[0..n - 1]`");
     return false;
 }
@@ -146,20 +133,20 @@ static const char *cell_text(declared *c, const char *name, const intrinsic_boun
     return copy;
 }
 
-/* The cell is one of those that the contract names, whatever the parameters. */
-static void check_cell(declared *c, const expr *e, const intrinsic_parameter *p) {
+void declared_cell(declared *c, const expr *e, const intrinsic_parameter *p, bool written) {
     if (e->args.count != p->rank) {
-        fail(c, "E0213", e->span, "`%s` sees %d dimension%s, and %d ind%s given", p->name, p->rank, p->rank == 1 ? "" : "s",
-             e->args.count, e->args.count == 1 ? "ex is" : "ices are");
+        declared_fail(c, "E0213", e->span, "`%s` sees %d dimension%s, and %d ind%s given", p->name, p->rank,
+                      p->rank == 1 ? "" : "s", e->args.count, e->args.count == 1 ? "ex is" : "ices are");
         return;
     }
     intrinsic_bound at[INTRINSIC_MOST_RANK];
     for (int d = 0; d < p->rank; d++)
         if (!bound_of(c, e->args.at[d], &at[d]))
             return;
-    if (!p->reads) {
-        fail(c, "E0332", e->span, "the value reads %s, and the contract of `%s` reads nothing of `%s`",
-             cell_text(c, p->name, at, p->rank), c->f->name, p->name);
+    const char *verb = written ? "writes" : "reads";
+    if (written ? !p->writes : !p->reads) {
+        declared_fail(c, "E0332", e->span, "the value %s %s, and the contract of `%s` %s nothing of `%s`", verb,
+                      cell_text(c, p->name, at, p->rank), c->f->name, verb, p->name);
         return;
     }
     for (int d = 0; d < p->rank; d++)
@@ -177,10 +164,11 @@ static void check_cell(declared *c, const expr *e, const intrinsic_parameter *p)
             intrinsic_print_bound(&t, c->f, &p->lo[d]);
             text_add(&t, "..");
             intrinsic_print_bound(&t, c->f, &p->hi[d]);
-            diag *g = fail(c, "E0332", e->span, "the value of `%s` reads %s, outside its contract%s", c->f->name,
-                           cell_text(c, p->name, at, p->rank), when);
-            diag_caret(c->m->diags, g, "the contract reads %s in dimension %d of `%s`", text_get(&t), d, p->name);
-            diag_note(c->m->diags, g, "the prover takes a contract's cells for all that is read: it must name them all");
+            diag *g = declared_fail(c, "E0332", e->span, "the value of `%s` %s %s, outside its contract%s", c->f->name, verb,
+                                    cell_text(c, p->name, at, p->rank), when);
+            diag_caret(c->m->diags, g, "the contract %s %s in dimension %d of `%s`", verb, text_get(&t), d, p->name);
+            diag_note(c->m->diags, g, "the prover takes a contract's cells for all that is %s: it must name them all",
+                      written ? "written" : "read");
             text_free(&t);
             return;
         }
@@ -192,12 +180,12 @@ static void check_bounded(declared *c, const expr *e) {
         return;
     int64_t n = hi.constant - lo.constant + 1;
     if (!is_constant(&lo) || !is_constant(&hi) || n < 1 || n > MOST_WRITTEN_OUT || strcmp(e->name, "sum")) {
-        diag *g = fail(c, "E0331", e->span, "`%s` is not written out", lang_source_text_of(c->m->arena, e));
+        diag *g = declared_fail(c, "E0331", e->span, "`%s` is not written out", lang_source_text_of(c->m->arena, e));
         diag_caret(c->m->diags, g, "`sum[j in 0..3](...)` goes over constant numbers, 1 to %d of them", MOST_WRITTEN_OUT);
         return;
     }
     if (c->count == 8) {
-        fail(c, "E0331", e->span, "sums nest more than 8 deep");
+        declared_fail(c, "E0331", e->span, "sums nest more than 8 deep");
         return;
     }
     c->names[c->count++] = e->range;
@@ -212,7 +200,7 @@ static void check_value(declared *c, const expr *e) {
     if (!e || !c->ok)
         return;
     if (++c->steps > MAX_STEPS) {
-        fail(c, "E0111", e->span, "this value grows too large");
+        declared_fail(c, "E0111", e->span, "this value grows too large");
         return;
     }
     if (e->kind == EXPR_REDUCE && e->bounded) {
@@ -220,19 +208,19 @@ static void check_value(declared *c, const expr *e) {
         return;
     }
     if (e->kind == EXPR_REDUCE) {
-        fail(c, "E0220", e->range_span, "an intrinsic knows no ranges");
+        declared_fail(c, "E0220", e->range_span, "an intrinsic knows no ranges");
         return;
     }
-    int p = e->kind == EXPR_INDEX || e->kind == EXPR_NAME ? parameter_of(c->f, e->name) : -1;
+    int p = e->kind == EXPR_INDEX || e->kind == EXPR_NAME ? declared_parameter(c->f, e->name) : -1;
     if (e->kind == EXPR_INDEX) {
         if (p >= 0 && c->f->parameters[p].rank)
-            check_cell(c, e, &c->f->parameters[p]);
+            declared_cell(c, e, &c->f->parameters[p], false);
         else
-            fail(c, "E0201", e->span, "`%s` is no pointer of this intrinsic", e->name);
+            declared_fail(c, "E0201", e->span, "`%s` is no pointer of this intrinsic", e->name);
         return;
     }
     if (e->kind == EXPR_NAME && p >= 0 && c->f->parameters[p].rank) {
-        diag *g = fail(c, "E0207", e->span, "`%s` is a pointer; a value is one of the cells it sees", e->name);
+        diag *g = declared_fail(c, "E0207", e->span, "`%s` is a pointer; a value is one of the cells it sees", e->name);
         diag_caret(c->m->diags, g, "write `%s[0]`", e->name);
         return;
     }
@@ -240,12 +228,12 @@ static void check_value(declared *c, const expr *e) {
     for (int i = 0; i < c->count; i++)
         known |= e->kind == EXPR_NAME && !strcmp(c->names[i], e->name);
     if (e->kind == EXPR_NAME && !known && strcmp(e->name, "inf") && strcmp(e->name, "true") && strcmp(e->name, "false")) {
-        diag *g = fail(c, "E0201", e->span, "unknown name `%s`", e->name);
+        diag *g = declared_fail(c, "E0201", e->span, "unknown name `%s`", e->name);
         diag_caret(c->m->diags, g, "what an intrinsic computes is said in terms of its parameters");
         return;
     }
     if (e->kind == EXPR_CALL && !lang_is_builtin(e->name) && !lang_find_declaration(c->m, DECLARE_FN, e->name)) {
-        fail(c, "E0202", e->span, "unknown function `%s`", e->name);
+        declared_fail(c, "E0202", e->span, "unknown function `%s`", e->name);
         return;
     }
     check_value(c, e->a);
@@ -255,51 +243,42 @@ static void check_value(declared *c, const expr *e) {
         check_value(c, e->args.at[i]);
 }
 
-/* A matrix's value is the memory's: value[r, c] = m[r, c], for every place of the matrix. */
-static void check_matrix_value(declared *c) {
-    const declaration *d = c->d;
-    const expr *v = d->value;
-    int p = v->kind == EXPR_INDEX ? parameter_of(c->f, v->name) : -1;
-    bool good = p >= 0 && c->f->parameters[p].rank == 2 && d->names.count == 2 && v->args.count == 2;
-    for (int i = 0; good && i < 2; i++)
-        good = v->args.at[i]->kind == EXPR_NAME && !strcmp(v->args.at[i]->name, d->names.at[i]);
-    if (!good) {
-        diag *g = fail(c, "E0331", v->span, "the value of a matrix is what memory holds at each place");
-        diag_caret(c->m->diags, g, "write `value[r, c] = m[r, c]`, `m` being a pointer that sees two dimensions");
-        return;
-    }
-    c->names[0] = d->names.at[0];
-    c->names[1] = d->names.at[1];
-    c->count = 2;
-    for (int corner = 3; corner >= 0 && c->ok; corner -= 3) {
-        c->numbers[0] = corner ? c->f->rows - 1 : 0;
-        c->numbers[1] = corner ? c->f->columns - 1 : 0;
-        check_cell(c, v, &c->f->parameters[p]);
-    }
-    c->count = 0;
-    if (c->ok && c->f->parameters[p].type != c->f->type)
-        fail(c, "E0331", v->span, "`%s` points to %s, and the matrix is of %s", v->name,
-             element_table[c->f->parameters[p].type].name, element_table[c->f->type].name);
-}
-
 /* ---- parameters, contract, operands ---- */
 
 static bool is_value_type(element_type t) {
     return t == ELEMENT_F32 || t == ELEMENT_I32 || t == ELEMENT_U32;
 }
 
+/* A matrix's type: f32, f16 or bf16, and two constant extents. */
+static bool declare_shape(declared *c, const type_syntax *t, int64_t dims[2]) {
+    bool shape = t->has_dims && t->dims.count == 2 &&
+                 (t->element == ELEMENT_F32 || t->element == ELEMENT_F16 || t->element == ELEMENT_BF16);
+    for (int i = 0; shape && i < 2; i++) {
+        const expr *e = t->dims.at[i];
+        shape = e->kind == EXPR_NUMBER && e->integral && e->integer >= 1 && e->integer <= 256;
+        dims[i] = shape ? e->integer : 0;
+    }
+    if (!shape)
+        declared_fail(c, "E0331", t->span, "a matrix is of f32, f16 or bf16, with two constant extents");
+    return shape;
+}
+
 static void declare_parameter(declared *c, const intrinsic_parameter_syntax *s) {
     const type_syntax *t = &s->type;
     intrinsic_parameter *p = &c->f->parameters[c->f->parameter_count];
-    if (parameter_of(c->f, s->name) >= 0) {
-        fail(c, "E0203", s->span, "`%s` is named twice", s->name);
+    if (declared_parameter(c->f, s->name) >= 0) {
+        declared_fail(c, "E0203", s->span, "`%s` is named twice", s->name);
         return;
     }
     *p = (intrinsic_parameter){.name = s->name, .span = s->span, .type = t->element};
     c->f->parameter_count++;
+    if (s->matrix) {
+        p->matrix = declare_shape(c, t, p->dims);
+        return;
+    }
     if (!t->has_dims) {
         if (s->space || t->lo || t->index_bound || (!is_value_type(t->element) && t->element != ELEMENT_INDEX)) {
-            diag *g = fail(c, "E0331", t->span, "a value that is passed is f32, i32, u32 or an integer (`index`)");
+            diag *g = declared_fail(c, "E0331", t->span, "a value that is passed is f32, i32, u32 or an integer (`index`)");
             diag_caret(c->m->diags, g, "a pointer says what it sees: `%s: f32[8, 8]`", s->name);
         }
         return;
@@ -309,14 +288,14 @@ static void declare_parameter(declared *c, const intrinsic_parameter_syntax *s) 
     bool plain = t->element != ELEMENT_COUNT && t->element != ELEMENT_INDEX && t->element != ELEMENT_BOOL && !t->injective &&
                  element_table[t->element].block_elements == 1;
     if (!plain || p->rank > INTRINSIC_MOST_RANK) {
-        fail(c, "E0331", t->span, "a pointer sees numbers of one type in 1 to %d dimensions", INTRINSIC_MOST_RANK);
+        declared_fail(c, "E0331", t->span, "a pointer sees numbers of one type in 1 to %d dimensions", INTRINSIC_MOST_RANK);
         p->rank = 0;
         return;
     }
     for (int i = 0; i < p->rank; i++) {
         const expr *e = t->dims.at[i];
         if (e->kind != EXPR_NUMBER || !e->integral || e->integer < 1 || e->integer > 1 << 20) {
-            fail(c, "E0331", e->span, "what a pointer sees has constant extents, 1 to %d", 1 << 20);
+            declared_fail(c, "E0331", e->span, "what a pointer sees has constant extents, 1 to %d", 1 << 20);
             return;
         }
         p->dims[i] = e->integer;
@@ -324,27 +303,31 @@ static void declare_parameter(declared *c, const intrinsic_parameter_syntax *s) 
 }
 
 static void declare_contract(declared *c, const contract_syntax *s) {
-    int at = parameter_of(c->f, s->name);
+    int at = declared_parameter(c->f, s->name);
     if (at < 0 || !c->f->parameters[at].rank) {
-        diag *g = fail(c, "E0331", s->span, "`%s` is no pointer of `%s`", s->name, c->f->name);
+        diag *g = declared_fail(c, "E0331", s->span, "`%s` is no pointer of `%s`", s->name, c->f->name);
         diag_caret(c->m->diags, g, "a contract names the cells that each pointer %s", s->reads ? "reads" : "writes");
         return;
     }
     intrinsic_parameter *p = &c->f->parameters[at];
-    if (s->writes) {
-        diag *g = fail(c, "E0331", s->span, "`%s` would write memory, and a call is a value", c->f->name);
-        diag_caret(c->m->diags, g, "kernels write what they own by `y[i] = value`; Kernel IR has intrinsics that write");
+    if (s->writes && c->d->has_result) {
+        diag *g = declared_fail(c, "E0331", s->span, "`%s` gives a value, and would write memory", c->f->name);
+        diag_caret(c->m->diags, g, "a function that writes gives nothing: leave `->` and the type out");
         return;
     }
     if (p->reads || p->writes) {
-        fail(c, "E0331", s->span, "the contract says twice what `%s` reads", s->name);
+        declared_fail(c, "E0331", s->span, "the contract says twice what `%s` reads or writes", s->name);
+        return;
+    }
+    if (s->writes && intrinsic_is_store(c->f)) {
+        declared_fail(c, "E0331", s->span, "`%s` would write through two pointers", c->f->name);
         return;
     }
     p->reads = s->reads;
     p->writes = s->writes;
     if (!s->whole && s->lo.count != p->rank) {
-        fail(c, "E0213", s->span, "`%s` sees %d dimension%s, and the contract names %d", p->name, p->rank,
-             p->rank == 1 ? "" : "s", s->lo.count);
+        declared_fail(c, "E0213", s->span, "`%s` sees %d dimension%s, and the contract names %d", p->name, p->rank,
+                      p->rank == 1 ? "" : "s", s->lo.count);
         return;
     }
     for (int d = 0; d < p->rank; d++) {
@@ -357,7 +340,7 @@ static void declare_contract(declared *c, const contract_syntax *s) {
         intrinsic_bound extent = p->hi[d];
         scaled(&extent, &p->lo[d], -1);
         if (is_constant(&extent) && extent.constant < 0) {
-            fail(c, "E0331", s->lo.at[d]->span, "these cells end before they begin");
+            declared_fail(c, "E0331", s->lo.at[d]->span, "these cells end before they begin");
             return;
         }
     }
@@ -376,16 +359,16 @@ static bool declare_item(declared *c, const expr *e, intrinsic_item *x, int nest
         x->integer = negative ? -number->integer : number->integer;
         return true;
     }
-    if (e->kind == EXPR_NAME && parameter_of(c->f, e->name) >= 0) {
+    if (e->kind == EXPR_NAME && declared_parameter(c->f, e->name) >= 0) {
         x->kind = ITEM_PARAMETER;
-        x->parameter = parameter_of(c->f, e->name);
+        x->parameter = declared_parameter(c->f, e->name);
         return true;
     }
     if (e->kind == EXPR_CALL && !strcmp(e->name, "stride") && e->args.count == 2 && e->args.at[0]->kind == EXPR_NAME &&
         e->args.at[1]->kind == EXPR_NUMBER && e->args.at[1]->integral) {
         x->kind = ITEM_STRIDE;
         x->type = ELEMENT_I64;
-        x->parameter = parameter_of(c->f, e->args.at[0]->name);
+        x->parameter = declared_parameter(c->f, e->args.at[0]->name);
         int64_t d = e->args.at[1]->integer;
         if (x->parameter >= 0 && d >= 0 && d < c->f->parameters[x->parameter].rank) {
             x->dim = (int)d;
@@ -399,7 +382,8 @@ static bool declare_item(declared *c, const expr *e, intrinsic_item *x, int nest
         x->count = lanes;
         return declare_items(c, (const expr *const *)e->args.at, e->args.count, &x->items, nesting + 1);
     }
-    diag *g = fail(c, "E0331", e->span, "`%s` is no operand of a target's function", lang_source_text_of(c->m->arena, e));
+    diag *g =
+        declared_fail(c, "E0331", e->span, "`%s` is no operand of a target's function", lang_source_text_of(c->m->arena, e));
     diag_caret(c->m->diags, g,
                "operands are parameters, integers, `stride(p, 0)` of a pointer, and vectors of these such as `i64x2(n, 8)`");
     return false;
@@ -417,12 +401,12 @@ static void declare_binding(declared *c, const binding_syntax *s) {
     intrinsic_binding b = {.target = s->target, .name = s->text, .span = s->span};
     for (int i = 0; i < c->f->bindings.count; i++)
         if (!strcmp(c->f->bindings.at[i].target, b.target)) {
-            fail(c, "E0203", s->span, "`%s` has a function for `%s` already", c->f->name, b.target);
+            declared_fail(c, "E0203", s->span, "`%s` has a function for `%s` already", c->f->name, b.target);
             return;
         }
     if (!*b.name || strlen(b.name) > 120 ||
         strspn(b.name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != strlen(b.name)) {
-        diag *g = fail(c, "E0331", s->span, "`%s` is no name of a function", b.name);
+        diag *g = declared_fail(c, "E0331", s->span, "`%s` is no name of a function", b.name);
         diag_caret(c->m->diags, g,
                    "names are made of letters, digits, `_` and `.`; an instruction's operands are not part of it");
         return;
@@ -442,24 +426,47 @@ static void declare_binding(declared *c, const binding_syntax *s) {
 static void declare_result(declared *c) {
     const type_syntax *t = &c->d->result;
     intrinsic *f = c->f;
+    int64_t dims[2];
+    if (!c->d->has_result)
+        return; /* what it writes says it */
     f->type = t->element;
     if (!t->has_dims) {
         if (t->lo || !is_value_type(t->element)) {
-            diag *g = fail(c, "E0331", t->span, "the result is f32, i32 or u32, or a matrix");
+            diag *g = declared_fail(c, "E0331", t->span, "the result is f32, i32 or u32, or a matrix");
             diag_caret(c->m->diags, g, "a matrix held by a subgroup is written with its shape: `-> f16[8, 8]`");
         }
         return;
     }
-    bool shape = t->dims.count == 2 && (t->element == ELEMENT_F32 || t->element == ELEMENT_F16 || t->element == ELEMENT_BF16);
-    for (int i = 0; shape && i < 2; i++)
-        shape = t->dims.at[i]->kind == EXPR_NUMBER && t->dims.at[i]->integral && t->dims.at[i]->integer >= 1 &&
-                t->dims.at[i]->integer <= 256;
-    if (!shape) {
-        fail(c, "E0331", t->span, "a matrix is of f32, f16 or bf16, with two constant extents");
+    if (!declare_shape(c, t, dims))
+        return;
+    f->rows = (int)dims[0];
+    f->columns = (int)dims[1];
+}
+
+static void fail_unwritten(declared *c) {
+    diag *g = declared_fail(c, "E0331", c->d->span, "`%s` gives nothing, and writes nothing", c->f->name);
+    diag_caret(c->m->diags, g, "say what it gives, `-> f32`, or what it writes, `writes p`");
+}
+
+/* One cell is written for each element: the one pointed to, which a store owns. */
+static void check_store(declared *c, const intrinsic_parameter *p) {
+    const declaration *d = c->d;
+    for (int i = 0; i < p->rank; i++)
+        if (!is_constant(&p->lo[i]) || p->lo[i].constant || !is_constant(&p->hi[i]) || p->hi[i].constant) {
+            diag *g = declared_fail(c, "E0331", p->span, "`%s` would write more than the cell pointed to, for each element",
+                                    c->f->name);
+            diag_caret(c->m->diags, g, "a store writes `%s[0]`; matrices are written whole, by a subgroup", p->name);
+            return;
+        }
+    if (!d->value)
+        return;
+    if (!d->written || strcmp(d->written->name, p->name) || d->names.count) {
+        diag *g =
+            declared_fail(c, "E0331", d->value->span, "`%s` gives nothing: its value is what it leaves in memory", c->f->name);
+        diag_caret(c->m->diags, g, "write `value %s[0] = ...`", p->name);
         return;
     }
-    f->rows = (int)t->dims.at[0]->integer;
-    f->columns = (int)t->dims.at[1]->integer;
+    declared_cell(c, d->written, p, true);
 }
 
 static void declare(module_builder *m, declaration *d) {
@@ -468,12 +475,12 @@ static void declare(module_builder *m, declaration *d) {
     f->name = d->name;
     f->span = d->span;
     if (lang_is_builtin(d->name)) {
-        diag *g = fail(&c, "E0204", d->span, "`%s` is a function of the language", d->name);
+        diag *g = declared_fail(&c, "E0204", d->span, "`%s` is a function of the language", d->name);
         diag_caret(m->diags, g, "choose another name");
     }
     if (d->parameters.count > INTRINSIC_MOST_PARAMETERS)
-        fail(&c, "E0331", d->parameters.at[INTRINSIC_MOST_PARAMETERS].span, "an intrinsic has at most %d parameters",
-             INTRINSIC_MOST_PARAMETERS);
+        declared_fail(&c, "E0331", d->parameters.at[INTRINSIC_MOST_PARAMETERS].span, "an intrinsic has at most %d parameters",
+                      INTRINSIC_MOST_PARAMETERS);
     for (int i = 0; i < d->parameters.count && c.ok; i++)
         declare_parameter(&c, &d->parameters.at[i]);
     if (c.ok)
@@ -481,8 +488,9 @@ static void declare(module_builder *m, declaration *d) {
     for (int i = 0; i < d->contracts.count && c.ok; i++)
         declare_contract(&c, &d->contracts.at[i]);
     for (int i = 0; i < f->parameter_count && c.ok; i++)
-        if (f->parameters[i].rank && !f->parameters[i].reads) {
-            diag *g = fail(&c, "E0331", f->parameters[i].span, "nothing says what `%s` reads", f->parameters[i].name);
+        if (f->parameters[i].rank && !f->parameters[i].reads && !f->parameters[i].writes) {
+            diag *g = declared_fail(&c, "E0331", f->parameters[i].span, "nothing says what `%s` reads%s", f->parameters[i].name,
+                                    d->has_result ? "" : " or writes");
             diag_caret(m->diags, g, "add `reads %s`, or the cells: `reads %s[0..3]`", f->parameters[i].name,
                        f->parameters[i].name);
         }
@@ -490,18 +498,28 @@ static void declare(module_builder *m, declaration *d) {
         declare_binding(&c, &d->bindings.at[i]);
     f->referenced = d->value != NULL;
     f->anywhere = d->anywhere;
-    if (c.ok && f->rows && !d->value)
-        fail(&c, "E0331", d->span, "a matrix says which cells it is made of: `value[r, c] = m[r, c]`");
-    if (c.ok && f->rows && (f->parameter_count != 1 || f->parameters[0].rank != 2))
-        fail(&c, "E0331", d->span, "a matrix has one parameter, a pointer that sees two dimensions");
-    if (c.ok && d->value && !f->rows && d->names.count)
-        fail(&c, "E0331", d->name_spans.at[0], "the result is one value for each element; it has no place in a matrix");
-    if (c.ok && d->value && f->rows)
-        check_matrix_value(&c);
-    else if (c.ok && d->value)
+    const int written = intrinsic_written(f);
+    if (c.ok && !d->has_result && written < 0)
+        fail_unwritten(&c);
+    if (c.ok && written >= 0)
+        f->type = f->parameters[written].type;
+    bool matrices = f->rows > 0;
+    for (int i = 0; i < f->parameter_count; i++)
+        matrices = matrices || f->parameters[i].matrix;
+    if (c.ok && matrices && !f->rows && written < 0)
+        declared_fail(&c, "E0331", d->span, "a function that is given matrices gives one, or stores one");
+    else if (c.ok && matrices)
+        declared_matrices(&c);
+    else if (c.ok && written >= 0)
+        check_store(&c, &f->parameters[written]);
+    else if (c.ok && d->names.count)
+        declared_fail(&c, "E0331", d->name_spans.at[0], "the result is one value for each element; it has no place in a matrix");
+    else if (c.ok && d->written)
+        declared_fail(&c, "E0331", d->written->span, "`%s` writes nothing: its value is `value = ...`", f->name);
+    if (c.ok && d->value && !matrices)
         check_value(&c, d->value);
     if (c.ok && d->anywhere && !d->value)
-        fail(&c, "E0331", d->anywhere_span, "`otherwise = value`, and no `value = ...` says what that is");
+        declared_fail(&c, "E0331", d->anywhere_span, "`otherwise = value`, and no `value = ...` says what that is");
     if (c.ok)
         d->made = f;
     else

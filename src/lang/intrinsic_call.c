@@ -69,6 +69,8 @@ static bool cells_inside(builder *b, const expr *e, const intrinsic *f, tile_val
     bool ok = true;
     for (int i = 0; i < f->parameter_count && !f->rows; i++) {
         const intrinsic_parameter *p = &f->parameters[i];
+        if (p->writes)
+            continue; /* the cell that the store owns, or whole matrices of such */
         for (int d = 0; d < p->rank; d++) {
             if (is_single(&p->lo[d]) && is_single(&p->hi[d]))
                 continue;
@@ -113,6 +115,23 @@ static tile_value *computed(builder *b, const expr *e, const declaration *d, ope
     return v;
 }
 
+static const intrinsic *called(builder *b, const expr *call) {
+    const declaration *d = lang_find_declaration(b->m, DECLARE_INTRINSIC, call->name);
+    return d && !d->broken ? d->made : NULL;
+}
+
+const intrinsic *lang_store_called(builder *b, const expr *call) {
+    const intrinsic *f = called(b, call);
+    return f && intrinsic_is_store(f) ? f : NULL;
+}
+
+const intrinsic *lang_product_called(builder *b, const expr *call) {
+    const intrinsic *f = called(b, call);
+    if (!f || intrinsic_kind_of(f) != INTRINSIC_MULTIPLIES)
+        return NULL;
+    return known(b, lang_find_declaration(b->m, DECLARE_INTRINSIC, call->name));
+}
+
 operand lang_call_intrinsic(builder *b, const expr *e, const declaration *d) {
     if (d->broken || !d->made)
         return operand_error();
@@ -127,17 +146,31 @@ operand lang_call_intrinsic(builder *b, const expr *e, const declaration *d) {
         lang_error(b, "E0333", e->span, "what an intrinsic computes is said without other intrinsics");
         return operand_error();
     }
+    if (intrinsic_is_store(f) && b->store_call != e) {
+        diag *g = lang_error(b, "E0333", e->span, "`%s` writes memory: its call is a statement", f->name);
+        diag_caret(b->diags, g, "let it stand alone: `%s`", lang_source_text_of(b->arena, e));
+        return operand_error();
+    }
+    if (intrinsic_kind_of(f) == INTRINSIC_MULTIPLIES) {
+        diag *g = lang_error(b, "E0333", e->span,
+                             "`%s` gives a sum of products, which is the next value of the variable it adds to", f->name);
+        diag_caret(b->diags, g, "write `acc = %s(.., .., acc)`", f->name);
+        return operand_error();
+    }
     if (f->rows && b->matrix_call != e) {
         diag *g = lang_error(b, "E0333", e->span, "`%s` gives a matrix, which is an operand of `@` and nothing else", f->name);
         diag_caret(b->diags, g, "write it there: `%s @ ...`", lang_source_text_of(b->arena, e));
         return operand_error();
     }
     b->matrix_call = NULL; /* none of its arguments is one */
+    b->store_call = NULL;
     operand seen[INTRINSIC_MOST_PARAMETERS] = {0};
-    tile_value *values[INTRINSIC_MOST_PARAMETERS + 1] = {0};
+    tile_value *values[INTRINSIC_MOST_PARAMETERS + 1] = {0}, *operands[INTRINSIC_MOST_PARAMETERS + 1];
     index_expr *indices[INTRINSIC_MOST_PARAMETERS] = {0};
     bool ok = true;
     for (int i = 0; i < f->parameter_count; i++) {
+        if (f->parameters[i].writes)
+            continue; /* what the store stores to */
         values[i] = argument(b, e->args.at[i], f, &f->parameters[i], &seen[i], &indices[i]);
         ok &= values[i] != NULL;
     }
@@ -147,11 +180,17 @@ operand lang_call_intrinsic(builder *b, const expr *e, const declaration *d) {
         b->matrix = f;
         return operand_of_value(values[0], e);
     }
-    if (f->referenced && !(values[f->parameter_count] = computed(b, e, d, seen, values)))
+    int count = 0;
+    for (int i = 0; i < f->parameter_count; i++)
+        if (!f->parameters[i].writes)
+            operands[count++] = values[i];
+    if (intrinsic_kind_of(f) == INTRINSIC_STORES_MATRIX) /* each element at its place */
+        operands[count] = operands[0];
+    else if (f->referenced && !(operands[count] = computed(b, e, d, seen, values)))
         return operand_error();
     tile_value *v = tile_new_value(b->k, TILE_INTRINSIC, f->type, e->span);
     v->intrinsic = f;
-    tile_set_operands(b->k, v, intrinsic_operands(f), values);
+    tile_set_operands(b->k, v, intrinsic_operands(f), operands);
     return operand_of_value(value_done(b, v), e);
 }
 

@@ -232,9 +232,24 @@ static stmt *parse_statement(parser *p, declaration *owner) {
             s->value = parse_expression(p);
     } else if (parser_accept(p, "=")) {
         s->value = parse_expression(p);
+        for (int i = 0; s->value && s->value->kind == EXPR_CALL && i < s->value->args.count; i++) {
+            const expr *x = s->value->args.at[i];
+            if (x->kind == EXPR_NAME && !strcmp(x->name, s->name))
+                s->kind = STMT_MULTIPLY;
+        }
+    } else if (parser_at(p, "(")) {
+        s->kind = STMT_CALL;
+        expr *call = s->value = NEW(p->arena, expr);
+        call->kind = EXPR_CALL;
+        call->name = s->name;
+        call->span = s->span;
+        call->start = t->start;
+        parser_next(p);
+        parse_arguments(p, call, ")");
+        call->end = p->tokens.items.at[p->at - 1].start + 1;
     } else {
         const token *next = parser_peek(p);
-        diag *g = parser_error(p, "E0107", next, "expected `=`, `:`, `+=`, `max=`, `min=`, `<-` or `[` after `%s`, found %s",
+        diag *g = parser_error(p, "E0107", next, "expected `=`, `:`, `+=`, `max=`, `min=`, `<-`, `[` or `(` after `%s`, found %s",
                                s->name, parser_quote(p, next));
         if (token_is(next, "-") || token_is(next, "*") || token_is(next, "/"))
             diag_caret(p->diags, g, "names combine only by `+=`, `max=`, `min=` and `<-`");

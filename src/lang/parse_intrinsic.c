@@ -7,9 +7,10 @@ static void parse_parameter(parser *p, declaration *d) {
     x.name = parser_name(p, "a parameter's name", &x.span);
     parser_expect(p, ":", "and the parameter's type");
     const token *t = parser_peek(p);
-    bool global = token_is(t, "global"), shared = token_is(t, "shared");
-    if ((global || shared) && parser_peek_after(p, 1)->kind == TOKEN_NAME) {
-        x.space = global ? "global" : "shared";
+    bool global = token_is(t, "global"), shared = token_is(t, "shared"), matrix = token_is(t, "matrix");
+    if ((global || shared || matrix) && parser_peek_after(p, 1)->kind == TOKEN_NAME) {
+        x.space = global ? "global" : shared ? "shared" : NULL;
+        x.matrix = matrix;
         parser_next(p);
         t = parser_peek(p);
     }
@@ -42,7 +43,16 @@ static void parse_contract(parser *p, declaration *d, bool reads, bool writes) {
 }
 
 static void parse_value(parser *p, declaration *d) {
-    if (parser_accept(p, "[")) {
+    const token *t = parser_peek(p);
+    if (t->kind == TOKEN_NAME) { /* the cells that are written */
+        expr *cell = d->written = NEW(p->arena, expr);
+        cell->kind = EXPR_INDEX;
+        cell->name = parser_name(p, "the pointer that is written through", &cell->span);
+        cell->start = t->start;
+        if (parser_expect(p, "[", "before the cell"))
+            parse_arguments(p, cell, "]");
+        cell->end = p->tokens.items.at[p->at - 1].start + 1;
+    } else if (parser_accept(p, "[")) {
         do {
             source_span span = {0};
             const char *name = parser_name(p, "a name for the row or column", &span);
@@ -95,10 +105,12 @@ void parse_intrinsic(parser *p, declaration *d) {
             break;
     }
     parser_expect(p, ")", "after the parameters");
-    parser_expect(p, "->", "and the result's type");
-    if (!p->failed)
+    d->has_result = parser_accept(p, "->");
+    if (!p->failed && d->has_result)
         parse_type(p, &d->result);
-    if (!parser_expect(p, "{", "to begin what it reads, computes and stands for"))
+    if (!parser_expect(p, "{",
+                       d->has_result ? "to begin what it reads, computes and stands for"
+                                     : "to begin what it writes and stands for, or `->` and the result's type"))
         return;
     while (!p->failed && !parser_accept(p, "}")) {
         const token *after = parser_peek_after(p, 1);

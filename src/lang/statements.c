@@ -345,6 +345,74 @@ static void build_store(builder *b, const stmt *s) {
     out->value = v;
 }
 
+/* A call that stands alone stores: to the cell that its pointer is given. */
+static void build_call(builder *b, const stmt *s) {
+    const expr *call = s->value;
+    const intrinsic *f = lang_store_called(b, call);
+    if (!f) {
+        operand x = lang_evaluate(b, call); /* what is wrong with the call itself */
+        if (x.kind == OPERAND_ERROR)
+            return;
+        diag *g = lang_error(b, "E0333", s->span, "`%s` gives a value, which nothing takes", s->name);
+        diag_caret(b->diags, g, "bind it, `x = %s`; intrinsics that write memory stand alone",
+                   lang_source_text_of(b->arena, call));
+        return;
+    }
+    const int written = intrinsic_written(f);
+    expr *target = written < call->args.count ? call->args.at[written] : NULL;
+    name_entry *n = target && target->kind == EXPR_INDEX ? name_find(b, target->name) : NULL;
+    if (target && (!n || n->kind != NAME_ARRAY || n->array->type != f->type || n->array->rank < f->parameters[written].rank)) {
+        diag *g =
+            lang_error(b, "E0333", target->span, "`%s` of `%s` writes an element of an output of %s with at least %d dimension%s",
+                       f->parameters[written].name, f->name, element_table[f->type].name, f->parameters[written].rank,
+                       f->parameters[written].rank == 1 ? "" : "s");
+        diag_caret(b->diags, g, "pass an element of an output, such as `y[i]`");
+        return;
+    }
+    if (!target) {
+        b->store_call = call;
+        lang_call_intrinsic(b, call, lang_find_declaration(b->m, DECLARE_INTRINSIC, call->name)); /* says how many it takes */
+        b->store_call = NULL;
+        return;
+    }
+    stmt store = {.kind = STMT_STORE, .span = s->span, .name = target->name, .value = s->value};
+    VEC_PUSH(b->arena, store.targets, target);
+    b->store_call = call;
+    build_store(b, &store);
+    b->store_call = NULL;
+}
+
+/* acc = f(a, b, acc): what `acc += a @ b` says, by matrices that f multiplies. */
+static void build_multiply(builder *b, const stmt *s) {
+    const expr *call = s->value;
+    const intrinsic *f = lang_product_called(b, call);
+    if (!f) {
+        build_bind(b, s);
+        return;
+    }
+    const expr *last = call->args.count == 3 ? call->args.at[2] : NULL;
+    if (!last || last->kind != EXPR_NAME || strcmp(last->name, s->name)) {
+        diag *g =
+            lang_error(b, "E0333", call->span, "`%s` multiplies two operands and adds to the variable that it sets", f->name);
+        diag_caret(b->diags, g, "write `%s = %s(a, b, %s)`", s->name, f->name, s->name);
+        return;
+    }
+    name_entry *n = name_find(b, s->name);
+    if (n && n->kind == NAME_VARIABLE && n->variable && !n->variable->combine && n->variable->types[0] != f->type) {
+        lang_error(b, "E0333", last->span, "`%s` adds to matrices of %s, and `%s` is %s", f->name, element_table[f->type].name,
+                   s->name, element_table[n->variable->types[0]].name);
+        return;
+    }
+    expr product = {.kind = EXPR_BINARY, .op = OP_DOT, .span = call->span, .start = call->start, .end = call->end};
+    product.a = call->args.at[0];
+    product.b = call->args.at[1];
+    stmt update = {.kind = STMT_UPDATE, .update = UPDATE_ADD, .span = s->span, .name = s->name, .value = NEW(b->arena, expr)};
+    *update.value = product;
+    b->multiplies = f;
+    build_update(b, &update);
+    b->multiplies = NULL;
+}
+
 static void build_for(builder *b, const stmt *s) {
     if (b->loops.count >= MAX_LOOP_DEPTH) {
         lang_error(b, "E0110", s->span, "loops are nested more than %d deep", MAX_LOOP_DEPTH);
@@ -391,6 +459,8 @@ void lang_build_statements(builder *b, const stmt_list *list) {
         case STMT_UPDATE: build_update(b, s); break;
         case STMT_JOIN: build_join(b, s); break;
         case STMT_STORE: build_store(b, s); break;
+        case STMT_CALL: build_call(b, s); break;
+        case STMT_MULTIPLY: build_multiply(b, s); break;
         case STMT_FOR: build_for(b, s); break;
         case STMT_TILE: {
             diag *g = lang_error(b, "E0312", s->span, "`for tile` stands within another `for tile`");

@@ -82,7 +82,9 @@ typedef enum stmt_kind {
     STMT_BIND,    /* name = value */
     STMT_UPDATE,  /* name op= value */
     STMT_JOIN,    /* name <- value */
-    STMT_STORE    /* target = value */
+    STMT_STORE,   /* target = value */
+    STMT_CALL,    /* an intrinsic that stores: value */
+    STMT_MULTIPLY /* name = value, a call of which the name is an operand: an intrinsic that multiplies matrices */
 } stmt_kind;
 
 typedef enum update_op { UPDATE_ADD, UPDATE_MAX, UPDATE_MIN } update_op;
@@ -135,6 +137,7 @@ typedef struct intrinsic_parameter_syntax {
     const char *name;
     source_span span;
     const char *space; /* "global", "shared"; NULL: any */
+    bool matrix;       /* a matrix that a subgroup holds */
     type_syntax type;  /* `index` without a bound: an integer */
 } intrinsic_parameter_syntax;
 
@@ -185,6 +188,8 @@ typedef struct declaration {
     /* intrinsic; names: of the row and column in `value[r, c]`, value: what it computes */
     VEC(intrinsic_parameter_syntax) parameters;
     type_syntax result;
+    bool has_result;
+    expr *written; /* the cell that `value` speaks of: `value m[r, c] = v[r, c]`; NULL: the result */
     VEC(contract_syntax) contracts;
     VEC(binding_syntax) bindings;
     bool anywhere; /* `otherwise = value` */

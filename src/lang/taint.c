@@ -263,7 +263,7 @@ void taint_check_join(builder *b, tile_variable *x, tile_value **values, source_
 }
 
 static bool statement_updates(const stmt *s, const char *name) {
-    if ((s->kind == STMT_UPDATE || s->kind == STMT_JOIN) && s->name && !strcmp(s->name, name))
+    if ((s->kind == STMT_UPDATE || s->kind == STMT_JOIN || s->kind == STMT_MULTIPLY) && s->name && !strcmp(s->name, name))
         return true;
     return lang_statements_update(&s->body, 0, name);
 }

@@ -105,16 +105,16 @@ static void judge_promise(prover *p, place *named, const kernel_stmt *s) {
         written = written ? sets_union(m->sets, written, cells_of(m, at)) : cells_of(m, at);
     }
     if (!written) {
-        prover_refuted(p, s->name, s->span, NULL,
-                       model_text(m, "the contract of `%s` writes `%s`, and its reference writes none of it", s->name,
-                                  named->array->name),
-                       "let the contract name the cells that are written");
+        prover_refuted(
+            p, s->name, s->span, NULL,
+            model_text(m, "the contract of `%s` writes `%s`, and its reference writes none of it", s->name, named->array->name),
+            "let the contract name the cells that are written");
         return;
     }
     sets_question(m->sets);
     m->why = NULL;
-    witness w = witness_of(m, sets_subtract(m->sets, cells_of(m, named), written), scope_names(m, named->scope),
-                           named->scope->depth);
+    witness w =
+        witness_of(m, sets_subtract(m->sets, cells_of(m, named), written), scope_names(m, named->scope), named->scope->depth);
     if (imprecise || w.verdict == VERDICT_UNKNOWN)
         prover_unknown(p, s->name, s->span, NULL,
                        model_text(m, "that the reference of `%s` writes all that its contract writes", s->name));

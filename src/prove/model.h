@@ -184,7 +184,7 @@ typedef struct model {
     VEC(struct known_order *) orders; /* answers kept: by the places' regions, the space and the question */
     VEC(claim) claims;                /* of the references of intrinsics */
     VEC(claim) promises; /* what intrinsics with references write by their contracts: the references write all of it */
-    VEC(place *) places;              /* all, in program order */
+    VEC(place *) places; /* all, in program order */
     VEC(let_place) lets;
     VEC(scope *) scopes;
     const char *beyond; /* what of this kernel is not judged yet; NULL: all is */

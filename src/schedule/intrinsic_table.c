@@ -22,12 +22,14 @@ intrinsic_type intrinsic_next_type(const char **from) {
     intrinsic_type t = {.lanes = 1};
     char name[16];
     t.constant = *at == '#';
-    t.pointer = *at == '*';
+    t.written = *at == '&';
+    t.pointer = *at == '*' || t.written;
     t.matrix = *at == 'm';
     at = word(at + (t.constant || t.pointer || t.matrix), name, sizeof name);
     if (intrinsic_vector_type(name, &t.element, &t.lanes) == false) {
         t.element = element_of_memory_by_name(name);
         t.lanes = 1;
+        t.nothing = !strcmp(name, "void");
     }
     if (*at == '[') {
         do
@@ -91,26 +93,32 @@ static bool known_bound(const intrinsic_bound *b, int64_t *value) {
     return true;
 }
 
-/* The function reads a box from where it points; the contract must name all of it. NULL: it does. */
+/* The function reads a box from where it points, all of which the contract must name, or writes one, which the contract must name and no more. NULL: it does. */
 static const char *pointer_refusal(arena *a, const intrinsic *f, const intrinsic_row *r, const intrinsic_parameter *p,
                                    const intrinsic_type *t) {
     bool single = true;
+    const char *verb = t->written ? "writes" : "reads";
     for (int d = 0; d < t->rank; d++)
         single = single && t->dims[d] == 1;
+    if (t->written != p->writes)
+        return arena_printf(a, "%s %s through `%s`, and the contract of `%s` %s there", r->name, verb, p->name, f->name,
+                            t->written ? "reads" : "writes");
     if (p->type != t->element)
         return arena_printf(a, "`%s` points to %s, and %s takes a pointer to %s", p->name, element_table[p->type].name, r->name,
                             element_table[t->element].name);
     if (!single && p->rank != t->rank)
-        return arena_printf(a, "`%s` sees %d dimensions, and %s reads cells of %d", p->name, p->rank, r->name, t->rank);
+        return arena_printf(a, "`%s` sees %d dimensions, and %s %s cells of %d", p->name, p->rank, r->name, verb, t->rank);
     for (int d = 0; d < p->rank; d++) {
         int64_t lo, hi, last = single ? 0 : t->dims[d] - 1;
         bool low = known_bound(&p->lo[d], &lo) && lo <= 0, high = known_bound(&p->hi[d], &hi) && hi >= last;
+        if (t->written && low && high && (lo < 0 || hi > last))
+            return arena_printf(a, "the contract of `%s` writes %s, and %s less of it", f->name, cells_text(a, f, p), r->name);
         if (low && high)
             continue;
         text_buffer cell = {0};
         for (int n = 0; n < p->rank; n++)
             text_add(&cell, "%s%lld", n ? ", " : "", n == d && low ? (long long)last : 0LL);
-        const char *why = arena_printf(a, "%s reads %s[%s], and the contract of `%s` names %s alone", r->name, p->name,
+        const char *why = arena_printf(a, "%s %s %s[%s], and the contract of `%s` names %s alone", r->name, verb, p->name,
                                        text_get(&cell), f->name, cells_text(a, f, p));
         text_free(&cell);
         return why;
@@ -130,6 +138,13 @@ static const char *item_refusal(arena *a, const intrinsic *f, const intrinsic_ro
         return arena_printf(
             a, "`%s` is passed where %s takes `%.*s`, `$` being the pointer: it would read other cells than the contract's", text,
             r->name, t->must_length, t->must);
+    if (t->matrix || (p && p->matrix)) {
+        bool same = t->matrix && p && p->matrix && p->type == t->element && p->dims[0] == t->dims[0] && p->dims[1] == t->dims[1];
+        return same        ? NULL
+               : t->matrix ? arena_printf(a, "`%s` is passed where %s takes a matrix %s[%lld, %lld]", text, r->name,
+                                          element_table[t->element].name, (long long)t->dims[0], (long long)t->dims[1])
+                           : arena_printf(a, "`%s` is a matrix, and %s takes none there", text, r->name);
+    }
     if (t->pointer != (p && p->rank))
         return arena_printf(
             a, t->pointer ? "`%s` is no pointer, and %s takes one there" : "`%s` is a pointer, and %s takes a value there", text,
@@ -149,17 +164,9 @@ static const char *item_refusal(arena *a, const intrinsic *f, const intrinsic_ro
     return NULL;
 }
 
-/* Why the row is not what the binding means; NULL: it is. */
-static const char *row_refusal(arena *a, const intrinsic_row *r, const intrinsic *f, const intrinsic_binding *b) {
-    const char *at = r->signature, *pointer = NULL;
-    intrinsic_type result = intrinsic_next_type(&at);
-    bool matrix = f->rows > 0;
-    if (result.matrix != matrix || result.element != f->type ||
-        (matrix && (result.dims[0] != f->rows || result.dims[1] != f->columns)))
-        return arena_printf(
-            a, "%s gives %s%s%s", r->name, element_table[result.element].name,
-            result.matrix ? arena_printf(a, "[%lld, %lld]", (long long)result.dims[0], (long long)result.dims[1]) : "",
-            result.element == f->type ? "" : arena_printf(a, ", and `%s` is %s", f->name, element_table[f->type].name));
+static const char *operands_refusal(arena *a, const intrinsic_row *r, const char *at, const intrinsic *f,
+                                    const intrinsic_binding *b) {
+    const char *pointer = NULL;
     for (int i = 0; i < b->count; i++)
         if (b->items[i].kind == ITEM_PARAMETER && f->parameters[b->items[i].parameter].rank)
             pointer = f->parameters[b->items[i].parameter].name;
@@ -173,6 +180,25 @@ static const char *row_refusal(arena *a, const intrinsic_row *r, const intrinsic
     return count == b->count ? NULL
                              : arena_printf(a, "%s takes %d operand%s, and %d %s given", r->name, count, count == 1 ? "" : "s",
                                             b->count, b->count == 1 ? "is" : "are");
+}
+
+/* Why the row is not what the binding means; NULL: it is. */
+static const char *row_refusal(arena *a, const intrinsic_row *r, const intrinsic *f, const intrinsic_binding *b) {
+    const char *at = r->signature;
+    intrinsic_type result = intrinsic_next_type(&at);
+    bool matrix = f->rows > 0;
+    if (result.nothing != intrinsic_is_store(f))
+        return arena_printf(a, result.nothing ? "%s gives nothing, and `%s` does" : "%s gives something, and `%s` nothing",
+                            r->name, f->name);
+    if (result.nothing)
+        return operands_refusal(a, r, at, f, b);
+    if (result.matrix != matrix || result.element != f->type ||
+        (matrix && (result.dims[0] != f->rows || result.dims[1] != f->columns)))
+        return arena_printf(
+            a, "%s gives %s%s%s", r->name, element_table[result.element].name,
+            result.matrix ? arena_printf(a, "[%lld, %lld]", (long long)result.dims[0], (long long)result.dims[1]) : "",
+            result.element == f->type ? "" : arena_printf(a, ", and `%s` is %s", f->name, element_table[f->type].name));
+    return operands_refusal(a, r, at, f, b);
 }
 
 static bool in_form(const intrinsic_row *r, const char *form) {
@@ -192,7 +218,8 @@ const intrinsic_row *intrinsic_find(arena *a, const intrinsic_table *t, const ch
         if (strcmp(r->name, b->name))
             continue;
         const char *at = r->signature;
-        bool same_result = intrinsic_next_type(&at).element == f->type; /* of several rows that one's reason is told */
+        const intrinsic_type gives = intrinsic_next_type(&at);
+        bool same_result = gives.nothing || gives.element == f->type; /* of several rows that one's reason is told */
         const char *refusal = row_refusal(a, r, f, b);
         if (!refusal)
             return r;

@@ -14,8 +14,8 @@ typedef enum intrinsic_style {
 
 typedef struct intrinsic_row {
     const char *name;
-    /* "u32(u32, i32)". A type is f32, i64x2; `#i32`: a constant; `*f32[8, 8]`: a pointer, with the box of cells it reads from there; `mf32[8, 8]`: a matrix
-     * held by a subgroup. Behind a type `=` an operand that it must be, `$` standing for the pointer: "i64x2=i64x2(stride($, 0), 8)". */
+    /* "u32(u32, i32)". A type is f32, i64x2; `#i32`: a constant; `*f32[8, 8]`: a pointer, with the box of cells it reads from there, `&f32[8, 8]`: with the one
+     * that it writes; `mf32[8, 8]`: a matrix held by a subgroup; `void`: it gives nothing. Behind a type `=` an operand that it must be, `$` standing for the pointer: "i64x2=i64x2(stride($, 0), 8)". */
     const char *signature;
     intrinsic_style style;
     const char *pointer; /* what pointers are cast to; NULL: as they are */
@@ -29,7 +29,7 @@ typedef struct intrinsic_table {
 typedef struct intrinsic_type {
     element_type element;
     int lanes;
-    bool constant, pointer, matrix;
+    bool constant, pointer, written, matrix, nothing;
     int rank;
     int64_t dims[INTRINSIC_MOST_RANK];
     const char *must; /* as the signature has it, `must_length` characters; NULL: any operand */

@@ -389,6 +389,7 @@ void lanes_fragment_add(lower *l, const tile_value *product, const fragment_tile
     s->fragments[1] = (fragment_ref){x, x->count > 1 ? row : NULL};
     s->fragments[2] = (fragment_ref){y, y->count > 1 ? column : NULL};
     s->fragments[3] = s->fragments[0];
+    lower_matrix_product(l, b, s, product);
     consume(l, &c, b, row, column, step);
     l->block = outside;
     if (!ring && !direct)

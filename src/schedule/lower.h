@@ -190,6 +190,7 @@ typedef struct sink {
     tile_array *array;
     index_expr **indices; /* an output */
     element_type type;
+    const tile_value *call; /* of an intrinsic that writes the output's elements; NULL: they are stored */
 } sink;
 
 /* ---- lower_statement.c ---- */
@@ -222,7 +223,15 @@ cond *emit_cond(point *p, const cond *c);
 kernel_value *lower_intrinsic(point *p, tile_value *v);
 /* Whether it is a call that points to other memory, or takes another integer or vector, from element to element along r: then it is no vector's. */
 bool lower_calls_singly(const lower *l, const tile_value *v, const tile_range *r);
-/* Makes the load of a product's operand, the block's last statement, a call of the intrinsic that the operand is by, where it is by one that can. */
+/* Whether the store of v goes by a call of an intrinsic, one for each element. False: what it computes is stored, or (E0521, E0523) nothing may be. */
+bool lower_store_is_call(lower *l, const tile_value *v, source_span span);
+void lower_store_call(point *p, const tile_value *v, kernel_access access, kernel_value *computed, source_span span);
+
+/* ---- lower_matrix.c ---- */
+/* Makes the block's last statement, the load of a product's operand, the product, or the store of a result v, a call of the intrinsic that it is by, where
+ * it is by one that can. */
+void lower_matrix_product(lower *l, kernel_block *block, kernel_stmt *mma, const tile_value *product);
+void lower_matrix_store(lower *l, kernel_block *block, kernel_stmt *store, const tile_value *v, source_span span);
 void lower_matrix_load(lower *l, kernel_block *block, kernel_stmt *load, const tile_value *product, int operand);
 void lower_matrices_told(lower *l); /* once all is lowered: what became of those of products without matrices */
 

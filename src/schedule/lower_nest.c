@@ -170,6 +170,10 @@ void emit_store(point *p, const sink *s, kernel_value *v) {
         s->array ? emit_global_access(p, s->array, s->indices) : emit_private_access(p, s->private_array, s->axes, s->axis_count);
     if (v->type != access.array->element)
         v = kernel_op1(l->ir, KERNEL_CONVERT, access.array->element, v);
+    if (s->call) {
+        lower_store_call(p, s->call, access, v, s->call->span);
+        return;
+    }
     kernel_stmt *store = kernel_append(l->ir, p->block, KSTMT_STORE, s->array ? s->array->span : s->private_array->span);
     store->access = access;
     store->value = kernel_broadcast(l->ir, v, access.lanes);
@@ -369,6 +373,8 @@ void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, 
     value_list heavy = {0};
     find_heavy(l, value, &heavy);
     tile_value *fused = heavy.count == 1 && has_just_ranges(heavy.at[0], axes, axis_count) ? heavy.at[0] : NULL;
+    if (s->call)
+        fused = NULL; /* its elements come singly, those of a reduction's block do not */
     if (l->spreads) {
         lower_shared_root(l, axes, axis_count, value, fused, s, span);
         return;

@@ -335,6 +335,8 @@ static void lower_store(lower *l, const tile_stmt *s) {
     for (int d = 0; d < s->array->rank; d++)
         collect_ranges(s->indices[d], axes, &count);
     sink to = {.array = s->array, .indices = s->indices, .type = s->array->type};
+    if (lower_store_is_call(l, s->value, s->value->span))
+        to.call = s->value;
     if (l->spreads && s->array->role == ARRAY_UPDATE && lanes_first_copy(l, axes, count) && reads_updated(l)) {
         /* Threads that hold copies read the old cells too: all have read before the first of them writes. */
         if (!l->held[s->value->id] && !l->held_scalar[s->value->id])

@@ -117,7 +117,8 @@ void sim_copy(sim_machine *m, sim_thread *t, int count, int instruction) {
 }
 
 /* Whether an operand's value is made of the cell. */
-static bool value_reads(sim_machine *m, sim_thread *t, const sim_value *v, int instruction, const sim_array *a, const int64_t *cell) {
+static bool value_reads(sim_machine *m, sim_thread *t, const sim_value *v, int instruction, const sim_array *a,
+                        const int64_t *cell) {
     int64_t at[16];
     if (!v)
         return false;

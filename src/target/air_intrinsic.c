@@ -53,8 +53,10 @@ static void give(air *a, const kernel_stmt *s, const contract_operand *result, c
 }
 
 bool air_intrinsic(air *a, const kernel_stmt *s) {
-    const contract_operand *result = &s->contract[0];
+    const contract_operand *result = s->contract_count && s->contract[0].effect == CONTRACT_RESULT ? &s->contract[0] : NULL;
     const kernel_fragment *matrix = s->fragments[0].fragment;
+    const bool matrices = kernel_is_fragment_stmt(s);
+    const int from = result != NULL; /* the first operand that is passed */
     const intrinsic_row *row = intrinsic_row_of(&air_intrinsics, a->form == AIR_TYPED ? "typed" : "", s);
     if (!row && s->body.items.count) { /* the other form's */
         air_statements(a, &s->body);
@@ -62,21 +64,28 @@ bool air_intrinsic(air *a, const kernel_stmt *s) {
     }
     if (!row)
         return air_refuse(a, s->span, "a call of `%s`, of which this text knows nothing", s->name);
-    const element_type t = matrix ? matrix->element : result->access.array->element;
-    const int lanes = matrix ? 1 : result->access.array->lanes;
+    const element_type t = matrix ? matrix->element : result ? result->access.array->element : ELEMENT_F32;
+    const int lanes = matrix || !result ? 1 : result->access.array->lanes;
     const int mark = a->bound.count;
     VEC(const char *) values = {0}, types = {0};
     const char *suffix = matrix ? arena_printf(a->arena, ".v%d%s", matrix->rows * matrix->columns, tag(t)) : "";
-    for (int i = 1; i < s->contract_count; i++) {
+    for (int i = from; i < s->contract_count; i++) {
         const contract_operand *c = &s->contract[i];
         const char *type = "", *text;
         if (c->effect == CONTRACT_VALUE) {
             text = value_text(a, c->value);
             type = scalar_type(a, c->value->type);
+        } else if (c->effect == CONTRACT_FRAGMENT) {
+            const fragment_ref *f = &s->fragments[c->which];
+            const char *held = a->slots[air_fragment_slot(a, f->fragment, f->index)];
+            text = held ? held : "undef";
+            type = air_fragment_type(a, f->fragment);
+            suffix =
+                arena_printf(a->arena, "%s.v%d%s", suffix, f->fragment->rows * f->fragment->columns, tag(f->fragment->element));
         } else if (c->effect == CONTRACT_VECTOR) {
             text = vector(a, c, &type);
         } else {
-            text = pointer(a, c, matrix != NULL, &type);
+            text = pointer(a, c, matrices, &type);
             suffix = arena_printf(a->arena, "%s.p%d%s", suffix, air_space(c->access.array), tag(c->access.array->element));
         }
         if (!text)
@@ -85,11 +94,11 @@ bool air_intrinsic(air *a, const kernel_stmt *s) {
         VEC_PUSH(a->arena, types, type);
     }
     const char *name = row->style == INTRINSIC_OVERLOADED ? arena_printf(a->arena, "%s%s", s->name, suffix) : s->name;
-    const char *gives = matrix ? air_fragment_type(a, matrix) : air_type(a, t, 1), *all = NULL;
+    const char *gives = matrix ? air_fragment_type(a, matrix) : result ? air_type(a, t, 1) : "void", *all = NULL;
     for (int l = 0; l < lanes; l++) {
         text_buffer kinds = {0}, arguments = {0};
         for (int i = 0; i < values.count; i++) {
-            const kernel_value *v = s->contract[i + 1].value;
+            const kernel_value *v = s->contract[i + from].value;
             const char *one = v && v->lanes > 1
                                   ? air_pure(a, "extractelement %s %s, i32 %d", air_type(a, v->type, v->lanes), values.at[i], l)
                                   : values.at[i];
@@ -105,6 +114,7 @@ bool air_intrinsic(air *a, const kernel_stmt *s) {
                   : air_pure(a, "insertelement %s %s, %s %s, i32 %d", air_type(a, t, lanes), all ? all : "undef", gives, x, l);
     }
     air_forget(a, mark);
-    give(a, s, result, all);
+    if (result)
+        give(a, s, result, all);
     return true;
 }

@@ -71,16 +71,17 @@ static const char *instruction(cfamily *p, const kernel_stmt *s, const intrinsic
 }
 
 bool cfamily_intrinsic(cfamily *p, const kernel_stmt *s, const intrinsic_table *table) {
-    const contract_operand *result = &s->contract[0];
+    const contract_operand *result = s->contract_count && s->contract[0].effect == CONTRACT_RESULT ? &s->contract[0] : NULL;
     const kernel_fragment *matrix = s->fragments[0].fragment;
+    const int from = result != NULL; /* the first operand that is passed */
     const intrinsic_row *row = intrinsic_row_of(table, "", s);
     if (!row)
         return cfamily_refuse(p, s->span, "a call of `%s`, of which it knows nothing", s->name);
-    const element_type t = matrix ? matrix->element : result->access.array->element;
+    const element_type t = matrix ? matrix->element : result ? result->access.array->element : ELEMENT_F32;
     const char *name = row->style == INTRINSIC_INSTRUCTION ? instruction(p, s, row, t) : s->name;
-    const int lanes = matrix ? 1 : result->access.array->lanes;
+    const int lanes = matrix || !result ? 1 : result->access.array->lanes;
     VEC(const char *) texts = {0};
-    for (int i = 1; i < s->contract_count; i++) {
+    for (int i = from; i < s->contract_count; i++) {
         const contract_operand *c = &s->contract[i];
         const char *text = "";
         if (c->effect == CONTRACT_VALUE) {
@@ -90,6 +91,8 @@ bool cfamily_intrinsic(cfamily *p, const kernel_stmt *s, const intrinsic_table *
                 cfamily_line(p, "const %s %s = %s;", p->dialect->register_type(p, c->value->type, c->value->lanes), named, text);
                 text = named;
             }
+        } else if (c->effect == CONTRACT_FRAGMENT) {
+            text = cfamily_fragment_name(p, s->fragments[c->which].fragment, s->fragments[c->which].index);
         } else if (c->effect == CONTRACT_VECTOR) {
             text_buffer list = {0};
             for (int n = 0; n < c->count; n++)
@@ -111,16 +114,16 @@ bool cfamily_intrinsic(cfamily *p, const kernel_stmt *s, const intrinsic_table *
         bool first = !matrix;
         const char *at = row->signature;
         intrinsic_next_type(&at);
-        for (int i = 1; i < s->contract_count; i++) {
+        for (int i = from; i < s->contract_count; i++) {
             const kernel_value *v = s->contract[i].value;
             if (intrinsic_next_type(&at).constant && row->style == INTRINSIC_INSTRUCTION)
                 continue;
-            text_add(&all, "%s%s", first ? "" : ", ", v ? lane_of(p, v, texts.at[i - 1], l) : texts.at[i - 1]);
+            text_add(&all, "%s%s", first ? "" : ", ", v ? lane_of(p, v, texts.at[i - from], l) : texts.at[i - from]);
             first = false;
         }
         text_add(&all, ")");
     }
-    if (matrix) {
+    if (matrix || !result) {
         cfamily_line(p, "%s;", text_get(&all));
     } else {
         cfamily_array *known = &p->arrays[result->access.array->id];

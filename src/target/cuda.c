@@ -156,6 +156,8 @@ static text_expr value(cfamily *p, const kernel_value *v) {
 /* ---- barriers ---- */
 
 static bool statement(cfamily *p, const kernel_stmt *s) {
+    if (s->kind == KSTMT_INTRINSIC && s->fragments[0].fragment && s->fragments[1].fragment)
+        return cuda_product_by_name(p, s) || p->failed;
     if (s->kind == KSTMT_INTRINSIC)
         return cfamily_intrinsic(p, s, &cuda_intrinsics) || p->failed;
     if (s->kind == KSTMT_COPY || s->kind == KSTMT_COMMIT || s->kind == KSTMT_WAIT_ASYNC)

@@ -319,24 +319,31 @@ static bool load_or_store(cfamily *p, const kernel_stmt *s) {
 
 /* ---- arithmetic ---- */
 
-static const char *multiply(cfamily *p, const kernel_stmt *s) {
+static const char *instruction_of(cfamily *p, const matrix_instruction *with) {
+    const char *operand = with->operand == ELEMENT_I8 ? "s8" : element_table[with->operand].name,
+               *sum = element_table[with->accumulator].is_float ? "f32" : "s32";
+    return arena_printf(p->arena, "mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s", with->m, with->n, with->k, sum, operand,
+                        operand, sum);
+}
+
+/* The product by an instruction; `name`: of the function around it, NULL: ours. */
+static const char *multiply(cfamily *p, const kernel_stmt *s, const char *name) {
     const matrix_instruction *with = matrix_of_mma(&cuda_machine()->matrices, s);
     if (!with) {
         cfamily_refuse(p, s->span, "a product of such fragments");
         return "";
     }
-    const char *operand = element_table[with->operand].name;
-    const char *name = arena_printf(p->arena, "mma_m%dn%dk%d_%s", with->m, with->n, with->k, operand);
+    if (!name)
+        name = arena_printf(p->arena, "mma_m%dn%dk%d_%s", with->m, with->n, with->k, element_table[with->operand].name);
     if (!cfamily_first_use(p, name))
         return name;
     const char *d = register_type(p, s->fragments[0].fragment), *a = register_type(p, s->fragments[1].fragment),
                *b = register_type(p, s->fragments[2].fragment);
     bool floats = element_table[with->accumulator].is_float;
-    const char *ptx = with->operand == ELEMENT_I8 ? "s8" : operand, *sum = floats ? "f32" : "s32", *r = floats ? "f" : "r";
+    const char *r = floats ? "f" : "r";
     text_add(&p->prelude, "/* a b + c */\n" HEAD "%s %s(const %s &a, const %s &b, const %s &c)\n{\n    %s d;\n", d, name, a, b, d,
              d);
-    text_add(&p->prelude, "    asm(\"mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s \"\n", with->m, with->n, with->k, sum, ptx,
-             ptx, sum);
+    text_add(&p->prelude, "    asm(\"%s \"\n", instruction_of(p, with));
     text_add(&p->prelude, "        \"{%%0, %%1, %%2, %%3}, {%%4, %%5, %%6, %%7}, {%%8, %%9}, {%%10, %%11, %%12, %%13};\"\n");
     text_add(&p->prelude, "        : \"=%s\"(d.v[0]), \"=%s\"(d.v[1]), \"=%s\"(d.v[2]), \"=%s\"(d.v[3])\n", r, r, r, r);
     text_add(&p->prelude,
@@ -344,6 +351,22 @@ static const char *multiply(cfamily *p, const kernel_stmt *s) {
     text_add(&p->prelude, "          \"%s\"(c.v[0]), \"%s\"(c.v[1]), \"%s\"(c.v[2]), \"%s\"(c.v[3]));\n    return d;\n}\n", r, r,
              r, r);
     return name;
+}
+
+/* A product by the name of its instruction: what its reference says, which must be just that. */
+bool cuda_product_by_name(cfamily *p, const kernel_stmt *s) {
+    const kernel_stmt *product = s->body.items.count == 1 ? s->body.items.at[0] : NULL;
+    const matrix_instruction *with =
+        product && product->kind == KSTMT_FRAGMENT_MMA ? matrix_of_mma(&cuda_machine()->matrices, product) : NULL;
+    if (!with || strcmp(instruction_of(p, with), s->name) != 0)
+        return cfamily_refuse(p, s->span, "`%s` of such fragments", s->name);
+    char *name = arena_printf(p->arena, "ptx_%s", s->name);
+    for (char *c = name; *c; c++)
+        if (*c == '.')
+            *c = '_';
+    cfamily_line(p, "%s = %s(%s, %s, %s);", name_of_ref(p, &s->fragments[0]), multiply(p, product, name),
+                 name_of_ref(p, &s->fragments[1]), name_of_ref(p, &s->fragments[2]), name_of_ref(p, &s->fragments[3]));
+    return true;
 }
 
 static const char *fill_function(cfamily *p, const kernel_fragment *f) {
@@ -437,7 +460,7 @@ bool cuda_fragment_statement(cfamily *p, const kernel_stmt *s) {
                                           register_type(p, s->fragments[0].fragment)};
             return cuda_warpgroup_multiply(p, s, &n);
         }
-        cfamily_line(p, "%s = %s(%s, %s, %s);", name_of_ref(p, &s->fragments[0]), multiply(p, s),
+        cfamily_line(p, "%s = %s(%s, %s, %s);", name_of_ref(p, &s->fragments[0]), multiply(p, s, NULL),
                      name_of_ref(p, &s->fragments[1]), name_of_ref(p, &s->fragments[2]), name_of_ref(p, &s->fragments[3]));
         return true;
     case KSTMT_FRAGMENT_MAP:

@@ -27,7 +27,8 @@ bool cuda_bulk_copy(cfamily *p, const kernel_stmt *s);                       /* 
 /* Names the kernel's fragments; false with E0551 where one is of no matrix instruction. */
 bool cuda_fragments_begin(cfamily *p, const kernel_ir *k);
 void cuda_fragments_declare(cfamily *p, const kernel_ir *k, text_buffer *out);
-bool cuda_fragment_statement(cfamily *p, const kernel_stmt *s);       /* false: it has no form */
+bool cuda_fragment_statement(cfamily *p, const kernel_stmt *s); /* false: it has no form */
+bool cuda_product_by_name(cfamily *p, const kernel_stmt *s);    /* of an intrinsic; false, with E0551: no such instruction */
 const char *cuda_fragment_element(cfamily *p, const kernel_value *v); /* in a map; NULL elsewhere */
 const char *cuda_lane_functions(cfamily *p,
                                 const kernel_fragment *f); /* NAME_row(e), NAME_column(e): where its element e stands */

@@ -16,6 +16,8 @@ static const intrinsic_row c_rows[] = {
     {.name = "__builtin_expect_with_probability", .signature = "i32(i32,#i32,#f32)"},
     {.name = "__atomic_load_n", .signature = "u32(*u32[1],#i32)"},
     {.name = "__atomic_load_n", .signature = "i32(*i32[1],#i32)"},
+    {.name = "__atomic_store_n", .signature = "void(&u32[1],u32,#i32=0)"},
+    {.name = "__atomic_store_n", .signature = "void(&i32[1],i32,#i32=0)"},
 };
 TABLE(c_intrinsics, c_rows);
 
@@ -47,12 +49,23 @@ static const intrinsic_row cuda_rows[] = {
     {.name = "__ldg", .signature = "u32(*u32[1])"},
     {.name = "__ldcs", .signature = "f32(*f32[1])"},
     {.name = "__ldcg", .signature = "f32(*f32[1])"},
+    {.name = "__stcs", .signature = "void(&f32[1],f32)"},
+    {.name = "__stcs", .signature = "void(&i32[1],i32)"},
+    {.name = "__stcs", .signature = "void(&u32[1],u32)"},
+    {.name = "__stcg", .signature = "void(&f32[1],f32)"},
+    {.name = "__stwt", .signature = "void(&f32[1],f32)"},
     {.name = "lop3.b32", .signature = "u32(u32,u32,u32,#i32)", .style = INTRINSIC_INSTRUCTION},
     {.name = "prmt.b32", .signature = "u32(u32,u32,u32)", .style = INTRINSIC_INSTRUCTION},
     {.name = "popc.b32", .signature = "u32(u32)", .style = INTRINSIC_INSTRUCTION},
     {.name = "bfind.u32", .signature = "u32(u32)", .style = INTRINSIC_INSTRUCTION},
     {.name = "mad.hi.u32", .signature = "u32(u32,u32,u32)", .style = INTRINSIC_INSTRUCTION},
     {.name = "ex2.approx.f32", .signature = "f32(f32)", .style = INTRINSIC_INSTRUCTION},
+    {.name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+     .signature = "mf32[16,8](mf16[16,16],mf16[16,8],mf32[16,8])",
+     .style = INTRINSIC_INSTRUCTION},
+    {.name = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+     .signature = "mf32[16,8](mbf16[16,16],mbf16[16,8],mf32[16,8])",
+     .style = INTRINSIC_INSTRUCTION},
 };
 TABLE(cuda_intrinsics, cuda_rows);
 
@@ -73,7 +86,9 @@ static const intrinsic_row opencl_rows[] = {
     {.name = "copysign", .signature = "f32(f32,f32)"},
     {.name = "fma", .signature = "f32(f32,f32,f32)"},
     {.name = "dot", .signature = "f32(f32x4,f32x4)"},
-    {.name = "vload_half", .signature = "f32(#i32,*f16[1])", .pointer = "__global const half *"},
+    {.name = "vload_half", .signature = "f32(#i32=0,*f16[1])", .pointer = "__global const half *"},
+    {.name = "vstore_half", .signature = "void(f32,#i32=0,&f16[1])", .pointer = "__global half *"},
+    {.name = "vstore_half_rte", .signature = "void(f32,#i32=0,&f16[1])", .pointer = "__global half *"},
 };
 TABLE(opencl_intrinsics, opencl_rows);
 
@@ -92,10 +107,34 @@ static const intrinsic_row metal_rows[] = {
     {.name = "copysign", .signature = "f32(f32,f32)"},
     {.name = "simdgroup_load", .signature = "mf32[8,8](*f32[8,8],i64=stride($, 0))", .style = INTRINSIC_RESULT_FIRST},
     {.name = "simdgroup_load", .signature = "mf16[8,8](*f16[8,8],i64=stride($, 0))", .style = INTRINSIC_RESULT_FIRST},
+    {.name = "simdgroup_store", .signature = "void(mf32[8,8],&f32[8,8],i64=stride($, 0))"},
+    {.name = "simdgroup_store", .signature = "void(mf16[8,8],&f16[8,8],i64=stride($, 0))"},
+    {.name = "simdgroup_multiply_accumulate",
+     .signature = "mf32[8,8](mf32[8,8],mf32[8,8],mf32[8,8])",
+     .style = INTRINSIC_RESULT_FIRST},
+    {.name = "simdgroup_multiply_accumulate",
+     .signature = "mf32[8,8](mf16[8,8],mf16[8,8],mf32[8,8])",
+     .style = INTRINSIC_RESULT_FIRST},
 };
 TABLE(metal_intrinsics, metal_rows);
 
 /* AIR 2.8 tells a matrix's extents, strides and origin; AIR before that ("typed") its leading dimension, origin and whether it is transposed. */
+#define MATRIX_STORE(type)                                                                                                       \
+    {.name = "air.simdgroup_matrix_8x8_store",                                                                                   \
+     .signature =                                                                                                                \
+         "void(m" type "[8,8],&" type "[8,8],i64x2=i64x2(stride($, 0), 8),i64x2=i64x2(1, stride($, 0)),i64x2=i64x2(0, 0))",      \
+     .style = INTRINSIC_OVERLOADED,                                                                                              \
+     .form = ""},                                                                                                                \
+    {                                                                                                                            \
+        .name = "air.simdgroup_matrix_8x8_store",                                                                                \
+        .signature = "void(m" type "[8,8],&" type "[8,8],i64=stride($, 0),i64x2=i64x2(0, 0),#bool=0)",                           \
+        .style = INTRINSIC_OVERLOADED, .form = "typed"                                                                           \
+    }
+#define MATRIX_PRODUCT(operand)                                                                                                  \
+    {                                                                                                                            \
+        .name = "air.simdgroup_matrix_8x8_multiply_accumulate",                                                                  \
+        .signature = "mf32[8,8](m" operand "[8,8],m" operand "[8,8],mf32[8,8])", .style = INTRINSIC_OVERLOADED                   \
+    }
 #define MATRIX_LOAD(type)                                                                                                        \
     {.name = "air.simdgroup_matrix_8x8_load",                                                                                    \
      .signature = "m" type "[8,8](*" type "[8,8],i64x2=i64x2(stride($, 0), 8),i64x2=i64x2(1, stride($, 0)),i64x2=i64x2(0, 0))",  \
@@ -117,15 +156,25 @@ static const intrinsic_row air_rows[] = {
     MATRIX_LOAD("f32"),
     MATRIX_LOAD("f16"),
     MATRIX_LOAD("bf16"),
+    MATRIX_PRODUCT("f32"),
+    MATRIX_PRODUCT("f16"),
+    MATRIX_PRODUCT("bf16"),
+    MATRIX_STORE("f32"),
+    MATRIX_STORE("f16"),
 };
 TABLE(air_intrinsics, air_rows);
 
-static bool operand_fits(const intrinsic_type *t, const contract_operand *c) {
+static bool matrix_fits(const intrinsic_type *t, const kernel_fragment *f) {
+    return t->matrix && t->element == f->element && t->dims[0] == f->rows && t->dims[1] == f->columns;
+}
+
+static bool operand_fits(const intrinsic_type *t, const kernel_stmt *s, const contract_operand *c) {
     switch (c->effect) {
     case CONTRACT_VALUE: return !t->pointer && t->lanes == 1 && t->element == c->value->type;
     case CONTRACT_VECTOR: return !t->pointer && t->lanes == c->count && t->element == c->values[0]->type;
+    case CONTRACT_FRAGMENT: return matrix_fits(t, s->fragments[c->which].fragment);
     case CONTRACT_RESULT: return false;
-    default: return t->pointer && t->element == c->access.array->element;
+    default: return t->pointer && t->element == c->access.array->element && t->written == (c->effect == CONTRACT_WRITES);
     }
 }
 
@@ -134,13 +183,14 @@ static bool row_fits(const intrinsic_row *r, const kernel_stmt *s) {
     const intrinsic_type result = intrinsic_next_type(&at);
     const kernel_fragment *matrix = s->fragments[0].fragment;
     const contract_operand *first = s->contract_count && s->contract[0].effect == CONTRACT_RESULT ? s->contract : NULL;
-    if (!first || result.matrix != (matrix != NULL) ||
-        result.element != (matrix ? matrix->element : first->access.array->element))
+    if (result.nothing ? first != NULL
+                       : !first || result.matrix != (matrix != NULL) ||
+                             (matrix ? !matrix_fits(&result, matrix) : result.element != first->access.array->element))
         return false;
-    int i = 1;
+    int i = first != NULL;
     for (; *at && i < s->contract_count; i++) {
         const intrinsic_type t = intrinsic_next_type(&at);
-        if (!operand_fits(&t, &s->contract[i]))
+        if (!operand_fits(&t, s, &s->contract[i]))
             return false;
     }
     return !*at && i == s->contract_count;

@@ -101,7 +101,9 @@ static void check_store(tile_checker *c, const tile_stmt *s) {
     int errors = c->errors;
     for (int d = 0; d < x->rank; d++)
         tile_check_index(c, s->indices[d], VARS_ALL, s->span, "an index of a store", 0);
+    c->store_call = s->value;
     tile_check_value(c, s->value, 0);
+    c->store_call = NULL;
     if (c->errors > errors)
         return;
     const char *why = NULL;

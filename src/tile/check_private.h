@@ -18,7 +18,8 @@ typedef struct tile_checker {
     const tile_variable *joining; /* inside the join of this state */
     const tile_stmt *loops[TILE_DEEPEST_LOOP + 1];
     int loop_count;
-    char *stored; /* by array id: a store was passed */
+    char *stored;                 /* by array id: a store was passed */
+    const tile_value *store_call; /* the value of the store that is checked: an intrinsic that writes stands there alone */
 } tile_checker;
 
 /* What an expression may mention: symbols; scalars too; ranges and values in scope too. */

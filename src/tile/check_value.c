@@ -164,15 +164,19 @@ static void check_call(tile_checker *c, const tile_value *v) {
     const intrinsic *f = v->intrinsic;
     if (f->rows)
         type_error(c, v, "gives a matrix, which is an operand of dot");
+    if (intrinsic_is_store(f) && c->store_call != v)
+        type_error(c, v, "writes memory: it is the value of a store and nothing else");
     for (int i = 0; i < f->parameter_count; i++) {
         const intrinsic_parameter *p = &f->parameters[i];
-        const tile_value *x = v->operands[i];
+        if (p->writes)
+            continue;
+        const tile_value *x = v->operands[intrinsic_operand_of(f, i)];
         if (p->rank && (x->op != TILE_LOAD || x->has_outside || x->array->rank < p->rank || x->array->type != p->type))
             type_error(c, v, "a pointer points to an element of an array of its type, which has as many dimensions");
         else if (!p->rank && (p->type == ELEMENT_INDEX ? x->op != TILE_INDEX : x->type != p->type))
             type_error(c, v, "an operand has another type than its parameter");
     }
-    if (v->type != f->type || (f->referenced && v->operands[f->parameter_count]->type != f->type))
+    if (v->type != f->type || (f->referenced && v->operands[v->operand_count - 1]->type != f->type))
         type_error(c, v, "the result has another type");
 }
 
@@ -184,10 +188,17 @@ static void check_matrices(tile_checker *c, const tile_value *v) {
         for (int n = 0; n < c->k->intrinsics.count; n++)
             known = known || c->k->intrinsics.at[n] == f;
         const tile_value *x = v->operands[i];
-        if (!known ||
-            (f && (!f->rows || f->type != x->type || x->op != TILE_LOAD || x->has_outside || x->array->role != ARRAY_IN)))
+        if (!known || (f && (intrinsic_kind_of(f) != INTRINSIC_LOADS || f->type != x->type || x->op != TILE_LOAD ||
+                             x->has_outside || x->array->role != ARRAY_IN)))
             type_error(c, v, "an intrinsic loads matrices of elements of an input array");
     }
+    const intrinsic *f = v->by[2];
+    bool known = !f;
+    for (int n = 0; n < c->k->intrinsics.count; n++)
+        known = known || c->k->intrinsics.at[n] == f;
+    if (!known || (f && (intrinsic_kind_of(f) != INTRINSIC_MULTIPLIES || f->parameters[0].type != v->operands[0]->type ||
+                         f->type != v->accumulator)))
+        type_error(c, v, "an intrinsic multiplies matrices of the operands' type and adds to those of the sum's");
 }
 
 static void check_types(tile_checker *c, const tile_value *v) {

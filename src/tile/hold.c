@@ -120,7 +120,7 @@ static bool same_value(const holder *h, const tile_value *x, const tile_value *y
                 x->scalar == y->scalar && x->array == y->array && x->has_outside == y->has_outside && x->range == y->range &&
                 x->contract_count == y->contract_count && x->accumulator == y->accumulator && x->saturate == y->saturate &&
                 x->variable == y->variable && x->intrinsic == y->intrinsic && x->by[0] == y->by[0] && x->by[1] == y->by[1] &&
-                x->field == y->field && x->side == y->side && x->axis_count == y->axis_count &&
+                x->by[2] == y->by[2] && x->field == y->field && x->side == y->side && x->axis_count == y->axis_count &&
                 h->version[x->id] == h->version[y->id];
     for (int i = 0; same && i < x->operand_count; i++)
         same = x->operands[i] == y->operands[i];

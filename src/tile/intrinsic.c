@@ -4,8 +4,33 @@
 
 const char *const intrinsic_space_words[] = {"", "global", "shared"};
 
+int intrinsic_written(const intrinsic *f) {
+    for (int i = 0; i < f->parameter_count; i++)
+        if (f->parameters[i].writes)
+            return i;
+    return -1;
+}
+
+intrinsic_kind intrinsic_kind_of(const intrinsic *f) {
+    bool matrices = false, writes = intrinsic_written(f) >= 0;
+    for (int i = 0; i < f->parameter_count; i++)
+        matrices = matrices || f->parameters[i].matrix;
+    if (writes)
+        return matrices ? INTRINSIC_STORES_MATRIX : INTRINSIC_STORES_CELLS;
+    return f->rows ? matrices ? INTRINSIC_MULTIPLIES : INTRINSIC_LOADS : INTRINSIC_GIVES;
+}
+
+bool intrinsic_is_store(const intrinsic *f) {
+    return intrinsic_written(f) >= 0;
+}
+
 int intrinsic_operands(const intrinsic *f) {
-    return f->parameter_count + f->referenced;
+    return f->parameter_count - intrinsic_is_store(f) + f->referenced;
+}
+
+int intrinsic_operand_of(const intrinsic *f, int parameter) {
+    const int written = intrinsic_written(f);
+    return parameter - (written >= 0 && written < parameter);
 }
 
 bool intrinsic_has_pointers(const intrinsic *f) {
@@ -39,6 +64,10 @@ void intrinsic_print_bound(text_buffer *out, const intrinsic *f, const intrinsic
 
 static void print_parameter(text_buffer *out, const intrinsic *f, const intrinsic_parameter *p) {
     text_add(out, "%s: ", p->name);
+    if (p->matrix) {
+        text_add(out, "matrix %s[%lld, %lld]", element_table[p->type].name, (long long)p->dims[0], (long long)p->dims[1]);
+        return;
+    }
     if (!p->rank) {
         text_add(out, "%s", element_table[p->type].name);
         return;

@@ -19,11 +19,12 @@ typedef enum intrinsic_space { INTRINSIC_ANYWHERE, INTRINSIC_GLOBAL, INTRINSIC_S
 extern const char *const intrinsic_space_words[]; /* "", "global", "shared" */
 
 /* A value of type f32, i32 or u32; an integer (`index`), which may stand in contracts; or (`rank` at least 1) a pointer to an element of an array, whose
- * last `rank` dimensions it sees as a matrix of these extents. */
+ * last `rank` dimensions it sees as a matrix of these extents; or (`matrix`) a matrix that a subgroup holds. */
 typedef struct intrinsic_parameter {
     const char *name;
     element_type type;
-    int rank; /* 0: a value */
+    int rank;    /* 0: a value, or a matrix */
+    bool matrix; /* held by a subgroup, dims[0] x dims[1] */
     int64_t dims[INTRINSIC_MOST_RANK];
     intrinsic_space space;
     bool reads, writes;
@@ -57,7 +58,7 @@ typedef struct intrinsic {
     const char *name;
     int parameter_count;
     intrinsic_parameter parameters[INTRINSIC_MOST_PARAMETERS];
-    element_type type; /* of the result */
+    element_type type; /* of the result; of one that writes, what the cells written hold */
     int rows, columns; /* of a result that is a matrix held by a subgroup; 0: a value for each element */
     bool referenced;   /* it says what it computes: calls have that value as their last operand */
     bool anywhere;     /* targets that lack it may compute that instead */
@@ -65,7 +66,20 @@ typedef struct intrinsic {
     source_span span;
 } intrinsic;
 
-int intrinsic_operands(const intrinsic *f); /* of a call in Tile IR: the parameters, then what it computes */
+/* What a declaration is, by its parameters and result. */
+typedef enum intrinsic_kind {
+    INTRINSIC_GIVES,        /* a value for each element */
+    INTRINSIC_LOADS,        /* a matrix, from memory */
+    INTRINSIC_MULTIPLIES,   /* a matrix, of three: c + a b */
+    INTRINSIC_STORES_CELLS, /* writes a cell for each element */
+    INTRINSIC_STORES_MATRIX /* writes a matrix */
+} intrinsic_kind;
+intrinsic_kind intrinsic_kind_of(const intrinsic *f);
+int intrinsic_written(const intrinsic *f); /* the parameter that it writes through; -1: none */
+bool intrinsic_is_store(const intrinsic *f);
+/* Of a call in Tile IR: the parameters but for the written one, which is what the store stores to, then what it computes. */
+int intrinsic_operands(const intrinsic *f);
+int intrinsic_operand_of(const intrinsic *f, int parameter);
 bool intrinsic_has_pointers(const intrinsic *f);
 /* The bound with integers put in for the parameters: indices[p] is that of parameter p. */
 index_expr *intrinsic_bound_of(arena *a, const intrinsic_bound *b, index_expr *const *indices, int count);

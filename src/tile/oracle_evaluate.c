@@ -74,12 +74,12 @@ static tensor *evaluate_operation(oracle *o, const tile_value *v) {
 static tensor *evaluate_intrinsic(oracle *o, const tile_value *v) {
     const intrinsic *f = v->intrinsic;
     if (f->referenced)
-        return evaluate(o, v->operands[f->parameter_count]);
+        return evaluate(o, v->operands[v->operand_count - 1]);
     tensor *all[INTRINSIC_MOST_PARAMETERS];
-    for (int i = 0; i < f->parameter_count; i++)
+    for (int i = 0; i < v->operand_count; i++)
         if (!(all[i] = evaluate_plain(o, v->operands[i])))
             return NULL;
-    tensor *r = tensor_union(o, v->type, all, f->parameter_count);
+    tensor *r = tensor_union(o, v->type, all, v->operand_count);
     if (!r)
         return NULL;
     r->e = tensor_numbers(r->count);

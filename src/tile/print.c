@@ -263,8 +263,9 @@ static void define(printer *p, const tile_value *v) {
     print_axes(p->out, p->k, v->axes, v->axis_count);
     if (v->op == TILE_DOT && v->accumulator != v->type)
         text_add(p->out, " accumulate %s", element_table[v->accumulator].name);
-    if (v->by[0] || v->by[1])
-        text_add(p->out, " by %s, %s", v->by[0] ? v->by[0]->name : "-", v->by[1] ? v->by[1]->name : "-");
+    if (v->by[0] || v->by[1] || v->by[2])
+        text_add(p->out, " by %s, %s, %s", v->by[0] ? v->by[0]->name : "-", v->by[1] ? v->by[1]->name : "-",
+                 v->by[2] ? v->by[2]->name : "-");
     if (v->saturate)
         text_add(p->out, " sat");
     if (v->value_var) {

@@ -152,7 +152,7 @@ static void parse_definition(tile_reader *p) {
     if (tile_reader_accept(p, "accumulate"))
         v->accumulator = tile_reader_type(p);
     if (v->op == TILE_DOT && tile_reader_accept(p, "by"))
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 3; i++) {
             if (i)
                 tile_reader_expect(p, ",");
             if (!tile_reader_accept(p, "-"))

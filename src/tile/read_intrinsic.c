@@ -41,10 +41,19 @@ static void read_parameter(tile_reader *p, intrinsic_parameter *x, pending_list 
     x->span = p->span;
     x->name = tile_reader_name(p);
     tile_reader_expect(p, ":");
+    x->matrix = tile_reader_accept(p, "matrix");
     x->space = tile_reader_accept(p, "global")   ? INTRINSIC_GLOBAL
                : tile_reader_accept(p, "shared") ? INTRINSIC_SHARED
                                                  : INTRINSIC_ANYWHERE;
     x->type = tile_reader_type(p);
+    if (x->matrix) {
+        tile_reader_expect(p, "[");
+        x->dims[0] = tile_reader_integer(p);
+        tile_reader_expect(p, ",");
+        x->dims[1] = tile_reader_integer(p);
+        tile_reader_expect(p, "]");
+        return;
+    }
     if (!tile_reader_accept(p, "["))
         return;
     do {

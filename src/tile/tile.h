@@ -84,15 +84,16 @@ struct tile_value {
     tile_range *range;    /* REDUCE_*, ARG*: the range reduced */
     int contract_count;   /* DOT: the ranges summed over */
     tile_range **contract;
-    const struct intrinsic *by
-        [2]; /* DOT: what loads the matrices that its operands, elements of input arrays, are made of; NULL: as the schedule has it */
+    /* DOT: what loads the matrices that its operands, elements of input arrays, are made of, and what multiplies matrices; NULL: as the schedule has it */
+    const struct intrinsic *by[3];
     element_type accumulator;       /* DOT: F32, I32, or F16 when asked by name */
     bool saturate;                  /* CONVERT to fp8: `sat` rather than NaN/infinity */
     struct tile_variable *variable; /* GET: its current value; FIELD: of a state */
     int field;                      /* FIELD; PARAM: which */
     const struct intrinsic *
-        intrinsic; /* INTRINSIC: operands are its parameters in order (a pointer: a LOAD of the element pointed to) and what it computes */
-    int side;             /* PARAM in a join: 0 left (the state so far), 1 right (the new part) */
+        intrinsic; /* INTRINSIC: operands are its parameters in order (a pointer: a LOAD of the element pointed to) and what it computes; one that writes
+                      is the value of a store, whose cell it writes, and has no operand for that pointer */
+    int side;      /* PARAM in a join: 0 left (the state so far), 1 right (the new part) */
     index_var *value_var; /* set when an index expression uses this (integer) value: kind INDEX_VALUE, owner this */
     const char *name;     /* of the let that binds it; NULL for an inner expression */
     bool bound;           /* a LET statement binds it: evaluated there, referenced afterwards */

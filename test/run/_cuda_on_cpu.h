@@ -588,3 +588,6 @@ static inline int __dp4a(int a, int b, int c) {
 template <class T> static inline T __ldg(const T *p) {
     return *p;
 }
+template <class T> static inline void __stcs(T *p, T v) {
+    *p = v;
+}

@@ -51,6 +51,8 @@ expect "cuda functions and an instruction by name" 0 "\`pick\` calls \`lop3.b32\
     --shape N=300 --arg x=random:1 --arg y=random:2 --arg u=random:3 --arg v=random:4 --check --explain
 expect "cuda a function of a pointer" 0 "\`cached\` calls \`__ldg\`" "$tilec" run test/accept/intrinsics.tile --kernel pointers --device cuda \
     --shape N=301,M=304 --arg z=random:1 --arg w=random:2 --check --explain
+expect "cuda an instruction of fragments by name" 0 "\`multiply_sync\` calls \`mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\`" "$tilec" run test/accept/intrinsics.tile --kernel product_sync \
+    --device cuda --shape M=70,N=40,K=20 --arg a=random:1 --arg b=random:2 --check --explain
 # Rows that registers hold: which variant takes a length, with values that hold, also for kernels that do not come with tilec.
 takes() {
     local entry=$1 kernel=$2

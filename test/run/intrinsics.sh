@@ -39,29 +39,57 @@ for name, type in ("x", np.int32), ("y", np.int32), ("u", np.uint32), ("v", np.u
     a = r.integers(np.iinfo(type).min, np.iinfo(type).max, 300, dtype=type, endpoint=True)
     a[:4] = [0, 1, np.iinfo(type).max, np.iinfo(type).min]
     np.save(f"{sys.argv[1]}/{name}.npy", a)
+for name, shape in ("a", (70, 20)), ("b", (20, 40)), ("bias", 40):
+    a = r.standard_normal(shape).astype(np.float32)
+    np.save(f"{sys.argv[1]}/{name}.npy", a)
+    np.save(f"{sys.argv[1]}/{name}_half.npy", a.astype(np.float16))
 END
 bits=(run "$file" --kernel bits --check --explain)
 for a in x y u v; do bits+=(--arg "$a=$work/$a.npy"); done
 pointers=(run "$file" --kernel pointers --shape N=301,M=304 --arg z=random:1 --arg w=random:2 --check --explain)
-expect "C: a builtin" 0 $'`ones` calls `__builtin_popcount` of target c\n`dot4` computes its value\nall 900 elements; worst error 0' "$tilec" "${bits[@]}"
+expect "C: builtins" 0 $'`ones` calls `__builtin_popcount` of target c\n`keep` calls `__atomic_store_n` of target c\n`dot4` computes its value\nall 900 elements; worst error 0' "$tilec" "${bits[@]}"
 expect "C: pointers and cells in terms of an operand, computed" 0 'worst error 0' "$tilec" "${pointers[@]}"
 if "$tilec" devices | grep '^opencl' | grep -qv missing; then
     expect "OpenCL: mad_hi and bitselect" 0 $'`product_above` calls `mad_hi`\n`pick` calls `bitselect`\nall 900 elements; worst error 0' "$tilec" "${bits[@]}" --device opencl
-    expect "OpenCL: a pointer to half" 0 $'`half` calls `vload_half`\nworst error 0' "$tilec" "${pointers[@]}" --device opencl
+    expect "OpenCL: pointers to half" 0 $'`half` calls `vload_half`\n`narrow` calls `vstore_half_rte`\nworst error 0' "$tilec" "${pointers[@]}" --device opencl
 else
     echo "skip intrinsics on OpenCL (no device)"
 fi
 for kernel in product product_f32; do
     expect "AIR: $kernel from device memory" 0 $'air.simdgroup_matrix_8x8_load` of target air on global memory\nbit for bit' \
         "$tilec" check "$file" --kernel $kernel --target air --set "operands=fragments(direct)" --explain --read-back quickest --shape M=70,N=40,K=20
-    expect "AIR: $kernel from threadgroup memory" 0 $'air.simdgroup_matrix_8x8_load` of target air on shared memory\nbit for bit' \
+    expect "AIR: $kernel from threadgroup memory" 0 $'air.simdgroup_matrix_8x8_load` of target air on shared memory\n`air.simdgroup_matrix_8x8_store` of target air on global memory\nbit for bit' \
         "$tilec" check "$file" --kernel $kernel --target air --set "operands=fragments(staged)" --explain --read-back quickest --shape M=70,N=40,K=20
 done
-expect "Metal: simdgroup_load" 0 $'`matrix` calls `simdgroup_load` of target metal on global memory\nbit for bit' \
+expect "Metal: matrices by name" 0 $'`multiply` calls `simdgroup_multiply_accumulate`\n`store` calls `simdgroup_store` of target metal on global memory\n`matrix` calls `simdgroup_load` of target metal on global memory\nbit for bit' \
     "$tilec" check "$file" --kernel product --target metal --explain --read-back quickest --shape M=70,N=40,K=20
+# Texts whose matrices are loaded, multiplied and stored by name, read and run; each element against NumPy's product.
+by_name() {
+    local name=$1 kernel=$2 text=$3 operands=$4 half=$5 suffix=$6 folder
+    folder=$work/$operands
+    [ -e "$folder/$text" ] || "$tilec" build "$file" --kernel "$kernel" --target "$7" --set "operands=fragments($operands)" -o "$folder" > /dev/null
+    local arguments=(--arg a="$work/a$half.npy" --arg b="$work/b$half.npy" --arg "c=f32[70,40]")
+    [ -z "$half" ] || arguments=("${arguments[@]:0:4}" --arg bias="$work/bias.npy" --arg "c=f16[70,40]")
+    expect "$name" 0 'nothing misbehaved' "$tilec" run "$folder/$text" --kernel "${kernel}_variant_0" --device sim --block 128 --grid 2 \
+        "${arguments[@]}" --arg M$suffix=70 --arg K$suffix=20 --arg N$suffix=40 --arg first_task$suffix=0 --out c="$work/c.npy"
+    expect "$name: NumPy's product" 0 "" python3 - "$work" "$half" << 'END'
+import sys
+import numpy as np
+half = sys.argv[2]
+a, b, bias = (np.load(f"{sys.argv[1]}/{n}.npy").astype(np.float64) for n in (f"a{half}", f"b{half}", "bias"))
+got, want = np.load(f"{sys.argv[1]}/c.npy").astype(np.float64), a @ b + (bias if half else 0)
+room = 20 * 2.0**-23 * (abs(a) @ abs(b) + abs(bias)) + (2.0**-11 * abs(want) if half else 0)
+wrong = np.argwhere(~(abs(got - want) <= room))
+sys.exit(f"{len(wrong)} wrong, the first at {wrong[0]}" if len(wrong) else 0)
+END
+    rm -f "$work/c.npy"
+}
+by_name "AIR by name, f32 from device memory, the older spelling" product_f32 product_f32_typed.ll direct "" _0 air
+by_name "AIR by name, f16 from threadgroup memory" product product.ll staged _half _0 air
+by_name "MSL by name, f16 from device memory" product product.metal direct _half "" metal
 "$tilec" build "$file" --kernel product --target air -o "$work/air" > /dev/null
-expect "AIR: the function by name, in both spellings" 0 \
-    $'@air.simdgroup_matrix_8x8_load.v64f16.p1f16(ptr addrspace(1), <2 x i64>, <2 x i64>, <2 x i64>)\n@air.simdgroup_matrix_8x8_load.v64f16.p1f16(half addrspace(1)*, i64, <2 x i64>, i1)' \
+expect "AIR: the functions by name, in both spellings" 0 \
+    $'@air.simdgroup_matrix_8x8_load.v64f16.p1f16(ptr addrspace(1), <2 x i64>, <2 x i64>, <2 x i64>)\n@air.simdgroup_matrix_8x8_load.v64f16.p1f16(half addrspace(1)*, i64, <2 x i64>, i1)\n@air.simdgroup_matrix_8x8_multiply_accumulate.v64f32.v64f16.v64f16.v64f32(<64 x half>, <64 x half>, <64 x float>)\n@air.simdgroup_matrix_8x8_store.v64f16.p1f16(<64 x half>, ptr addrspace(1), <2 x i64>, <2 x i64>, <2 x i64>)\n@air.simdgroup_matrix_8x8_store.v64f16.p1f16(<64 x half>, half addrspace(1)*, i64, <2 x i64>, i1)' \
     cat "$work/air/product.ll" "$work/air/product_typed.ll"
 
 # refused NAME PATTERN TARGET TEXT
@@ -89,6 +117,15 @@ kernel k(x: u32[M]) -> (y: u32[N]) where M == N + 1 { for tile y[i: B] { y[i] = 
 refused "an operand with which it reads other cells" $'E0522\nit would read other cells than the contract' metal "intrinsic f(m: f32[8, 8]) -> f32[8, 8] { reads m
  metal = \"simdgroup_load\"(m, 8) value[r, c] = m[r, c] }
 $product"
+refused "a function that writes, by a contract that reads" $'E0522\n__atomic_store_n gives nothing' c 'intrinsic f(p: u32[1], v: u32) -> u32 { reads p
+ c = "__atomic_store_n"(p, v, 0) }
+kernel k(x: u32[N]) -> (y: u32[N]) { for tile y[i: B] { y[i] = f(x[i], x[i]) } }'
+refused "a product of other matrices than the function multiplies" $'E0522\nrow.col.f32.f16.f16.f32 gives f32[16, 8]' cuda 'intrinsic f(x: matrix f16[8, 8], y: matrix f16[8, 8], z: matrix f32[8, 8]) -> f32[8, 8] {
+ cuda = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" value[r, c] = z[r, c] + sum[k in 0..7](x[r, k] * y[k, c]) }
+kernel k(a: f16[M, K], b: f16[K, N]) -> (c: f32[M, N]) { for tile c[i: BM, j: BN] {
+    acc: f32[i, j] = 0
+    for k: BK in K { acc = f(a[i, k], b[k, j], acc) }
+    c[i, j] = acc } }'
 refused "a matrix where the product is made without" $'E0523' c "intrinsic f(m: f32[8, 8]) -> f32[8, 8] { reads m
  metal = \"simdgroup_load\"(m, stride(m, 0)) value[r, c] = m[r, c] }
 $product"

@@ -316,6 +316,16 @@ static const refusal refusals[] = {
     {"E0962", NULL, "intrinsic \"i\" (result p[0], vector (1:f32, 1:i32))"},
     {"E0962", NULL, "intrinsic \"i\" (result p[0]) reference { store p[0] <- 1:f32 comment \"x\" }"},
     {"E0962", NULL, "intrinsic \"i\" (result fragment fa)"},
+    {"E0962", NULL, "intrinsic \"i\" (fragment fa[0], writes x[t, 0] box [1, 8])"},
+    {"E0962", NULL, "intrinsic \"i\" (fragment fa[0], fragment fa[0], fragment fa[0], fragment fa[0])"},
+    {"E0962", NULL, "intrinsic \"i\" (async fragment fa[0]) reference { store p[0] <- 1:f32 }"},
+    {"E0962", NULL, "intrinsic \"i\" (result p[0], fragment fa[0]) reference { store p[0] <- 1:f32 }"},
+    {"E0962", NULL,
+     "intrinsic \"i\" (result fragment acc[0], fragment fa[0], fragment acc[0]) reference { fragment_mma acc[0] <- fa[0], fb[0], "
+     "acc[0] }"},
+    {"E0962", NULL,
+     "intrinsic \"i\" (result fragment acc[0], fragment fa[0], fragment fb[0], fragment acc[0]) reference { fragment_mma acc[1] "
+     "<- fa[0], fb[0], acc[0] }"},
     /* fragments */
     {"E0957", NULL, "fragment_fill acc <- 0:f32"},
     {"E0957", NULL, "fragment_fill fa[0] <- convert(f16, 0:f32)"},
