@@ -9,19 +9,28 @@
 
 enum { MOST_CELLS = 1 << 19, MOST_CASES = 1 << 15, THREADS = 128 };
 
+/* What a matrix_box of it has for its context: which kernel. */
+typedef struct placed_box {
+    struct cuda_box *box;
+    text_kernel *kernel;
+} placed_box;
+
 struct cuda_box {
     const cuda_instruction *instruction;
     const runtime *runtime;
     device *device;
-    text_kernel *dots, *onehot, *rates[RATE_COUNT]; /* rates: when first asked for */
+    text_kernel *onehot, *rates[RATE_COUNT]; /* rates: when first asked for */
+    placed_box places[PLACE_COUNT];         /* `dots`: the first at once, the others when first asked for */
     int launches[RATE_COUNT];                       /* n of a launch that takes some milliseconds */
+    struct cuda_box *older;                         /* when first asked for */
     void *a, *b, *c, *d, *found;                    /* device memory, for MOST_CELLS cells and MOST_CASES cases */
     char name[64], text[512];
     matrix_box box;
 };
 
 static bool run(void *context, int64_t tiles, const void *a, const void *b, const uint32_t *c, uint32_t *d, diag_list *diags) {
-    cuda_box *x = context;
+    const placed_box *placed = context;
+    cuda_box *x = placed->box;
     const runtime *r = x->runtime;
     int64_t rows = x->box.rows, columns = x->box.columns, row = (int64_t)x->box.k * number_table[x->box.a].bytes,
             most = MOST_CELLS / (rows * columns);
@@ -34,7 +43,7 @@ static bool run(void *context, int64_t tiles, const void *a, const void *b, cons
         if (!r->copy_in(x->device, x->a, (const char *)a + first * rows * row, count * rows * row, diags) ||
             !r->copy_in(x->device, x->b, (const char *)b + first * columns * row, count * columns * row, diags) ||
             !r->copy_in(x->device, x->c, c + first * rows * columns, cells, diags) ||
-            !r->text->launch(x->device, x->dots, &launch, diags) ||
+            !r->text->launch(x->device, placed->kernel, &launch, diags) ||
             !r->copy_out(x->device, d + first * rows * columns, x->d, cells, diags))
             return false;
     }
@@ -70,7 +79,7 @@ static bool open_box(cuda_box *b, int index, diag_list *diags) {
                    i->warpgroup ? "a alone" : " and later");
         return false;
     }
-    if (!(b->device = r->open(index, diags)) || !(b->dots = load(b, i, cuda_dots_text(i), "dots", diags)) ||
+    if (!(b->device = r->open(index, diags)) || !(b->places[0].kernel = load(b, i, cuda_dots_text(i), "dots", diags)) ||
         (!i->warpgroup && !(b->onehot = load(b, i, cuda_onehot_text(i), "onehot", diags))))
         return false;
     int64_t row = (int64_t)i->k * number_table[i->a].bytes, tiles = MOST_CELLS / (i->rows * 8);
@@ -96,7 +105,9 @@ cuda_box *cuda_box_open(const char *device_name, const cuda_instruction *i, diag
     b->instruction = i;
     b->runtime = r;
     snprintf(b->name, sizeof b->name, "%s", device_name);
-    b->box = (matrix_box){b->name, i->name, i->a, i->b, i->c, i->k, i->rows, 8, b, run, NULL};
+    b->box = (matrix_box){b->name, i->name, i->a, i->b, i->c, i->k, i->rows, 8, &b->places[0], run, NULL};
+    for (int place = 0; place < PLACE_COUNT; place++)
+        b->places[place].box = b;
     b->box.claim = number_table[i->c].exponent_bits ? "PTX ISA: products and sums of at least single precision; the order, the "
                                                       "rounding and what happens to subnormals are unspecified"
                                                     : "PTX ISA: the sum wraps unless .satfinite is given";
@@ -109,12 +120,14 @@ cuda_box *cuda_box_open(const char *device_name, const cuda_instruction *i, diag
 void cuda_box_close(cuda_box *b) {
     if (!b)
         return;
+    cuda_box_close(b->older);
     void *const memory[] = {b->a, b->b, b->c, b->d, b->found};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         if (memory[i])
             b->runtime->release(b->device, memory[i]);
-    if (b->dots)
-        b->runtime->text->unload(b->device, b->dots);
+    for (int i = 0; i < PLACE_COUNT; i++)
+        if (b->places[i].kernel)
+            b->runtime->text->unload(b->device, b->places[i].kernel);
     if (b->onehot)
         b->runtime->text->unload(b->device, b->onehot);
     for (int i = 0; i < RATE_COUNT; i++)
@@ -127,6 +140,22 @@ void cuda_box_close(cuda_box *b) {
 
 const matrix_box *cuda_box_matrix(const cuda_box *b) {
     return &b->box;
+}
+
+bool cuda_box_place(cuda_box *b, cuda_place place, matrix_box *out, diag_list *diags) {
+    placed_box *p = &b->places[place];
+    if (!p->kernel && !(p->kernel = load(b, b->instruction, cuda_placed_text(b->instruction, place), "dots", diags)))
+        return false;
+    *out = b->box;
+    out->context = p;
+    return true;
+}
+
+bool cuda_box_older(cuda_box *b, matrix_box *out, diag_list *diags) {
+    if (!b->older && !(b->older = cuda_box_open(b->name, cuda_rate_instruction(b->instruction, RATE_LEGACY), diags)))
+        return false;
+    *out = b->older->box;
+    return true;
 }
 
 const char *cuda_box_device(const cuda_box *b) {
@@ -195,8 +224,8 @@ static bool time_rate(cuda_box *b, rate_of which, int times, double *took, diag_
 /* Multiply-adds of a launch. */
 static double rate_products(const cuda_box *b, rate_of which) {
     const cuda_instruction *i = cuda_rate_instruction(b->instruction, which);
-    double each = i ? (i->warpgroup ? 1 : 4) * (double)i->rows * 8 * i->k : THREADS;
-    return each * rate_blocks(b) * CUDA_RATE_CHAINS * b->launches[which];
+    double each = i ? cuda_rate_products(i) : THREADS * CUDA_RATE_CHAINS;
+    return each * rate_blocks(b) * b->launches[which];
 }
 
 bool cuda_box_rate(cuda_box *b, rate_of which, double *per_second, diag_list *diags) {

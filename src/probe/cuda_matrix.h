@@ -19,14 +19,20 @@ const cuda_instruction *cuda_instruction_find(const char *name); /* NULL when th
 
 /* A kernel `dots(a, b, c, d, tiles)`: a tile a warp (or a warpgroup, operands in shared memory). Heap text. */
 char *cuda_dots_text(const cuda_instruction *i);
+/* The same with operands elsewhere, of warpgroups alone: in shared memory without a swizzle or with the one of 128 bytes, a in registers; or with scale-d 0, which
+ * takes no notice of c. Heap text. */
+typedef enum cuda_place { PLACE_MEMORY, PLACE_SWIZZLED, PLACE_REGISTERS, PLACE_UNSCALED, PLACE_COUNT } cuda_place;
+char *cuda_placed_text(const cuda_instruction *i, cuda_place place);
 int cuda_dots_tiles_a_block(const cuda_instruction *i); /* each block has 128 threads */
 /* A kernel `onehot(out, first, one_a, one_b)`: case `first` + block-wise number is a pair (position of a, position of b), one of each set; each lane gives
  * a byte whose bit e says that its result element e is not zero. Of warp instructions only. Heap text. */
 char *cuda_onehot_text(const cuda_instruction *i);
 
-/* A kernel `rate(out, n)`: each warp (or warpgroup) does CUDA_RATE_CHAINS x n instructions, chains of n that do not wait for each other. Heap text. */
+/* A kernel `rate(out, n)`: each warp does CUDA_RATE_CHAINS x n instructions, chains of n that do not wait for each other; a warpgroup 2 x n of 128 columns. Heap
+ * text. */
 enum { CUDA_RATE_CHAINS = 8 };
 char *cuda_rate_text(const cuda_instruction *i);
+double cuda_rate_products(const cuda_instruction *i); /* multiply-adds of a block of 128 threads, n = 1 */
 char *cuda_scalar_rate_text(void); /* the same of one multiply-add a thread, in f32 */
 
 typedef struct cuda_box cuda_box;
@@ -34,6 +40,10 @@ typedef struct cuda_box cuda_box;
 cuda_box *cuda_box_open(const char *device, const cuda_instruction *i, diag_list *diags);
 void cuda_box_close(cuda_box *b);
 const matrix_box *cuda_box_matrix(const cuda_box *b);
+/* The box of the same instruction with operands placed so; the kernel is compiled when first asked for, and lives as long as `b`. False with a diagnostic. */
+bool cuda_box_place(cuda_box *b, cuda_place place, matrix_box *out, diag_list *diags);
+/* That of the older instruction for the same operands, which lives as long. False with a diagnostic. */
+bool cuda_box_older(cuda_box *b, matrix_box *out, diag_list *diags);
 /* cases x 32 bytes, as the kernel gives them. False with a diagnostic. */
 bool cuda_box_onehot(cuda_box *b, int first, int cases, unsigned char *out, diag_list *diags);
 /* Multiply-adds a second over some milliseconds. False with a diagnostic. */

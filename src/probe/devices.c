@@ -72,6 +72,7 @@ static bool open_model(arena *a, const char *device, const char *instruction, pr
     out->box.device = device;
     out->box.context = &m->unit;
     out->context = m;
+    out->at_hand = true;
     out->onehot = fragment_layouts_find("cuda", instruction, m->layouts) ? model_onehot : NULL;
     strcpy(out->description, "a model on this machine, no device");
     return true;
@@ -95,6 +96,18 @@ static const char *opcodes_of(void *context, arena *a) {
     return cuda_opcodes(cuda_instruction_find(cuda_box_matrix(context)->instruction), cuda_box_architecture(context), a);
 }
 
+static bool cuda_place_of(void *context, int number, const char **name, matrix_box *out, diag_list *diags) {
+    static const char *const names[] = {"layout, 128-byte swizzle", "layout, a in registers"};
+    *name = names[number];
+    return cuda_box_place(context, number ? PLACE_REGISTERS : PLACE_SWIZZLED, out, diags);
+}
+
+static bool cuda_rival(void *context, int number, const char **name, bool *without_addend, matrix_box *out, diag_list *diags) {
+    *without_addend = !number;
+    *name = number ? "beside mma.sync" : "scale-d 0";
+    return number ? cuda_box_older(context, out, diags) : cuda_box_place(context, PLACE_UNSCALED, out, diags);
+}
+
 static void cuda_close_target(void *context) {
     cuda_box_close(context);
 }
@@ -111,6 +124,11 @@ static bool open_cuda(const char *device, const char *instruction, probe_target 
     out->context = b;
     out->close = cuda_close_target;
     out->onehot = i->warpgroup ? NULL : cuda_onehot;
+    out->at_hand = true;
+    out->place_count = i->warpgroup ? 2 : 0;
+    out->place = cuda_place_of;
+    out->rival_count = !i->warpgroup ? 0 : cuda_rate_instruction(i, RATE_LEGACY) ? 2 : 1;
+    out->rival = cuda_rival;
     out->rate = cuda_rate;
     out->sustained = cuda_sustained;
     out->twin = cuda_rate_instruction(i, RATE_TWIN)->name;

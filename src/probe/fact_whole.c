@@ -3,7 +3,8 @@
 
 static void ask(matrix_ladder *l) {
     static const uint32_t addends[] = {0x7FFFFFFF, 0x7FFFFFFE, 0x80000000, 0x80000001, 0, 0xFFFFFFFF};
-    static const uint32_t codes[] = {0x01, 0x7F, 0x80, 0xFF};
+    /* 1, the largest, the smallest and all bits: of 8 bits, or of 4 */
+    const uint32_t top = number_bits(l->box->a) == 4 ? 8 : 0x80, codes[] = {1, top - 1, top, 2 * top - 1};
     for (unsigned c = 0; c < sizeof addends / sizeof *addends; c++)
         for (int x = 0; x < 4; x++)
             for (int y = 0; y < 4; y++)
@@ -12,7 +13,7 @@ static void ask(matrix_ladder *l) {
                     d.question.c = addends[c];
                     ladder_codes(l, &d, position, codes[x], codes[y]);
                     if (position % 3 == 1) /* one way and back: only the exact sum may be clamped */
-                        ladder_codes(l, &d, 0, codes[x] ^ 0x80, codes[y]);
+                        ladder_codes(l, &d, 0, codes[x] ^ top, codes[y]);
                     ladder_add(l, &d);
                 }
 }

@@ -134,18 +134,21 @@ static uint32_t addend(const matrix_box *b, uint64_t *state, int kind, int about
 }
 
 static void whole_dot(const matrix_box *b, uint64_t *state, int kind, matrix_question *q) {
+    const uint32_t top_a = 1u << (number_bits(b->a) - 1), top_b = 1u << (number_bits(b->b) - 1);
     for (int i = 0; i < b->k; i++) {
         uint32_t x = (uint32_t)next(state), y = (uint32_t)next(state);
         bool edges = kind & 1;
-        q->a[i] = edges ? (x & 1 ? 0x7F : 0x80) : x & 0xFF;
-        q->b[i] = edges ? (y & 1 ? 0x7F : 0x80) : y & 0xFF;
+        q->a[i] = edges ? (x & 1 ? top_a - 1 : top_a) : x & (2 * top_a - 1);
+        q->b[i] = edges ? (y & 1 ? top_b - 1 : top_b) : y & (2 * top_b - 1);
     }
-    uint32_t near = (uint32_t)between(state, 0, 600000);
+    /* a bit more than all products together */
+    const int all = b->k << (number_bits(b->a) + number_bits(b->b) - 2);
+    uint32_t near = (uint32_t)between(state, 0, all + all / 8);
     switch (kind / 2) {
     case 0: q->c = (uint32_t)next(state); break;
     case 1: q->c = 0x7FFFFFFFu - near; break;
     case 2: q->c = 0x80000000u + near; break;
-    default: q->c = near - 300000; break;
+    default: q->c = near - (uint32_t)all / 2; break;
     }
 }
 

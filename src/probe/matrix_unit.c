@@ -26,7 +26,7 @@ const char *matrix_unit_fault(const matrix_unit *u) {
         return is_whole(u->a) && is_whole(u->b) && u->c == NUMBER_S32 && number_table[u->a].bytes == 1 &&
                        number_table[u->b].bytes == 1
                    ? NULL
-                   : "whole numbers of 8 bits are summed in s32";
+                   : "whole numbers of 8 or 4 bits are summed in s32";
     if (u->c != NUMBER_F32 && u->c != NUMBER_F16)
         return "sums are f32 or f16";
     if (u->alignment != MATRIX_EXACT && (u->alignment < 0 || u->alignment > MATRIX_MOST_ALIGNMENT))

@@ -7,13 +7,18 @@ const number_info number_table[NUMBER_COUNT] = {
     [NUMBER_F32] = {"f32", 4, 8, 23, true, true},  [NUMBER_F16] = {"f16", 2, 5, 10, true, true},
     [NUMBER_BF16] = {"bf16", 2, 8, 7, true, true}, [NUMBER_E4M3] = {"e4m3", 1, 4, 3, false, true},
     [NUMBER_E5M2] = {"e5m2", 1, 5, 2, true, true}, [NUMBER_S8] = {"s8", 1, 0, 0, false, true},
-    [NUMBER_U8] = {"u8", 1, 0, 0, false, false},   [NUMBER_S32] = {"s32", 4, 0, 0, false, true}};
+    [NUMBER_U8] = {"u8", 1, 0, 0, false, false},   [NUMBER_S4] = {"s4", 1, 0, 0, false, true},
+    [NUMBER_U4] = {"u4", 1, 0, 0, false, false},   [NUMBER_S32] = {"s32", 4, 0, 0, false, true}};
 
 number_kind number_by_name(const char *name) {
     for (int i = 0; i < NUMBER_COUNT; i++)
         if (!strcmp(number_table[i].name, name))
             return (number_kind)i;
     return NUMBER_COUNT;
+}
+
+int number_bits(number_kind kind) {
+    return kind == NUMBER_S4 || kind == NUMBER_U4 ? 4 : 8 * number_table[kind].bytes;
 }
 
 static int bias_of(const number_info *f) {
@@ -30,7 +35,7 @@ int number_highest_exponent(number_kind kind) {
 }
 
 uint32_t number_sign_bit(number_kind kind) {
-    return 1u << (8 * number_table[kind].bytes - 1);
+    return 1u << (number_bits(kind) - 1);
 }
 
 uint32_t number_infinity(number_kind kind) {
@@ -47,7 +52,11 @@ number number_decode(number_kind kind, uint32_t code) {
     const number_info *f = &number_table[kind];
     number x = {0};
     if (!f->exponent_bits) {
-        int64_t value = kind == NUMBER_S8 ? (int8_t)code : kind == NUMBER_U8 ? (int64_t)(uint8_t)code : (int32_t)code;
+        int64_t value = kind == NUMBER_S8   ? (int8_t)code
+                        : kind == NUMBER_U8 ? (int64_t)(uint8_t)code
+                        : kind == NUMBER_S4 ? (int64_t)((code & 15) ^ 8) - 8
+                        : kind == NUMBER_U4 ? (int64_t)(code & 15)
+                                            : (int32_t)code;
         x.negative = value < 0;
         x.significand = value < 0 ? -value : value;
         return x;

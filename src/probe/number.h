@@ -12,6 +12,8 @@ typedef enum number_kind {
     NUMBER_E5M2,
     NUMBER_S8,
     NUMBER_U8,
+    NUMBER_S4, /* a byte a code outside registers, whose upper half nobody reads */
+    NUMBER_U4,
     NUMBER_S32,
     NUMBER_COUNT
 } number_kind;
@@ -23,6 +25,7 @@ typedef struct number_info {
     bool has_infinity, is_signed;
 } number_info;
 extern const number_info number_table[NUMBER_COUNT];
+int number_bits(number_kind kind); /* of a code: 4 where two share a byte in registers */
 number_kind number_by_name(const char *name); /* NUMBER_COUNT when there is none */
 
 typedef enum { NUMBER_FINITE, NUMBER_INFINITE, NUMBER_NAN } number_class;

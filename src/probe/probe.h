@@ -23,6 +23,13 @@ typedef struct probe_target {
     /* The same over more than a second, and what the device draws meanwhile: watts, 0 where nobody tells. */
     bool (*sustained)(void *context, rate_of which, double *per_second, double *watts, diag_list *diags);
     const char *(*opcodes)(void *context, arena *a); /* a line: which machine instructions it became; NULL: nobody tells */
+    /* The same instruction with operands elsewhere; each opens when asked for. 0: none. */
+    int place_count;
+    bool (*place)(void *context, int number, const char **name, matrix_box *out, diag_list *diags);
+    /* What must be compared with it on random dots: the same told not to read c (`without_addend`), and the older instruction. NULL: nothing. */
+    int rival_count;
+    bool (*rival)(void *context, int number, const char **name, bool *without_addend, matrix_box *out, diag_list *diags);
+    bool at_hand; /* it answers now: what is asked may follow from earlier answers */
     void *context;
     void (*close)(void *context);
 } probe_target;
@@ -49,6 +56,24 @@ bool layout_probe_memory(arena *a, const matrix_box *box, layout_finding *out, d
 /* A simulated device's answers, for planted layouts (a, b, c). */
 bool layout_simulate(void *layouts, int first, int cases, unsigned char *out, diag_list *diags);
 
+/* ---- dots on record (known_dots.c), and two instructions side by side (compare.c) ---- */
+typedef struct known_finding {
+    int asked, as_recorded;
+    const char *verdict;
+    VEC(const char *) evidence; /* dot by dot: the answer, and the published models that it refutes */
+} known_finding;
+/* False with a diagnostic when the device fails. */
+bool known_dots(arena *a, const probe_target *t, known_finding *out, diag_list *diags);
+typedef struct compare_finding {
+    bool asked;
+    const char *name, *verdict; /* name: "against m16n8k32.e4m3" */
+    int64_t dots, differ;
+    VEC(const char *) evidence;
+} compare_finding;
+/* `without_addend`: x is given no c, y one that it must not read. False with a diagnostic when a device fails. */
+bool compare_boxes(arena *a, const matrix_box *x, const matrix_box *y, const char *name, bool without_addend, uint64_t seed,
+                   compare_finding *out, diag_list *diags);
+
 /* ---- speed (rate.c) ---- */
 typedef struct rate_finding {
     bool asked, determined; /* not determined: the ratio varied by more than a tenth */
@@ -66,6 +91,7 @@ bool place_probe(arena *a, const probe_target *t, rate_finding *out, diag_list *
 bool rate_probe(arena *a, const probe_target *t, rate_finding *out, diag_list *diags);
 
 /* ---- one instruction, everything (run.c) ---- */
+enum { PROBE_MOST_PLACES = 2, PROBE_MOST_RIVALS = 2 };
 typedef struct probe_options {
     int64_t dots;    /* for the model's check */
     int64_t planted; /* for the planted errors */
@@ -74,7 +100,10 @@ typedef struct probe_options {
 } probe_options;
 typedef struct probe_result {
     const char *instruction, *description, *claim;
-    layout_finding layout;
+    layout_finding layout, placed[PROBE_MOST_PLACES]; /* placed: with operands elsewhere */
+    const char *place_names[PROBE_MOST_PLACES];
+    known_finding known;
+    compare_finding compared[PROBE_MOST_RIVALS];
     rate_finding rate, place;
     matrix_finding finding;
     matrix_unit judged; /* the recorded unit, or the found one */

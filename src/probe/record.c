@@ -54,20 +54,55 @@ static void add_rate(const char *device, const probe_result *r, const rate_findi
     json_array_append_new(rows, row);
 }
 
-void probe_rows(arena *a, const char *device, const probe_result *r, json_t *rows) {
-    if (r->layout.asked) {
-        json_t *row = row_of(device, r, "layout", "layout", r->layout.verdict, r->layout.mismatches ? "contradicted" : "found");
-        json_t *evidence = json_array();
-        for (int i = 0; i < r->layout.differences.count; i++)
-            json_array_append_new(evidence, json_string(r->layout.differences.at[i]));
-        json_object_set_new(row, "evidence", evidence);
-        json_object_set_new(row, "questions", json_integer(r->layout.pairs));
-        json_object_set_new(row, "claim", json_string("the documented layouts of the instruction"));
-        json_object_set_new(
-            row, "method",
-            json_string("One-hot operands: every position of a with every position of b; which element of the result is set"));
+static json_t *lines_json(const char *const *lines, int count) {
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_string(lines[i]));
+    return list;
+}
+
+static void add_layout(const char *device, const probe_result *r, const layout_finding *f, const char *fact, json_t *rows) {
+    if (!f->asked)
+        return;
+    json_t *row = row_of(device, r, "layout", fact, f->verdict, f->mismatches ? "contradicted" : "found");
+    json_object_set_new(row, "evidence", lines_json(f->differences.at, f->differences.count));
+    json_object_set_new(row, "questions", json_integer(f->pairs));
+    json_object_set_new(row, "claim", json_string("the documented layouts of the instruction"));
+    json_object_set_new(
+        row, "method",
+        json_string("One-hot operands: every position of a with every position of b; which element of the result is set"));
+    json_array_append_new(rows, row);
+}
+
+static void add_others(const char *device, const probe_result *r, json_t *rows) {
+    for (int i = 0; i < PROBE_MOST_PLACES; i++)
+        add_layout(device, r, &r->placed[i], r->place_names[i], rows);
+    if (r->known.asked) {
+        json_t *row = row_of(device, r, "finding", "on record", r->known.verdict,
+                             r->known.as_recorded == r->known.asked ? "found" : "contradicted");
+        json_object_set_new(row, "asks", json_string("Which of the published models do the answers on record refute?"));
+        json_object_set_new(row, "method", json_string("Dots on which published models of matrix units differ, asked again."));
+        json_object_set_new(row, "questions", json_integer(r->known.asked));
+        json_object_set_new(row, "evidence", lines_json(r->known.evidence.at, r->known.evidence.count));
         json_array_append_new(rows, row);
     }
+    for (int i = 0; i < PROBE_MOST_RIVALS; i++) {
+        const compare_finding *f = &r->compared[i];
+        if (!f->asked)
+            continue;
+        json_t *row = row_of(device, r, "finding", f->name, f->verdict, "found");
+        json_object_set_new(row, "asks", json_string("Are the bits the same?"));
+        json_object_set_new(row, "method", json_string("The same random dots of eight kinds, put to both."));
+        json_object_set_new(row, "questions", json_integer(f->dots));
+        json_object_set_new(row, "evidence", lines_json(f->evidence.at, f->evidence.count));
+        json_object_set_new(row, "numbers", json_pack("{s:f}", "share_that_differs", (double)f->differ / (double)f->dots));
+        json_array_append_new(rows, row);
+    }
+}
+
+void probe_rows(arena *a, const char *device, const probe_result *r, json_t *rows) {
+    add_layout(device, r, &r->layout, "layout", rows);
+    add_others(device, r, rows);
     add_rate(device, r, &r->rate, "speed", "Is the instruction made in hardware, or of others?",
              "Independent chains of it on every multiprocessor, timed in pairs with the f16 instruction of the same kind: at "
              "least 3/4 of what its operands' bits "

@@ -21,6 +21,22 @@ static bool run_layout(arena *a, const probe_target *t, layout_finding *out, dia
     return layout_probe(a, t, layouts, out, diags);
 }
 
+/* The same instruction with operands elsewhere, dots on record, and instructions beside it. */
+static bool run_others(arena *a, const probe_target *t, const probe_options *o, probe_result *out, diag_list *diags) {
+    matrix_box box;
+    for (int i = 0; i < t->place_count && i < PROBE_MOST_PLACES; i++)
+        if (!t->place(t->context, i, &out->place_names[i], &box, diags) || !layout_probe_memory(a, &box, &out->placed[i], diags))
+            return false;
+    for (int i = 0; i < t->rival_count && i < PROBE_MOST_RIVALS; i++) {
+        const char *name;
+        bool without_addend;
+        if (!t->rival(t->context, i, &name, &without_addend, &box, diags) ||
+            !compare_boxes(a, &t->box, &box, name, without_addend, o->seed + 5, &out->compared[i], diags))
+            return false;
+    }
+    return !t->at_hand || known_dots(a, t, &out->known, diags);
+}
+
 static bool run_plants(arena *a, const probe_target *t, const probe_options *o, probe_result *out, diag_list *diags) {
     matrix_unit units[PLANT_MOST];
     out->plant_count = matrix_plants(a, &out->judged, out->plants);
@@ -56,7 +72,7 @@ bool probe_run(arena *a, const probe_target *t, const probe_options *o, probe_re
     double start = now();
     *out = (probe_result){.instruction = t->box.instruction, .description = t->description, .claim = t->box.claim};
     find_options f = {o->dots / 10, o->seed, o->workers};
-    if (!run_layout(a, t, &out->layout, diags) || !matrix_find(a, &t->box, &f, &out->finding, diags))
+    if (!run_layout(a, t, &out->layout, diags) || !run_others(a, t, o, out, diags) || !matrix_find(a, &t->box, &f, &out->finding, diags))
         return false;
     out->has_judged = t->recorded || out->finding.determined;
     out->judged_is_recorded = t->recorded != NULL;
@@ -85,7 +101,10 @@ bool probe_run(arena *a, const probe_target *t, const probe_options *o, probe_re
 }
 
 bool probe_holds(const probe_result *r) {
-    return r->finding.determined && !r->layout.mismatches && r->has_judged && !r->check.mismatches;
+    for (int i = 0; i < PROBE_MOST_PLACES; i++)
+        if (r->placed[i].mismatches)
+            return false;
+    return r->finding.determined && r->known.as_recorded == r->known.asked && !r->layout.mismatches && r->has_judged && !r->check.mismatches;
 }
 
 static void print_check(arena *a, const probe_result *r) {
@@ -104,6 +123,24 @@ static void print_check(arena *a, const probe_result *r) {
     for (int i = 0; i < r->plant_count; i++)
         if (!r->plant_checks[i].mismatches)
             printf("  %-13s not noticed on %" PRId64 " dots: %s\n", "", r->plant_checks[i].dots, r->plants[i].name);
+}
+
+static void print_lines(const char *name, const char *verdict, const char *const *evidence, int count) {
+    printf("  %-13s %s\n", name, verdict);
+    for (int e = 0; e < count; e++)
+        printf("  %-13s   %s\n", "", evidence[e]);
+}
+
+static void print_others(const probe_result *r, bool evidence) {
+    for (int i = 0; i < PROBE_MOST_PLACES; i++)
+        if (r->placed[i].asked)
+            print_lines(r->place_names[i], r->placed[i].verdict, r->placed[i].differences.at, r->placed[i].differences.count);
+    if (r->known.asked)
+        print_lines("on record", r->known.verdict, r->known.evidence.at, evidence ? r->known.evidence.count : 0);
+    for (int i = 0; i < PROBE_MOST_RIVALS; i++)
+        if (r->compared[i].asked)
+            print_lines(r->compared[i].name, r->compared[i].verdict, r->compared[i].evidence.at,
+                        evidence ? r->compared[i].evidence.count : 0);
 }
 
 static void print_rate(const char *name, const rate_finding *f, bool evidence) {
@@ -126,6 +163,7 @@ void probe_print(arena *a, const probe_result *r, bool evidence) {
         for (int e = 0; evidence && e < f->evidence.count; e++)
             printf("  %-13s   %s\n", "", f->evidence.at[e]);
     }
+    print_others(r, evidence);
     print_rate("speed", &r->rate, evidence);
     print_rate("place", &r->place, evidence);
     print_check(a, r);

@@ -28,17 +28,17 @@ static const fragment_layout table[] = {
     {"cuda", "m16n8k4", "tf32", 'b', 4, 8, 32, 1, 32, BY_COLUMNS(1, 2), {{0}}, PTX, true},
     {"cuda", "m16n8k8", "tf32", 'a', 16, 8, 32, 4, 32, BY_ROWS(1, 2), {R(8), C(4)}, PTX, true},
     {"cuda", "m16n8k8", "tf32", 'b', 8, 8, 32, 2, 32, BY_COLUMNS(1, 2), {R(4)}, PTX, true},
-    {"cuda", "m16n8k16", "s8 u8 e4m3 e5m2", 'a', 16, 16, 32, 8, 8, BY_ROWS(4, 8), {C(1), C(2), R(8)}, PTX, true},
-    {"cuda", "m16n8k16", "s8 u8 e4m3 e5m2", 'b', 16, 8, 32, 4, 8, BY_COLUMNS(4, 8), {R(1), R(2)}, PTX, true},
-    {"cuda", "m16n8k32", "s8 u8 e4m3 e5m2", 'a', 16, 32, 32, 16, 8, BY_ROWS(4, 8), {C(1), C(2), R(8), C(16)}, PTX, true},
-    {"cuda", "m16n8k32", "s8 u8 e4m3 e5m2", 'b', 32, 8, 32, 8, 8, BY_COLUMNS(4, 8), {R(1), R(2), R(16)}, PTX, true},
+    {"cuda", "m16n8k16", "s8 u8 e4m3 e5m2 e4m3xe5m2", 'a', 16, 16, 32, 8, 8, BY_ROWS(4, 8), {C(1), C(2), R(8)}, PTX, true},
+    {"cuda", "m16n8k16", "s8 u8 e4m3 e5m2 e4m3xe5m2", 'b', 16, 8, 32, 4, 8, BY_COLUMNS(4, 8), {R(1), R(2)}, PTX, true},
+    {"cuda", "m16n8k32", "s8 u8 e4m3 e5m2 e4m3xe5m2", 'a', 16, 32, 32, 16, 8, BY_ROWS(4, 8), {C(1), C(2), R(8), C(16)}, PTX, true},
+    {"cuda", "m16n8k32", "s8 u8 e4m3 e5m2 e4m3xe5m2", 'b', 32, 8, 32, 8, 8, BY_COLUMNS(4, 8), {R(1), R(2), R(16)}, PTX, true},
     {"cuda", "m16n8k64", "s4 u4", 'a', 16, 64, 32, 32, 4, BY_ROWS(8, 16), {C(1), C(2), C(4), R(8), C(32)}, PTX, true},
     {"cuda", "m16n8k64", "s4 u4", 'b', 64, 8, 32, 16, 4, BY_COLUMNS(8, 16), {R(1), R(2), R(4), R(32)}, PTX, true},
     {"cuda", "m16n8", "f32 s32", 'c', 16, 8, 32, 4, 32, BY_ROWS(2, 4), {C(1), R(8)}, PTX, true},
     {"cuda", "m16n8", "f16", 'c', 16, 8, 32, 4, 16, BY_ROWS(2, 4), {C(1), R(8)}, PTX, true},
     {"cuda", "wgmma.k16", "f16 bf16", 'a', 64, 16, 128, 8, 16, WARPGROUP(2, 4), {C(1), R(8), C(8)}, WGMMA, true},
     {"cuda", "wgmma.k8", "tf32", 'a', 64, 8, 128, 4, 32, WARPGROUP(1, 2), {R(8), C(4)}, WGMMA, true},
-    {"cuda", "wgmma.k32", "s8 u8 e4m3 e5m2", 'a', 64, 32, 128, 16, 8, WARPGROUP(4, 8), {C(1), C(2), R(8), C(16)}, WGMMA, true},
+    {"cuda", "wgmma.k32", "s8 u8 e4m3 e5m2 e4m3xe5m2", 'a', 64, 32, 128, 16, 8, WARPGROUP(4, 8), {C(1), C(2), R(8), C(16)}, WGMMA, true},
     {"cuda",
      "wgmma",
      "f32 s32",
@@ -94,7 +94,7 @@ static const fragment_layout *row_of(const char *target, const char *shape, cons
 }
 
 /* "m16n8k16.f16.f16" into its parts; the accumulator that goes without saying. */
-static bool split_name(const char *instruction, char shape[32], char type[8], char accumulator[8]) {
+static bool split_name(const char *instruction, char shape[32], char type[16], char accumulator[8]) {
     size_t skip = !strncmp(instruction, "wgmma.", 6) ? 6 : !strncmp(instruction, "simdgroup_matrix.", 17) ? 17 : 0;
     const char *dot = strchr(instruction + skip, '.');
     if (!dot || dot - instruction >= 32 || strchr(instruction, ' ') || !strncmp(instruction, "wgmma.k", 7))
@@ -102,11 +102,13 @@ static bool split_name(const char *instruction, char shape[32], char type[8], ch
     snprintf(shape, 32, "%.*s", (int)(dot - instruction), instruction);
     const char *second = strchr(dot + 1, '.');
     size_t length = second ? (size_t)(second - dot - 1) : strlen(dot + 1);
-    if (length == 0 || length >= 8 || (second && (strlen(second + 1) >= 8 || strchr(second + 1, '.'))))
+    if (length == 0 || length >= 16 || (second && (strlen(second + 1) >= 16 || strchr(second + 1, '.'))))
         return false;
-    snprintf(type, 8, "%.*s", (int)length, dot + 1);
+    snprintf(type, 16, "%.*s", (int)length, dot + 1);
     bool whole = (type[0] == 's' || type[0] == 'u');
-    snprintf(accumulator, 8, "%s", second ? second + 1 : whole ? "s32" : "f32");
+    if (whole && second && !strcmp(second, ".satfinite")) /* which changes the sum, not where it lies */
+        second = NULL;
+    snprintf(accumulator, 8, "%.7s", second ? second + 1 : whole ? "s32" : "f32");
     /* Whole numbers are summed in s32, and 16-bit sums are for what fits them. */
     return whole ? !strcmp(accumulator, "s32")
                  : !strcmp(accumulator, "f32") ||
@@ -114,7 +116,7 @@ static bool split_name(const char *instruction, char shape[32], char type[8], ch
 }
 
 bool fragment_layout_find(const char *target, const char *instruction, char operand, fragment_layout *out) {
-    char shape[32], type[8], accumulator[8], known[32], text[32];
+    char shape[32], type[16], accumulator[8], known[32], text[32];
     int m, n, k;
     if (!split_name(instruction, shape, type, accumulator))
         return false;

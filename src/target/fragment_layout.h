@@ -28,7 +28,8 @@ typedef struct fragment_layout {
 } fragment_layout;
 
 /* The layout of an operand of "m16n8k16.f16" (shape and element type; the accumulator is f32, or s32 for whole numbers), "m16n8k16.f16.f16" (a
- * 16-bit accumulator), "wgmma.m64n24k16.bf16" (n a multiple of 8 up to 256; operand a is that in registers). False when there is none. */
+ * 16-bit accumulator), "wgmma.m64n24k16.bf16" (n a multiple of 8 up to 256; operand a is that in registers), "m16n8k32.e4m3xe5m2" (a and b of two
+ * formats), "m16n8k32.s8.satfinite". False when there is none. */
 bool fragment_layout_find(const char *target, const char *instruction, char operand, fragment_layout *out);
 /* Those of a, b and the accumulator, in this order. False when one is missing. */
 bool fragment_layouts_find(const char *target, const char *instruction, fragment_layout out[3]);
