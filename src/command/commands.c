@@ -63,10 +63,11 @@ static const option_row explain_options[] = {
     {"--all", NULL, "every code"}, {"--markdown", NULL, "as doc/errors.md"}, {0}};
 static const option_row probe_options[] = {
     {"--device", "NAME", "cpu, cuda:N, opencl:N, model:h200, or nvrtc (default: cpu)"},
-    {"--list", NULL, "the instructions and traits (caches, line, banks, limits) that can be probed there"},
+    {"--list", NULL, "the instructions and traits (caches, line, banks, limits, alignment) that can be probed there"},
     {"--dots", "N", "random dots that the model is held against (default: 1000000; of a kit 20000)"},
     {"--seed", "N", "another seed for them"},
     {"--evidence", NULL, "what refuted the neighbouring values"},
+    {"--offset", "N", "one access of the trait alignment, N bytes behind an aligned place: whether it is taken; a fault may end the program"},
     {"--store", "DIR", "append the findings as rows to this folder's store"},
     {"--report", "FILE", "no probing: write the findings of --store (default: bench/findings) as a page"},
     {"--describe", "NAME", "no probing: print the description of the device of this name that the findings of --store give"},

@@ -281,6 +281,24 @@ static bool list_names(probing *p, const char *const *all, int count) {
     return true;
 }
 
+/* One access, asked by this process: its outcome, and what was said of it. A fault may end it. */
+static bool ask_access(probing *p, const char *name) {
+    int64_t offset = 0;
+    const char *words;
+    if (!option_integer("--offset", option_value(p->line, "--offset"), &offset, &p->report->diags))
+        return false;
+    access_outcome outcome =
+        offset < 0 || offset > 1024 ? ACCESS_NOT_ASKED : access_try(p->report->arena, p->device, name, (int)offset, &words);
+    if (outcome == ACCESS_NOT_ASKED) {
+        diag *g = diag_error(&p->report->diags, "E1202", (source_span){0}, "%s can't be asked for `%s`", p->device, name);
+        diag_note(&p->report->diags, g, "the evidence of the trait `alignment` names the accesses");
+        return false;
+    }
+    printf("%s%s%s\n", access_outcome_text(outcome), words ? ": " : "", words ? words : "");
+    fflush(stdout);
+    return true;
+}
+
 static bool probe_all(probing *p) {
     int count = 0;
     const bool traits_alone = !strncmp(p->device, "opencl", 6), named = p->line->positional_count > 0;
@@ -330,7 +348,9 @@ int command_probe(const command_line *line) {
                *kit = option_value(line, "--write"), *answers = option_value(line, "--read"),
                *described = option_value(line, "--describe");
     probing p = {.report = &r, .line = line, .device = device ? device : "cpu", .rows = json_array()};
+    const bool access = option_given(line, "--offset") && line->positional_count == 1;
     bool held = page        ? write_report(&p, page)
+                : access    ? ask_access(&p, line->positional[0])
                 : described ? print_description(&p, described)
                             : read_options(&p) && (kit       ? write_kit(&p, kit)
                                                    : answers ? read_kit(&p, answers)

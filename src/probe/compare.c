@@ -35,14 +35,13 @@ bool compare_boxes(arena *a, const matrix_box *x, const matrix_box *y, const cha
         out->differ += differ;
     }
     if (good) {
-        out->verdict =
-            out->differ ? arena_printf(a, "differs in %" PRId64 " of %" PRId64 " random dots (%.0f%%)", out->differ, out->dots,
-                                       100.0 * (double)out->differ / (double)out->dots)
-                        : arena_printf(a, "the same bits in all %" PRId64 " random dots", out->dots);
+        out->verdict = out->differ ? arena_printf(a, "differs in %" PRId64 " of %" PRId64 " random dots (%.0f%%)", out->differ,
+                                                  out->dots, 100.0 * (double)out->differ / (double)out->dots)
+                                   : arena_printf(a, "the same bits in all %" PRId64 " random dots", out->dots);
         VEC_PUSH(a, out->evidence,
-                 arena_printf(a,
-                              "of %d dots each that differ: %s (dense, wide, cancelling, sparse, tiny, large, finite bits, any bits)",
-                              (int)EACH, text_get(&kinds)));
+                 arena_printf(
+                     a, "of %d dots each that differ: %s (dense, wide, cancelling, sparse, tiny, large, finite bits, any bits)",
+                     (int)EACH, text_get(&kinds)));
     }
     text_free(&kinds);
     free(q);

@@ -20,10 +20,10 @@ struct cuda_box {
     const runtime *runtime;
     device *device;
     text_kernel *onehot, *rates[RATE_COUNT]; /* rates: when first asked for */
-    placed_box places[PLACE_COUNT];         /* `dots`: the first at once, the others when first asked for */
-    int launches[RATE_COUNT];                       /* n of a launch that takes some milliseconds */
-    struct cuda_box *older;                         /* when first asked for */
-    void *a, *b, *c, *d, *found;                    /* device memory, for MOST_CELLS cells and MOST_CASES cases */
+    placed_box places[PLACE_COUNT];          /* `dots`: the first at once, the others when first asked for */
+    int launches[RATE_COUNT];                /* n of a launch that takes some milliseconds */
+    struct cuda_box *older;                  /* when first asked for */
+    void *a, *b, *c, *d, *found;             /* device memory, for MOST_CELLS cells and MOST_CASES cases */
     char name[64], text[512];
     matrix_box box;
 };

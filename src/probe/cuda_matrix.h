@@ -33,7 +33,7 @@ char *cuda_onehot_text(const cuda_instruction *i);
 enum { CUDA_RATE_CHAINS = 8 };
 char *cuda_rate_text(const cuda_instruction *i);
 double cuda_rate_products(const cuda_instruction *i); /* multiply-adds of a block of 128 threads, n = 1 */
-char *cuda_scalar_rate_text(void); /* the same of one multiply-add a thread, in f32 */
+char *cuda_scalar_rate_text(void);                    /* the same of one multiply-add a thread, in f32 */
 
 typedef struct cuda_box cuda_box;
 /* Opens device "cuda:N" for an instruction: compiles the kernels and takes memory. NULL with a diagnostic. */

@@ -72,7 +72,8 @@ bool probe_run(arena *a, const probe_target *t, const probe_options *o, probe_re
     double start = now();
     *out = (probe_result){.instruction = t->box.instruction, .description = t->description, .claim = t->box.claim};
     find_options f = {o->dots / 10, o->seed, o->workers};
-    if (!run_layout(a, t, &out->layout, diags) || !run_others(a, t, o, out, diags) || !matrix_find(a, &t->box, &f, &out->finding, diags))
+    if (!run_layout(a, t, &out->layout, diags) || !run_others(a, t, o, out, diags) ||
+        !matrix_find(a, &t->box, &f, &out->finding, diags))
         return false;
     out->has_judged = t->recorded || out->finding.determined;
     out->judged_is_recorded = t->recorded != NULL;
@@ -104,7 +105,8 @@ bool probe_holds(const probe_result *r) {
     for (int i = 0; i < PROBE_MOST_PLACES; i++)
         if (r->placed[i].mismatches)
             return false;
-    return r->finding.determined && r->known.as_recorded == r->known.asked && !r->layout.mismatches && r->has_judged && !r->check.mismatches;
+    return r->finding.determined && r->known.as_recorded == r->known.asked && !r->layout.mismatches && r->has_judged &&
+           !r->check.mismatches;
 }
 
 static void print_check(arena *a, const probe_result *r) {

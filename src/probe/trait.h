@@ -3,6 +3,7 @@
 #ifndef TILEC_PROBE_TRAIT_H
 #define TILEC_PROBE_TRAIT_H
 #include "base/diag.h"
+#include "probe/access.h"
 #include <jansson.h>
 
 typedef enum trait_limit {
@@ -10,6 +11,13 @@ typedef enum trait_limit {
     LIMIT_SHARED_DECLARED, /* bytes of shared memory of a block that a kernel declares */
     LIMIT_SHARED_ASKED,    /* and that a launch asks for */
     LIMIT_BLOCKS_Y,        /* of a launch, along y */
+    LIMIT_BLOCKS_Z,        /* along z */
+    LIMIT_THREADS_Z,       /* of a block, along z */
+    LIMIT_PARAMETERS,      /* bytes of a kernel's parameters */
+    LIMIT_REGISTERS,       /* of a thread, of a kernel that wants more */
+    LIMIT_THREADS_FULL,    /* of a block, of such a kernel */
+    LIMIT_MAP_BOX,         /* elements of a tensor map's box along a dimension */
+    LIMIT_MAP_SWIZZLED,    /* pieces of 16 bytes of its innermost dimension under a swizzle of 128 bytes */
     LIMIT_COUNT
 } trait_limit;
 extern const char *const trait_limit_names[LIMIT_COUNT];
@@ -27,7 +35,12 @@ typedef struct trait_box {
      * l x stride on. Of the device's processors one at least runs such a block. */
     bool (*shared)(void *context, int stride, int words, double *ns, diag_list *diags);
     bool (*accepts)(void *context, trait_limit limit, int64_t value, bool *accepted, diag_list *diags);
-    int64_t (*told)(void *context, trait_limit limit); /* what the driver says; 0: nothing */
+    int64_t (*told)(void *context,
+                    trait_limit limit); /* what the driver or the guide says; 0: nothing; -1: there is no such limit */
+    /* Accesses by number (NULL past the last) with the documented alignment, and what becomes of one so many bytes behind an aligned place. */
+    const char *(*access_name)(const struct trait_box *box, int number, int *documented);
+    bool (*touches)(const struct trait_box *box, arena *a, int number, int offset, access_outcome *outcome, const char **words,
+                    diag_list *diags);
     int64_t (*cache_told)(void *context,
                           int level); /* bytes of the caches that documents or the system tell, nearest first; 0: no more */
     void (*close)(void *context);
@@ -59,6 +72,7 @@ bool trait_caches(arena *a, const trait_box *box, trait_finding *out, diag_list 
 bool trait_line(arena *a, const trait_box *box, trait_finding *out, diag_list *diags);
 bool trait_banks(arena *a, const trait_box *box, trait_finding *out, diag_list *diags);
 bool trait_limits(arena *a, const trait_box *box, trait_finding *out, diag_list *diags);
+bool trait_alignment(arena *a, const trait_box *box, trait_finding *out, diag_list *diags);
 
 /* Opens "cpu", "cuda:N" or "opencl:N". False with a diagnostic. */
 bool trait_open(const char *device, trait_box *out, diag_list *diags);
@@ -81,6 +95,7 @@ typedef struct simulated_traits {
     double cache_ns[5];
     int caches, line, banks;
     int64_t limits[LIMIT_COUNT], told[LIMIT_COUNT];
+    int alignment[4]; /* that four accesses take, which should want 4, 8, 16 and 32; 0: not taken at all */
     double noise;
     int fails_after, asked;
 } simulated_traits;

@@ -85,6 +85,24 @@ static int64_t simulated_told(void *context, trait_limit limit) {
     return ((simulated_traits *)context)->told[limit];
 }
 
+static const char *simulated_access_name(const trait_box *box, int number, int *documented) {
+    static const char *const names[] = {"load of 4 bytes", "load of 8 bytes", "load of 16 bytes", "load of 32 bytes"};
+    (void)box;
+    *documented = number < 4 ? 4 << number : 0;
+    return number < 4 ? names[number] : NULL;
+}
+
+static bool simulated_touches(const trait_box *box, arena *a, int number, int offset, access_outcome *outcome, const char **words,
+                              diag_list *diags) {
+    simulated_traits *s = box->context;
+    (void)a;
+    *words = NULL;
+    if (!begins(s, diags))
+        return false;
+    *outcome = s->alignment[number] && offset % s->alignment[number] == 0 ? ACCESS_TAKEN : ACCESS_FAULTED;
+    return true;
+}
+
 static int64_t simulated_cache_told(void *context, int level) {
     return level < 4 ? ((simulated_traits *)context)->cache_told[level] : 0;
 }
@@ -98,5 +116,7 @@ trait_box simulated_trait_box(simulated_traits *s) {
                        .shared = simulated_shared,
                        .accepts = simulated_accepts,
                        .told = simulated_told,
+                       .access_name = simulated_access_name,
+                       .touches = simulated_touches,
                        .cache_told = simulated_cache_told};
 }

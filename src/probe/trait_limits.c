@@ -2,10 +2,19 @@
 #include "probe/trait.h"
 #include <inttypes.h>
 
-static const int64_t ceiling[LIMIT_COUNT] = {1 << 16, 1 << 20, 1 << 20, INT64_C(1) << 31};
+/* Where the search ends; 0: just beyond what is told, for what takes a compiler. */
+static const int64_t ceiling[LIMIT_COUNT] = {1 << 16, 1 << 20, 1 << 20, INT64_C(1) << 31, INT64_C(1) << 31, 1 << 16, 0, 0,
+                                             0,       1 << 12, 1 << 8};
+
+/* What a compiler or the driver alone refuses leaves the device as it was. */
+static bool is_launched(trait_limit l) {
+    return l != LIMIT_PARAMETERS && l != LIMIT_REGISTERS && l != LIMIT_MAP_BOX && l != LIMIT_MAP_SWIZZLED;
+}
 
 static bool still_there(const trait_box *box, trait_limit limit, trait_finding *out, diag_list *diags) {
     bool good;
+    if (!is_launched(limit))
+        return true;
     out->questions++;
     if (!box->accepts(box->context, limit, 1, &good, diags))
         return false;
@@ -35,29 +44,38 @@ bool trait_limits(arena *a, const trait_box *box, trait_finding *out, diag_list 
     text_buffer text = {0}, claim = {0};
     bool good = true;
     for (int i = 0; i < LIMIT_COUNT && good; i++) {
-        int64_t told = box->told ? box->told(box->context, (trait_limit)i) : 0, low = 0, high = ceiling[i];
-        if (told < 0) /* the device knows no such thing */
+        int64_t told = box->told ? box->told(box->context, (trait_limit)i) : 0, low = 0,
+                high = ceiling[i] ? ceiling[i] : told + 1;
+        bool more = false, less = false;        /* nothing was refused; less than told is, and nobody looks how much less */
+        if (told < 0 || (!told && !ceiling[i])) /* the device knows no such thing, or nobody says where to look */
             continue;
         if (told > 0) { /* what is told is asked first: a right one takes two questions */
-            bool at, above;
+            bool at, above = false;
             out->questions += 2;
             good = box->accepts(box->context, (trait_limit)i, told, &at, diags) &&
                    (!at || box->accepts(box->context, (trait_limit)i, told + 1, &above, diags));
             low = good && at ? told : 0;
             high = good && !at ? told : good && !above ? told + 1 : high;
+            more = good && at && above && !ceiling[i];
+            less = good && !at && !ceiling[i];
         }
-        good = good && halve(box, (trait_limit)i, &low, &high, out, diags) && still_there(box, (trait_limit)i, out, diags);
+        good = good && (!ceiling[i] || halve(box, (trait_limit)i, &low, &high, out, diags)) &&
+               still_there(box, (trait_limit)i, out, diags);
         if (!good)
             break;
-        text_add(&text, "%s%" PRId64 " %s", text.length ? ", " : "", low, trait_limit_names[i]);
-        trait_add_number(a, out, trait_limit_names[i], (double)low);
-        if (high == ceiling[i])
+        text_add(&text, "%s%s%" PRId64 " %s", text.length ? ", " : "", less ? "fewer than " : "", less ? told : low,
+                 trait_limit_names[i]);
+        if (!less)
+            trait_add_number(a, out, trait_limit_names[i], (double)low);
+        more |= high == ceiling[i];
+        if (more)
             text_add(&text, " or more");
         if (told > 0)
             text_add(&claim, "%s%" PRId64 " %s", claim.length ? ", " : "", told, trait_limit_names[i]);
         out->contradicted |= told > 0 && told != low;
         VEC_PUSH(a, out->evidence,
-                 arena_printf(a, "%s: %" PRId64 " accepted, %" PRId64 " refused; %s", trait_limit_names[i], low, high,
+                 arena_printf(a, "%s: %" PRId64 " accepted, %" PRId64 " %s; %s", trait_limit_names[i], low, high,
+                              more ? "not asked, or accepted too" : "refused",
                               told > 0 ? arena_printf(a, "told %" PRId64, told) : "nothing told"));
     }
     out->determined = good;

@@ -33,8 +33,8 @@ typedef struct texts_box {
     const runtime *runtime;
     device *device;
     int index;
-    bool cuda;
-    text_kernel *hop, *banks[3], *empty;
+    bool cuda, hopper; /* hopper: of an architecture whose limits the guide is asked for */
+    text_kernel *hop, *banks[3], *empty, *heavy;
     void *ring, *out;
     uint32_t *host;
     int trips;
@@ -48,8 +48,9 @@ static double seconds(void) {
 
 static text_kernel *load(texts_box *b, const char *entry, const char *defines, const char *text, diag_list *diags) {
     text_buffer all = {0};
-    text_add(&all, "%s%s%s void %s", b->cuda ? cuda_words : opencl_words, defines,
-             b->cuda ? "extern \"C\" __global__" : "__kernel", text);
+    text_add(&all, "#define HELD\n%s%s%s%s void %s%s", strstr(defines, "#define HELD") ? "#undef HELD\n" : "",
+             b->cuda ? cuda_words : opencl_words, defines, b->cuda ? "extern \"C\" __global__" : "__kernel",
+             b->cuda ? "HELD " : "", text);
     text_kernel *k = b->runtime->text->load(b->device, entry, text_get(&all), entry, diags);
     text_free(&all);
     return k;
@@ -126,13 +127,13 @@ static bool shared(void *context, int stride, int words, double *ns, diag_list *
 }
 
 /* Whether a launch is taken; what it says when it is not is of no interest. */
-static bool launches(texts_box *b, text_kernel *k, int64_t blocks_y, int64_t threads, int64_t bytes) {
+static bool launches(texts_box *b, text_kernel *k, text_launch launch) {
     arena *a = arena_new();
     diag_list quiet;
     diag_init(&quiet, a);
     const text_argument arguments[] = {{.array = b->out}};
-    text_launch launch = {
-        .blocks = {1, blocks_y, 1}, .threads = {threads, 1, 1}, .arguments = arguments, .count = 1, .shared_bytes = bytes};
+    launch.arguments = arguments;
+    launch.count = 1;
     double took;
     bool good = timed(b, k, &launch, &took, &quiet);
     arena_free(a);
@@ -149,21 +150,80 @@ static bool declares(texts_box *b, int64_t bytes) {
         "    out[1] = s[(THREAD + out[0]) %% %lld];\n}\n",
         (long long)bytes, (long long)(bytes - 1), (long long)bytes);
     text_kernel *k = load(b, "declared", "", text, &quiet);
-    bool good = k && launches(b, k, 1, 1, 0);
+    bool good = k && launches(b, k, (text_launch){.blocks = {1, 1, 1}, .threads = {1, 1, 1}});
     if (k)
         b->runtime->text->unload(b->device, k);
     arena_free(a);
     return good;
 }
 
+/* More live values than a thread can have registers. */
+static const char heavy_text[] = "heavy(FAR unsigned *out) {\n    unsigned v[300];\n"
+                                 "    for (int i = 0; i < 300; i++)\n        v[i] = out[(i * THREAD) % 1024];\n"
+                                 "    for (unsigned n = out[1]; n; n--)\n        for (int i = 0; i < 300; i++)\n            v[i] "
+                                 "= v[i] * v[(i + 7) % 300] + n;\n"
+                                 "    unsigned all = 0;\n    for (int i = 0; i < 300; i++)\n        all ^= v[i];\n"
+                                 "    if (all == 12345)\n        out[0] = all;\n}\n";
+
+/* Whether such a kernel, held to `most` registers, has them. */
+static bool has_registers(texts_box *b, int64_t most) {
+    arena *a = arena_new();
+    diag_list quiet;
+    diag_init(&quiet, a);
+    kernel_resources resources = {0};
+    const int64_t least = 24; /* below, a kernel's frame does not fit */
+    text_kernel *k =
+        load(b, "heavy", arena_printf(a, "#define HELD __maxnreg__(%lld)\n", (long long)(most < least ? least : most)),
+             heavy_text, &quiet);
+    bool good = k && (most < least || !b->runtime->text->resources ||
+                      (b->runtime->text->resources(b->device, k, &resources) && resources.registers >= most));
+    if (k)
+        b->runtime->text->unload(b->device, k);
+    arena_free(a);
+    return good;
+}
+
+static bool takes_parameters(texts_box *b, int64_t bytes) {
+    arena *a = arena_new();
+    diag_list quiet;
+    diag_init(&quiet, a);
+    int64_t rest = bytes > 8 ? bytes - 8 : 1; /* behind a pointer */
+    text_kernel *k = load(b, "long_list", arena_printf(a, "struct words {\n    char c[%lld];\n};\n", (long long)rest),
+                          "long_list(FAR unsigned *out, const words w) {\n    out[0] = w.c[0];\n}\n", &quiet);
+    if (k)
+        b->runtime->text->unload(b->device, k);
+    arena_free(a);
+    return k != NULL;
+}
+
+/* An answer that is not the driver's success refuses. */
+static bool maps(int64_t box, bool across) {
+    int status;
+    const int64_t address = INT64_C(1) << 40;
+    return access_map(address, 4096, across ? (uint32_t)box * 8 : 64, across ? 8 : (uint32_t)box, true, &status) &&
+           !status;
+}
+
 static bool accepts(void *context, trait_limit limit, int64_t value, bool *accepted, diag_list *diags) {
     texts_box *b = context;
     if (!b->empty && !(b->empty = load(b, "empty", "", empty_text, diags)))
         return false;
-    *accepted = limit == LIMIT_SHARED_DECLARED ? declares(b, value)
-                : limit == LIMIT_THREADS       ? launches(b, b->empty, 1, value, 0)
-                : limit == LIMIT_BLOCKS_Y      ? launches(b, b->empty, value, 1, 0)
-                                               : launches(b, b->empty, 1, 1, value);
+    if (limit == LIMIT_THREADS_FULL && !b->heavy && !(b->heavy = load(b, "heavy", "", heavy_text, diags)))
+        return false;
+    switch (limit) {
+    case LIMIT_SHARED_DECLARED: *accepted = declares(b, value); break;
+    case LIMIT_PARAMETERS: *accepted = takes_parameters(b, value); break;
+    case LIMIT_REGISTERS: *accepted = has_registers(b, value); break;
+    case LIMIT_MAP_BOX: *accepted = maps(value, false); break;
+    case LIMIT_MAP_SWIZZLED: *accepted = maps(value, true); break;
+    default: {
+        text_launch l = {.blocks = {1, limit == LIMIT_BLOCKS_Y ? value : 1, limit == LIMIT_BLOCKS_Z ? value : 1},
+                         .threads = {limit == LIMIT_THREADS || limit == LIMIT_THREADS_FULL ? value : 1, 1,
+                                     limit == LIMIT_THREADS_Z ? value : 1},
+                         .shared_bytes = limit == LIMIT_SHARED_ASKED ? value : 0};
+        *accepted = launches(b, limit == LIMIT_THREADS_FULL ? b->heavy : b->empty, l);
+    }
+    }
     return true;
 }
 
@@ -173,11 +233,26 @@ static int64_t attribute(const texts_box *b, int number) {
     return b->index < s->count && !s->api.DeviceGetAttribute(&value, number, s->devices[b->index].device) ? value : 0;
 }
 
+/* By the driver's attribute; what it has none for, by the CUDA C++ programming guide's table of compute capabilities 9.0 and the driver API's manual. */
 static int64_t cuda_told(void *context, trait_limit limit) {
-    enum { MOST_BLOCKS_Y = 6, SHARED_BYTES = 8 };
-    const int attributes[LIMIT_COUNT] = {CU_DEVICE_MAX_THREADS_PER_BLOCK, SHARED_BYTES, CU_DEVICE_MOST_SHARED_MEMORY_PER_BLOCK,
-                                         MOST_BLOCKS_Y};
-    return attribute(context, attributes[limit]);
+    enum { MOST_THREADS_Z = 4, MOST_BLOCKS_Y = 6, MOST_BLOCKS_Z = 7, SHARED_BYTES = 8, BLOCK_REGISTERS = 12 };
+    const texts_box *b = context;
+    const bool has_maps = cuda_open_system()->encode_map != NULL, hopper = b->hopper;
+    switch (limit) {
+    case LIMIT_THREADS: return attribute(b, CU_DEVICE_MAX_THREADS_PER_BLOCK);
+    case LIMIT_SHARED_DECLARED: return attribute(b, SHARED_BYTES);
+    case LIMIT_SHARED_ASKED: return attribute(b, CU_DEVICE_MOST_SHARED_MEMORY_PER_BLOCK);
+    case LIMIT_BLOCKS_Y: return attribute(b, MOST_BLOCKS_Y);
+    case LIMIT_BLOCKS_Z: return attribute(b, MOST_BLOCKS_Z) ? attribute(b, MOST_BLOCKS_Z) : -1;
+    case LIMIT_THREADS_Z: return attribute(b, MOST_THREADS_Z) ? attribute(b, MOST_THREADS_Z) : -1;
+    case LIMIT_PARAMETERS: return hopper ? 32764 : -1;
+    case LIMIT_REGISTERS: return hopper ? 255 : -1;
+    case LIMIT_THREADS_FULL:
+        return hopper && attribute(b, BLOCK_REGISTERS) ? attribute(b, BLOCK_REGISTERS) / 256 : -1; /* 255 are given as 256 */
+    case LIMIT_MAP_BOX: return hopper && has_maps ? 256 : -1;
+    case LIMIT_MAP_SWIZZLED: return hopper && has_maps ? 8 : -1;
+    default: return -1;
+    }
 }
 
 /* Launches ask for no memory and are told no limit of blocks; of what a kernel declares too much, some drivers end the process. */
@@ -193,7 +268,7 @@ static int64_t cuda_cache_told(void *context, int level) {
 
 static void close_texts(void *context) {
     texts_box *b = context;
-    text_kernel *const kernels[] = {b->hop, b->banks[0], b->banks[1], b->banks[2], b->empty};
+    text_kernel *const kernels[] = {b->hop, b->banks[0], b->banks[1], b->banks[2], b->empty, b->heavy};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         if (kernels[i])
             b->runtime->text->unload(b->device, kernels[i]);
@@ -230,6 +305,7 @@ bool trait_open_texts(const char *device, trait_box *out, diag_list *diags) {
     out->context = b;
     out->close = close_texts;
     r->describe(index, out->description, sizeof out->description);
+    b->hopper = b->cuda && strstr(out->description, "sm_90");
     if (!(b->device = r->open(index, diags)) || !(b->ring = r->allocate(b->device, MOST_BYTES, diags)) ||
         !(b->out = r->allocate(b->device, BLOCK * 4, diags))) {
         trait_close(out);

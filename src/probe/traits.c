@@ -17,11 +17,25 @@ const trait_row trait_rows[] = {
     {"limits", "How much is really accepted?",
      "Each limit by halving between what is accepted and what is refused; after every refusal the device must still accept one.",
      trait_limits},
+    {"alignment", "Which alignment does each access really want?",
+     "Each access at an address that is a multiple of its documented alignment alone, then of half of it, until it is refused or "
+     "touches other bytes; each in a "
+     "process of its own, which a fault may end.",
+     trait_alignment},
 };
 const int trait_count = sizeof trait_rows / sizeof *trait_rows;
 
-const char *const trait_limit_names[LIMIT_COUNT] = {"threads a block", "bytes of shared memory declared",
-                                                    "bytes of shared memory asked for", "blocks along y"};
+const char *const trait_limit_names[LIMIT_COUNT] = {"threads a block",
+                                                    "bytes of shared memory declared",
+                                                    "bytes of shared memory asked for",
+                                                    "blocks along y",
+                                                    "blocks along z",
+                                                    "threads along z",
+                                                    "bytes of parameters",
+                                                    "registers a thread",
+                                                    "threads a block with all registers",
+                                                    "elements along a side of a tensor map's box",
+                                                    "16-byte pieces across a box with a 128-byte swizzle"};
 
 const trait_row *trait_find_row(const char *name) {
     for (int i = 0; i < trait_count; i++)
@@ -30,8 +44,20 @@ const trait_row *trait_find_row(const char *name) {
     return NULL;
 }
 
+static const char *name_of(const trait_box *box, int number, int *documented) {
+    return access_name(box->device, number, documented);
+}
+
+static bool touches(const trait_box *box, arena *a, int number, int offset, access_outcome *outcome, const char **words,
+                    diag_list *diags) {
+    int documented;
+    (void)diags;
+    *outcome = access_ask(a, box->device, access_name(box->device, number, &documented), offset, words);
+    return true;
+}
+
 bool trait_open(const char *device, trait_box *out, diag_list *diags) {
-    *out = (trait_box){.device = device};
+    *out = (trait_box){.device = device, .access_name = name_of, .touches = touches};
     if (!strcmp(device, "cpu"))
         return trait_open_cpu(out, diags);
     return trait_open_texts(device, out, diags);

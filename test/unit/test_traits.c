@@ -12,8 +12,9 @@ static const simulated_traits plain = {.cache_bytes = {48 << 10, 2 << 20},
                                        .caches = 2,
                                        .line = 64,
                                        .banks = 32,
-                                       .limits = {1024, 49152, 232448, 65535},
-                                       .told = {1024, 49152, 232448, 65535}};
+                                       .limits = {1024, 49152, 232448, 65535, 65535, 64, 32764, 255, 256, 256, 8},
+                                       .told = {1024, 49152, 232448, 65535, 65535, 64, 32764, 255, 256, 256, 8},
+                                       .alignment = {4, 8, 16, 32}};
 
 /* What a trait finds, its verdict copied; "": the device failed. */
 static trait_finding find(simulated_traits s, const char *trait, char verdict[512], bool *good) {
@@ -49,6 +50,19 @@ static void plants_are_found(void **state) {
     expect_found(
         s, "limits", false,
         "1024 threads a block, 49152 bytes of shared memory declared, 232448 bytes of shared memory asked for, 65535 blocks");
+    expect_found(s, "limits", false,
+                 "64 threads along z, 32764 bytes of parameters, 255 registers a thread, 256 threads a block with all");
+    expect_found(s, "alignment", false, "4 of 4 accesses are taken at their documented alignment and refused at half of it");
+    s.alignment[1] = 2;
+    expect_found(s, "alignment", false,
+                 "3 of 4 accesses are taken at their documented alignment and refused at half of it; load of 8 bytes takes "
+                 "multiples of 2");
+    s.alignment[2] = 32;
+    expect_found(s, "alignment", true, "load of 16 bytes is not taken");
+    s.limits[LIMIT_PARAMETERS] = 40000; /* nobody looks for the end */
+    expect_found(s, "limits", false, "32764 bytes of parameters or more");
+    s.limits[LIMIT_REGISTERS] = 128;
+    expect_found(s, "limits", true, "fewer than 255 registers a thread");
     s.cache_told[0] = s.cache_told[1] = 0;
     s.cache_bytes[0] = 192 << 10;
     s.caches = 1;
