@@ -48,7 +48,7 @@ static bool is_exchanged(const lower *l, const tile_value *heavy) {
     return false;
 }
 
-static bool may_wait(const lower *l, const tile_stmt *update, const tile_stmt *loop) {
+bool lanes_may_defer(const lower *l, const tile_stmt *update, const tile_stmt *loop) {
     const tile_variable *x = update->variable;
     const tile_value *heavy = update->value;
     if (l->fragment_products[x->id])
@@ -68,7 +68,7 @@ static void defer_in(lower *l, const tile_block *b, const tile_stmt *loop) {
         bool known = false;
         for (int k = 0; k < l->deferred.count; k++)
             known = known || l->deferred.at[k].update == s;
-        if (s->kind == TILE_STMT_UPDATE && !known && may_wait(l, s, loop)) {
+        if (s->kind == TILE_STMT_UPDATE && !known && lanes_may_defer(l, s, loop)) {
             sink *to = NEW(l->arena, sink);
             *to = variable_sink(l, s->variable, 0);
             reduction *parts = lanes_reduction_new(l, to->axes, to->axis_count, updated_value(l, s), s->value, to, s->span, true);

@@ -178,6 +178,11 @@ static void staged_step(point *p, reduction *c) {
     point q = inside_of(p, c);
     for (int i = 0; i < c->reduced_count; i++)
         q.position[c->reduced[i]->id] = p->position[c->reduced[i]->id];
+    if (c->l->ring_count) {
+        kernel_stmt *exists = kernel_append(c->l->ir, q.block, KSTMT_IF, c->span);
+        exists->condition = cond_compare(c->l->arena, COND_LT, p->position[c->reduced[0]->id], c->l->ring_count);
+        q.block = &exists->body;
+    }
     ghost_consume(&q, &c->ghost, c->span);
 }
 
@@ -192,7 +197,24 @@ static void staged_elements(point *p, void *context) {
     over_level(p, &results);
 }
 
+/* The tiles are there, and stay until others may be written. */
+static void ring_share(reduction *c) {
+    lower *l = c->l;
+    tile_range *r = c->reduced[0];
+    point p = point_new(l);
+    kernel_stmt *s = kernel_for(l->ir, p.block, lower_name(l, r->name), ix_const(l->arena, 0), l->place[r->id].count, 1, c->span);
+    s->unroll = true;
+    p.block = &s->body;
+    p.position[r->id] = ix_var(l->arena, s->var);
+    over results = {c, c->axes, c->axis_count, 0, false, staged_step, true};
+    over_level(&p, &results);
+}
+
 static void staged_share(reduction *c) {
+    if (c->l->rings[c->heavy->id]) {
+        ring_share(c);
+        return;
+    }
     lanes_stage_copy(c->l, c->heavy);
     point p = point_new(c->l);
     over o = {.c = c};

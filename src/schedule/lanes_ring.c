@@ -31,21 +31,27 @@ bool lanes_rounds_later(const lower *l, const tile_value *product) {
            lanes_rounded_load(l, product, 1);
 }
 
-static const char *load_refusal(lower *l, const tile_value *product, int operand, const tile_value *x) {
-    bool last = false;
+/* What is copied is a box of the array. */
+static const char *read_refusal(const tile_value *x) {
     if (x->has_outside || x->array->role != ARRAY_IN)
         return "an operand is not read as it lies";
     for (int d = 0; d < x->array->rank; d++)
         if (index_mentions_data(x->indices[d]))
             return "data says where an operand lies";
-    for (int i = 0; i < x->axis_count; i++) {
-        if (range_capacity(x->axes[i]) == 1)
-            continue;
-        int d = whole_dimension(x, x->axes[i]);
-        if (d < 0)
+    for (int i = 0; i < x->axis_count; i++)
+        if (range_capacity(x->axes[i]) != 1 && whole_dimension(x, x->axes[i]) < 0)
             return "an operand's range is not a dimension of its array";
-        last = last || (d == x->array->rank - 1 && x->axes[i] == lanes_stage_last(l, product, operand));
-    }
+    return NULL;
+}
+
+static const char *load_refusal(lower *l, const tile_value *product, int operand, const tile_value *x) {
+    bool last = false;
+    const char *why = read_refusal(x);
+    if (why)
+        return why;
+    for (int i = 0; i < x->axis_count; i++)
+        last = last || (range_capacity(x->axes[i]) != 1 && whole_dimension(x, x->axes[i]) == x->array->rank - 1 &&
+                        x->axes[i] == lanes_stage_last(l, product, operand));
     if (lanes_stage_width(l, product, operand) * element_table[x->array->type].block_bytes < 4)
         return "less than 4 bytes are copied at once";
     return last ? NULL : "an operand's tile does not lie as its array does";
@@ -62,6 +68,39 @@ bool lanes_ring_fills(lower *l, const tile_value *product, int operand) {
     return lanes_by_reference(l, product) && lanes_ring_operand_refusal(l, product, operand);
 }
 
+/* Whether the update adds a product of staged operands that single threads multiply, whose sums go on to the loop's end. */
+static bool is_of_threads(const lower *l, const tile_stmt *loop, const tile_stmt *s) {
+    return s->kind == TILE_STMT_UPDATE && s->value->op == TILE_DOT && lanes_staged(l, s->value) && !l->matrices[s->value->id] &&
+           lanes_may_defer(l, s, loop);
+}
+
+static bool any_of_threads(const lower *l, const tile_stmt *loop) {
+    for (int i = 0; i < loop->body.items.count; i++)
+        if (is_of_threads(l, loop, loop->body.items.at[i]))
+            return true;
+    return false;
+}
+
+/* Single threads read the tile by elements, so it may lie otherwise than its array does. */
+static const char *refusal_of_threads(lower *l, const tile_stmt *loop, const tile_stmt *s) {
+    if (!is_of_threads(l, loop, s))
+        return "the loop does more than add products to accumulators";
+    const tile_value *product = s->value;
+    if (product->contract_count != 1 || product->contract[0] != loop->range)
+        return "a product sums over other ranges than the loop's";
+    for (int o = 0; o < 2; o++) {
+        const tile_value *x = product->operands[o];
+        if (x->op != TILE_LOAD || x->array->type != lanes_staged_type(l, product))
+            return "an operand is computed";
+        if (element_table[x->array->type].block_bytes < 4)
+            return "less than 4 bytes are copied at once";
+        const char *why = read_refusal(x);
+        if (why)
+            return why;
+    }
+    return NULL;
+}
+
 /* Whether products of the loop read their tiles themselves. */
 static bool by_reference(lower *l, const tile_stmt *loop) {
     for (int i = 0; i < loop->body.items.count; i++)
@@ -76,8 +115,15 @@ static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, inde
         return "a predicate bounds the loop";
     if (!loop->body.items.count)
         return "the loop is empty";
+    const bool of_threads = any_of_threads(l, loop);
     for (int i = 0; i < loop->body.items.count; i++) {
         const tile_stmt *s = loop->body.items.at[i];
+        if (of_threads) {
+            const char *why = refusal_of_threads(l, loop, s);
+            if (why)
+                return why;
+            continue;
+        }
         if (s->kind != TILE_STMT_UPDATE || !l->fragment_products[s->variable->id])
             return "the loop does more than add products to accumulators";
         if (l->direct[s->value->id])
@@ -103,6 +149,9 @@ static int slots_for(lower *l, const tile_stmt *loop) {
     for (int i = 0; i < l->k->value_count; i++)
         if (l->matrices[i])
             bytes += l->ring_bytes[i];
+    for (int i = 0; i < loop->body.items.count; i++)
+        for (int operand = 0; operand < 2 && is_of_threads(l, loop, loop->body.items.at[i]); operand++)
+            bytes += lanes_stage_bytes(l, loop->body.items.at[i]->value, operand);
     if (o->stages)
         return o->stages;
     int stages = l->machine->stages;
@@ -154,6 +203,18 @@ bool lanes_ring_alone(lower *l) {
         }
     }
     return any;
+}
+
+bool lanes_ring_of_threads(lower *l) {
+    int64_t size;
+    for (int i = 0; i < l->k->body.items.count && l->machine->stages && l->machine->options.stages != 1; i++) {
+        const tile_stmt *s = l->k->body.items.at[i];
+        if (s->kind == TILE_STMT_LOOP && any_of_threads(l, s) && !s->range->whole &&
+            ix_is_const(lower_expression(l, s->range->size), &size) && size > 1 &&
+            !refusal(l, s, ix_const(l->arena, 0), lower_expression(l, s->range->extent)) && slots_for(l, s) > 1)
+            return true;
+    }
+    return false;
 }
 
 /* ---- the loop ---- */
@@ -230,6 +291,17 @@ static void fill_step(const ring *g, index_expr *slot) {
     l->block = outside;
 }
 
+/* Products of single threads share the tiles of equal operands. */
+static bool is_first_copy(const ring *g, int item, int operand) {
+    const tile_stmt *const *items = (const tile_stmt *const *)g->loop->body.items.at;
+    if (!is_of_threads(g->l, g->loop, items[item]))
+        return true;
+    for (int n = 0; n < 2 * item + operand; n++)
+        if (lanes_stage_ring(g->l, items[n / 2]->value, n % 2) == lanes_stage_ring(g->l, items[item]->value, operand))
+            return false;
+    return true;
+}
+
 /* The copies of step `at` into its slot: those that run on first, the threads' own while they do. */
 static void copy_step(const ring *g, index_expr *at, index_expr *slot) {
     lower *l = g->l;
@@ -241,7 +313,7 @@ static void copy_step(const ring *g, index_expr *at, index_expr *slot) {
                            .entered = true};
     for (int i = 0; i < g->loop->body.items.count; i++)
         for (int o = 0; o < 2; o++)
-            if (!lanes_ring_fills(l, g->loop->body.items.at[i]->value, o))
+            if (!lanes_ring_fills(l, g->loop->body.items.at[i]->value, o) && is_first_copy(g, i, o))
                 lanes_stage_copy_async(l, g->loop->body.items.at[i]->value, o, slot);
     if (any_of(g, true))
         fill_step(g, slot);
@@ -357,6 +429,25 @@ void lanes_ring_multiply(lower *l, const tile_stmt *loop, index_expr *hi, int64_
     l->place[r->id].entered = false;
 }
 
+/* Single threads multiply whole tiles, zeros where nothing exists; what a step counts for is what exists of it. */
+static void multiply_by_threads(const ring *g, index_expr *hi, index_expr *step) {
+    lower *l = g->l;
+    arena *a = l->arena;
+    tile_range *r = g->loop->range;
+    index_expr *start = name_index(l, l->block, arena_printf(a, "%s_start", r->name), ix_mul(a, step, ix_const(a, g->size)));
+    l->place[r->id] =
+        (range_place){.start = start, .count = ix_const(a, g->size), .capacity = range_capacity(r), .entered = true};
+    VEC_PUSH(a, l->loops, r);
+    l->ring_slot = name_index(l, l->block, arena_printf(a, "%s_slot", r->name), ix_mod(a, step, ix_const(a, g->stages)));
+    l->ring_count =
+        name_index(l, l->block, arena_printf(a, "%s_count", r->name), ix_min(a, ix_const(a, g->size), ix_sub(a, hi, start)));
+    for (int i = 0; i < g->loop->body.items.count && !l->failed; i++)
+        lanes_update_deferred(l, g->loop->body.items.at[i]);
+    l->ring_slot = l->ring_count = NULL;
+    l->loops.count--;
+    l->place[r->id].entered = false;
+}
+
 /* Says which operands are no copies of their arrays, and why. */
 static void tell_filled(const ring *g) {
     lower *l = g->l;
@@ -376,9 +467,10 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     arena *a = l->arena;
     const int asked = l->machine->options.stages;
     tile_range *r = loop->range;
-    if (!l->spreads || !l->machine->stages || !l->out->matrix_products || size < 2 || asked == 1)
+    if (!l->spreads || !l->machine->stages || size < 2 || asked == 1)
         return false;
-    bool any = false;
+    const bool of_threads = any_of_threads(l, loop);
+    bool any = of_threads;
     for (int i = 0; i < loop->body.items.count; i++)
         any = any ||
               (loop->body.items.at[i]->kind == TILE_STMT_UPDATE && l->fragment_products[loop->body.items.at[i]->variable->id]);
@@ -446,7 +538,10 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     lanes_barrier(l, 1u << SPACE_SHARED, loop->span);
     if (!runs_on)
         copy_ahead(&g, next, steps);
-    lanes_ring_multiply(l, loop, hi, size, step, stages);
+    if (of_threads)
+        multiply_by_threads(&g, hi, step);
+    else
+        lanes_ring_multiply(l, loop, hi, size, step, stages);
     if (runs_on) { /* this step's products run on while the next tiles' copies are begun; the barrier there tells that the last step's have ended */
         append(l, l->block, KSTMT_COMMIT, loop->span)->matrix = true;
         copy_ahead(&g, next, steps);

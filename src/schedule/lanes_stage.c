@@ -121,6 +121,8 @@ static staged_tile shape_of(lower *l, const tile_value *product, int operand) {
     tile_axis *widest = NULL;
     for (int d = 0; d < t.count; d++) {
         int width = copy_width(l, product, t.x, t.axes[d].r);
+        if (!t.matrix && t.slots && d < t.count - 1)
+            continue; /* a row of the tile at a time */
         if (width > 1 && (!widest || width > widest->width)) {
             if (widest)
                 widest->width = 1;
@@ -166,8 +168,17 @@ static const copied_tile *copied_before(lower *l, const staged_tile *t, element_
     return NULL;
 }
 
+/* A ring of the same elements, which products of single threads share: noted for no block. */
+static kernel_array *in_ring(lower *l, const staged_tile *t) {
+    for (int i = 0; i < l->copied.count; i++)
+        if (!l->copied.at[i].in && !l->copied.at[i].matrix && l->copied.at[i].count == t->count &&
+            lanes_stage_same_elements(l->copied.at[i].x, t->x))
+            return l->copied.at[i].array;
+    return NULL;
+}
+
 static void note_copied(lower *l, const staged_tile *t) {
-    copied_tile c = {.in = l->block, .x = t->x, .array = t->array, .matrix = t->matrix, .count = t->count};
+    copied_tile c = {.in = t->slots ? NULL : l->block, .x = t->x, .array = t->array, .matrix = t->matrix, .count = t->count};
     c.ranges = NEW_ARRAY(l->arena, const tile_range *, t->count + 1);
     c.cells = NEW_ARRAY(l->arena, int64_t, t->count + 1);
     for (int d = 0; d < t->count; d++) {
@@ -199,6 +210,9 @@ static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
     for (int d = 0; d < t.count; d++)
         widest = t.axes[d].width > 1 ? &t.axes[d] : widest;
     kernel_array **made = array_of_tile(l, &t, product, operand);
+    const bool of_threads = lead && !t.matrix;
+    if (!*made && of_threads)
+        *made = in_ring(l, &t);
     if (!*made) {
         index_expr *dims[MOST_STAGED_AXES + 1] = {ix_const(a, t.slots)};
         for (int d = 0; d < t.count; d++)
@@ -207,10 +221,11 @@ static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
         *made = kernel_add_array(l->ir, lower_name(l, arena_printf(a, "%s_tile", name)), SPACE_SHARED, USE_LOCAL,
                                  lanes_staged_type(l, product), t.count + lead, dims);
         (*made)->span = product->span;
+        const bool across = of_threads && t.count && vector_score(l, t.x, t.axes[t.count - 1].r) <= 0;
         if (lanes_by_reference(l, product)) {
             lay_out_by_reference(l, *made, lead);
-        } else if ((widest && widest->dim != t.count - 1) ||
-                   t.matrix) { /* lanes of one vector go to rows apart: they start in other banks */
+        } else if ((widest && widest->dim != t.count - 1) || t.matrix ||
+                   across) { /* lanes of one vector, or neighbours in memory, go to rows apart: they start in other banks */
             (*made)->layout.kind = LAYOUT_PAD;
             (*made)->layout.amount = ACCESS_BYTES / element_table[(*made)->element].block_bytes;
         }
@@ -218,6 +233,8 @@ static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
     for (int d = 0; d < t.count; d++)
         ix_is_const((*made)->dims[d + lead], &t.axes[d].cells);
     t.array = *made;
+    if (of_threads && !in_ring(l, &t))
+        note_copied(l, &t);
     return t;
 }
 
@@ -496,6 +513,7 @@ void lanes_stage_read(point *p, const tile_value *product) {
         if (!open)
             continue;
         staged_tile t = tile_of(p->l, product, o);
+        t.slot = p->l->ring_slot;
         p->known[x->id] =
             emit_named(p, t.x->op == TILE_LOAD ? t.x->array->name : "x", kernel_load(p->l->ir, lanes_stage_access(p, &t)));
     }
@@ -589,6 +607,10 @@ void lanes_stage_copy_bulk(lower *l, const tile_value *product, int operand, ind
     s->clip = true;
     s->name = mbarrier;
     s->slot = slot;
+}
+
+kernel_array *lanes_stage_ring(lower *l, const tile_value *product, int operand) {
+    return tile_of(l, product, operand).array;
 }
 
 kernel_array *lanes_stage_array(const lower *l, const tile_value *product, int operand) {

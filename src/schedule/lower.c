@@ -357,7 +357,7 @@ static void lower_for_threads(lower *l) {
         if (l->failed)
             return;
     }
-    held = held || ringed; /* copies are clipped at edges anyway, and products go on all the same */
+    held = held || ringed || lanes_ring_of_threads(l); /* copies are clipped at edges anyway, and products go on all the same */
     index_expr **ragged = NEW_ARRAY(a, index_expr *, count);
     for (int i = 0; i < count; i++) {
         tile_range *r = l->k->task.at[i];

@@ -145,6 +145,7 @@ typedef struct lower {
     kernel_block *producer;        /* of the role that copies such operands in bulk; NULL: there are no roles */
     cond *producing, *consuming;   /* who takes which */
     index_expr *ring_slot;         /* in a loop over such tiles: which slot is multiplied */
+    index_expr *ring_count;        /* and where single threads multiply it: how much of it exists along the sum */
     kernel_array **fragment_tiles; /* by twice the value id: of such products, their operands' tiles in shared memory */
     kernel_fragment *
         *unrounded; /* by twice the value id: of products whose operands are rounded in registers, one as it was loaded */
@@ -395,6 +396,7 @@ const char *lanes_ring_operand_refusal(lower *l, const tile_value *product,
 /* Whether threads fill the operand's tiles themselves, because it is no copy of its array: for products by warpgroups, which run while they do. */
 bool lanes_ring_fills(lower *l, const tile_value *product, int operand);
 bool lanes_ring_alone(lower *l);
+bool lanes_ring_of_threads(lower *l); /* whether single threads multiply what is copied ahead, in some loop of the kernel */
 /* What a step of the ring does besides copies: multiplies the tiles in its slot. */
 void lanes_ring_settle(lower *l, const tile_stmt *loop, index_expr *hi, int64_t size, index_expr *step);
 void lanes_ring_multiply(lower *l, const tile_stmt *loop, index_expr *hi, int64_t size, index_expr *step, int stages);
@@ -526,6 +528,7 @@ bool lanes_bounds_contracted(const lower *l, const cond *predicate, const tile_v
 /* Why the product's operands can't be staged; NULL, and the bytes that all staged tiles then take. */
 const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
                                 const tile_stmt *const *loops, int loop_count, int64_t *taken);
+kernel_array *lanes_stage_ring(lower *l, const tile_value *product, int operand); /* of tiles that are copied ahead */
 kernel_array *lanes_stage_array(const lower *l, const tile_value *product, int operand); /* once it was copied */
 /* The dimension of that array along which r runs. */
 int lanes_stage_dimension(lower *l, const tile_value *product, int operand, const tile_range *r);
@@ -546,6 +549,8 @@ void lanes_store(point *p, tile_range **axes, int axis_count, const sink *s, til
 /* Around a loop: the updates in it that can wait for its end do. `first`: what lanes_defer returned. */
 int lanes_defer(lower *l, const tile_stmt *loop);
 bool lanes_update_deferred(lower *l, const tile_stmt *update); /* false: not one of those */
+/* Whether the loop only adds the update's value to its variable, so that each thread goes on with its part. */
+bool lanes_may_defer(const lower *l, const tile_stmt *update, const tile_stmt *loop);
 void lanes_join_deferred(lower *l, int first);
 /* One thread among those that hold copies of a value over `axes` (NULL entries are skipped): the ids that none of them uses are 0; NULL: each is the only one. */
 cond *lanes_first_copy(lower *l, tile_range **axes, int axis_count);

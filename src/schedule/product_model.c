@@ -9,6 +9,10 @@
 enum {
     BY_WARPGROUP = 1800,
     BY_SUBGROUP = 1000,
+    BY_THREADS = 118, /* of 128: the rest of the instructions beside them */
+    WAVEFRONTS = 3,   /* that an access of 16 bytes takes of shared memory, where several lanes read the same */
+    LANE_ROWS = 8,    /* as lanes stand over a product's tile (lanes_spread.c) */
+    LANE_COLUMNS = 4,
     SHARED_BYTES = 128,
     FAR_BYTES = 40,
     FAR_IN_BULK = 64,
@@ -49,7 +53,9 @@ tiling_cost product_cost(arena *a, const tiling *t, const product_work *w, const
                   ahead = t->warpgroups && !t->producer ? stages - 2 : stages - 1,
                   registers = accumulated + (t->producer ? OTHERS_OF_CONSUMER : OTHER_REGISTERS);
     tiling_cost c = {.threads = threads};
-    if (t->warpgroups && !(device->warpgroups && row->warpgroups_pay))
+    if (t->single != w->single)
+        c.none = "it is for products of another kind";
+    else if (t->warpgroups && !(device->warpgroups && row->warpgroups_pay))
         c.none = "the device has no matrix instructions of warpgroups";
     else if (ahead < 1)
         c.none =
@@ -69,12 +75,18 @@ tiling_cost product_cost(arena *a, const tiling *t, const product_work *w, const
     c.at_once = device->units * c.resident;
     /* what one step of one block takes of the processor */
     const int64_t multiplied = (int64_t)w->count * t->rows * t->columns * t->step /
-                               (t->warpgroups ? BY_WARPGROUP : known(device->subgroup_multiplies, BY_SUBGROUP));
+                               (t->single       ? BY_THREADS
+                                : t->warpgroups ? BY_WARPGROUP
+                                                : known(device->subgroup_multiplies, BY_SUBGROUP));
     const int64_t wide = t->columns / t->subgroup_columns;
     const int64_t read = t->warpgroups ? (int64_t)t->rows / 64 * t->subgroup_columns * (64 + wide)
                                        : (int64_t)t->subgroup_columns * t->rows + (int64_t)t->subgroup_rows * t->columns;
-    const int64_t shared = w->count * (read + t->rows + t->columns) * t->step * w->bytes /
-                           known(device->shared_bytes_a_clock, SHARED_BYTES),
+    const int64_t quarters =
+        (int64_t)t->rows * t->subgroup_columns / LANE_ROWS +
+        (int64_t)t->columns * t->subgroup_rows / LANE_COLUMNS; /* of accesses of 16 bytes, of all subgroups */
+    const int64_t shared = t->single ? w->count * quarters * t->step * WAVEFRONTS / 4
+                                     : w->count * (read + t->rows + t->columns) * t->step * w->bytes /
+                                           known(device->shared_bytes_a_clock, SHARED_BYTES),
                   far = slot / (t->producer     ? FAR_IN_BULK
                                 : t->warpgroups ? FAR_BYTES
                                                 : FAR_BY_SUBGROUP);

@@ -10,12 +10,14 @@ typedef struct tiling {
     int subgroup_rows, subgroup_columns;
     bool warpgroups;
     bool producer; /* one of a warpgroup of its own copies in bulk; where arrays lie as that needs, else all do */
+    bool single;   /* threads multiply and add elements: of operands that no matrix instruction takes */
 } tiling;
 
 /* A kernel's products, each of one tile of rows by columns. */
 typedef struct product_work {
     int count, bytes; /* of an operand's element */
     int operations;   /* of the kernel's values, about: what becomes of a result */
+    bool single;      /* products of elements by single threads */
     bool computed;    /* operands of some are no copies of their arrays: threads load them themselves */
 } product_work;
 

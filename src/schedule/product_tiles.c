@@ -1,4 +1,4 @@
-/* Tiles of a product by matrix instructions for one launch: of a few that differ in shape the one that a model of the device takes least time for. Settings are few,
+/* Tiles of a product, by matrix instructions or of f32 by single threads, for one launch: of a few that differ in shape the one that a model of the device takes least time for. Settings are few,
  * so launches of many shapes share their code. What a schedule or the caller says of tiles, subgroups, stages or operands stands. Which tilings the kernel can have does
  * not depend on the launch: each is asked about once. */
 #include "schedule/lower.h"
@@ -7,14 +7,16 @@
 #include <string.h>
 
 static const tiling tilings[] = {
-    {128, 256, 64, 8, 1, true, true},  {256, 128, 64, 8, 1, true, true},  {128, 128, 64, 8, 1, true, true},
-    {128, 64, 64, 8, 1, true, true},   {64, 256, 64, 4, 1, true, true},   {64, 128, 64, 4, 1, true, true},
-    {64, 64, 64, 4, 1, true, true},    {128, 256, 64, 8, 1, true, false}, {256, 128, 64, 8, 1, true, false},
-    {128, 128, 64, 8, 1, true, false}, {128, 64, 64, 8, 1, true, false},  {64, 256, 64, 4, 1, true, false},
-    {64, 128, 64, 4, 1, true, false},  {64, 64, 64, 4, 1, true, false},   {128, 128, 32, 2, 2, false, false},
-    {128, 64, 64, 2, 2, false, false}, {64, 128, 64, 2, 2, false, false}, {64, 64, 32, 2, 2, false, false},
-    {64, 64, 64, 2, 2, false, false},  {32, 64, 64, 2, 2, false, false},  {32, 32, 64, 2, 2, false, false},
-    {16, 32, 64, 1, 4, false, false},
+    {128, 256, 64, 8, 1, true, true, false},  {256, 128, 64, 8, 1, true, true, false},  {128, 128, 64, 8, 1, true, true, false},
+    {128, 64, 64, 8, 1, true, true, false},   {64, 256, 64, 4, 1, true, true, false},   {64, 128, 64, 4, 1, true, true, false},
+    {64, 64, 64, 4, 1, true, true, false},    {128, 256, 64, 8, 1, true, false, false}, {256, 128, 64, 8, 1, true, false, false},
+    {128, 128, 64, 8, 1, true, false, false}, {128, 64, 64, 8, 1, true, false, false},  {64, 256, 64, 4, 1, true, false, false},
+    {64, 128, 64, 4, 1, true, false, false},  {64, 64, 64, 4, 1, true, false, false},   {128, 128, 32, 2, 2, false, false, false},
+    {128, 64, 64, 2, 2, false, false, false}, {64, 128, 64, 2, 2, false, false, false}, {64, 64, 32, 2, 2, false, false, false},
+    {64, 64, 64, 2, 2, false, false, false},  {32, 64, 64, 2, 2, false, false, false},  {32, 32, 64, 2, 2, false, false, false},
+    {16, 32, 64, 1, 4, false, false, false},  {128, 128, 8, 2, 4, false, false, true},  {128, 128, 8, 2, 2, false, false, true},
+    {128, 64, 8, 2, 2, false, false, true},   {64, 128, 8, 1, 4, false, false, true},   {64, 64, 16, 2, 2, false, false, true},
+    {32, 64, 16, 1, 4, false, false, true},   {32, 32, 32, 1, 4, false, false, true},
 };
 enum { TILINGS = sizeof tilings / sizeof *tilings };
 
@@ -87,9 +89,10 @@ static bool look(const tile_value *v, void *context) {
         return s->other;
     const tile_value *x = v->operands[0], *y = v->operands[1];
     const int bytes = element_table[x->type].block_bytes;
-    bool fits = x->type == y->type && (bytes == 2 || x->type == ELEMENT_I8 || x->type == ELEMENT_TF32) &&
-                (!s->found->bytes || s->found->bytes == bytes) && v->contract_count == 1 &&
-                matrix_row_of(s->matrices, x->type, accumulator_type(v)) && note(&s->found->summed, v->contract[0]);
+    const bool single = x->type == ELEMENT_F32 && y->type == ELEMENT_F32;
+    bool fits = x->type == y->type && (bytes == 2 || x->type == ELEMENT_I8 || x->type == ELEMENT_TF32 || single) &&
+                (!s->found->bytes || (s->found->bytes == bytes && s->found->work.single == single)) && v->contract_count == 1 &&
+                (single || matrix_row_of(s->matrices, x->type, accumulator_type(v))) && note(&s->found->summed, v->contract[0]);
     const tile_range *columns = fits ? columns_of(s->arena, v) : NULL;
     for (int i = 0; i < v->axis_count && fits; i++) {
         const tile_range *r = v->axes[i];
@@ -106,7 +109,8 @@ static bool look(const tile_value *v, void *context) {
     s->other = !fits;
     s->found->bytes = bytes;
     s->found->work.count++;
-    s->found->work.bytes = 2; /* of bytes a pair */
+    s->found->work.bytes = single ? 4 : 2; /* of bytes a pair */
+    s->found->work.single = single;
     return s->other;
 }
 
@@ -149,12 +153,15 @@ static bool is_said(const schedule_setting *settings, int count, const tile_sche
 static void settings_of(const product_choice *c, int number, schedule_setting out[PRODUCT_SETTINGS]) {
     const tiling *t = &tilings[number];
     const tile_range *const ranges[] = {c->found.rows, c->found.columns, c->found.summed};
-    const int sizes[] = {t->rows, t->columns, t->step * 2 / c->found.bytes};
+    const int sizes[] = {t->rows, t->columns, t->single ? t->step : t->step * 2 / c->found.bytes};
     for (int i = 0; i < 3; i++)
         out[i] = (schedule_setting){.key = ranges[i]->size->var->name, .value = arena_printf(c->arena, "%d", sizes[i])};
     out[3] =
         (schedule_setting){.key = "subgroups", .value = arena_printf(c->arena, "%dx%d", t->subgroup_rows, t->subgroup_columns)};
-    out[4] = (schedule_setting){.key = "operands", .value = t->warpgroups ? "fragments(warpgroup)" : "fragments"};
+    out[4] = (schedule_setting){.key = "operands",
+                                .value = t->single       ? "staged"
+                                         : t->warpgroups ? "fragments(warpgroup)"
+                                                         : "fragments"};
     out[5] = (schedule_setting){.key = "roles", .value = "producer"};
 }
 
@@ -190,6 +197,11 @@ static const char *refusal(arena *a, const diag_list *said) {
     if (!g)
         return "the schedule refuses it";
     return g->notes.count ? arena_printf(a, "%s: %s", g->message, g->notes.at[0]) : g->message;
+}
+
+/* Tilings by matrix instructions and those of single threads are for different products. */
+static bool is_of_kind(const product_choice *c, int number) {
+    return tilings[number].single == c->found.work.single;
 }
 
 /* Whether the kernel can have the tiling. */
@@ -244,7 +256,8 @@ static bool extents_of(const product_choice *c, ix_lookup lookup, void *context,
         !ix_eval(p->summed->extent, lookup, context, &out->summed) || !beside(c->kernel, p, lookup, context, &out->times) ||
         out->rows < 1 || out->columns < 1 || out->summed < 1 || out->rows > most || out->columns > most || out->summed > most)
         return false;
-    out->summed = (out->summed * p->bytes + 1) / 2;
+    if (!p->work.single)
+        out->summed = (out->summed * p->bytes + 1) / 2;
     return true;
 }
 
@@ -281,8 +294,9 @@ int schedule_product_tiles(product_choice *c, ix_lookup lookup, void *context, s
 /* ---- for people ---- */
 
 static void add_tiling(text_buffer *b, const product_choice *c, const tiling *t) {
-    text_add(b, "%d x %d x %d%s", t->rows, t->columns, t->step * 2 / c->found.bytes,
-             t->producer     ? " by warpgroups and a producer"
+    text_add(b, "%d x %d x %d%s", t->rows, t->columns, t->single ? t->step : t->step * 2 / c->found.bytes,
+             t->single       ? (t->subgroup_rows * t->subgroup_columns == 8 ? " by 256 threads" : " by 128 threads")
+             : t->producer   ? " by warpgroups and a producer"
              : t->warpgroups ? " by warpgroups"
                              : "");
 }
@@ -298,11 +312,11 @@ static void add_time(text_buffer *b, const product_choice *c, int64_t clocks) {
 static void add_refused(text_buffer *b, product_choice *c, const char *between) {
     bool told[TILINGS] = {false};
     for (int i = 0; i < TILINGS; i++) {
-        if (told[i] || is_taken(c, i))
+        if (told[i] || !is_of_kind(c, i) || is_taken(c, i))
             continue;
         text_add(b, "%srefused: ", between);
         for (int j = i; j < TILINGS; j++) {
-            if (told[j] || is_taken(c, j) || strcmp(c->costs[j].none, c->costs[i].none) != 0)
+            if (told[j] || !is_of_kind(c, j) || is_taken(c, j) || strcmp(c->costs[j].none, c->costs[i].none) != 0)
                 continue;
             text_add(b, "%s", j == i ? "" : ", ");
             add_tiling(b, c, &tilings[j]);
@@ -335,7 +349,7 @@ const char *schedule_product_route(arena *a, product_choice *c, ix_lookup lookup
         text_add(&b, ", ");
         add_time(&b, c, other);
     }
-    if (!e.bulk)
+    if (!e.bulk && !c->found.work.single)
         text_add(&b, "%srefused: a producer: rows of operands are no multiples of %d elements in this launch", between,
                  PLAN_DIVIDED);
     text_add(&b, "%s%s", between, product_model_says(a, &c->device));

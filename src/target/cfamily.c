@@ -385,6 +385,8 @@ static void print_for(cfamily *p, const kernel_stmt *s) {
     bool one = !strcmp(step, "1");
     if (p->dialect->rolled && runs_on(&s->body)) /* copies of its text would move accumulators that are still added to */
         text_add(p->out, "%s", p->dialect->rolled);
+    else if (p->dialect->unrolled && s->unroll)
+        text_add(p->out, "%s", p->dialect->unrolled);
     cfamily_line(p, one ? "for (%s %s = %s; %s < %s; %s++) {" : "for (%s %s = %s; %s < %s; %s += %s) {", cfamily_index_type(p),
                  name, lo, name, hi, name, step);
     p->break_label = NULL;

@@ -92,6 +92,7 @@ typedef struct cfamily_dialect {
     const char *(*lane_zero)(cfamily *p, element_type t);  /* a lane of one, zero; NULL: "0" */
     /* around the lanes of a written-out vector, behind its type in parentheses: "{", "}" */
     const char *vector_open, *vector_close;
+    const char *unrolled;      /* a line in front of a loop that the device's compiler is to write out; NULL: there is none */
     const char *rolled;        /* a line in front of a loop that keeps it from being unrolled; NULL: there is none */
     const char *function_head; /* in front of a function of the prelude: "INLINE " */
     bool cast_keeps_bits;      /* a cast between vector types of one size keeps the bits */

@@ -215,6 +215,7 @@ static const cfamily_dialect cuda_dialect = {
     .vector_close = "}}",
     .bare_vectors = true,
     .rolled = "#pragma unroll 1\n",
+    .unrolled = "#pragma unroll\n",
     .lane_zero = cuda_zero,
     .function_head = "static __device__ inline ",
     .lane = lane,

@@ -18,16 +18,21 @@ static const char *asynchronous(cfamily *p, element_type t, int lanes, bool whol
     else
         text_add(&p->prelude, "    const int bytes = count <= 0 ? 0 : count >= %d ? %d : (int)count * %d;\n", lanes, bytes, each);
     text_add(&p->prelude,
+             "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800\n"
+             "    for (int i = 0; i < %d; i++)\n        to[i] = i * %d < bytes ? from[i] : %s{0};\n#else\n"
              "    const unsigned address = (unsigned)__cvta_generic_to_shared(to);\n"
              "    asm volatile(\"cp.async.%s.shared.global [%%0], [%%1], %d, %%2;\" : : \"r\"(address), \"l\"(from), "
-             "\"r\"(bytes) : \"memory\");\n}\n",
-             bytes == 16 ? "cg" : "ca", bytes);
+             "\"r\"(bytes) : \"memory\");\n#endif\n}\n",
+             lanes, each, element, bytes == 16 ? "cg" : "ca", bytes);
     return name;
 }
 
 static const char *group_function(cfamily *p, const char *name, const char *instruction) {
     if (cfamily_first_use(p, name))
-        text_add(&p->prelude, HEAD "void %s()\n{\n    asm volatile(\"%s;\" : : : \"memory\");\n}\n", name, instruction);
+        text_add(&p->prelude,
+                 HEAD "void %s()\n{\n#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800\n    asm volatile(\"%s;\" : : : "
+                      "\"memory\");\n#endif\n}\n",
+                 name, instruction);
     return name;
 }
 
@@ -78,7 +83,7 @@ static bool copy(cfamily *p, const kernel_stmt *s) {
     element_type t = to->element;
     int lanes = kernel_row_lanes(s), bytes = lanes * element_table[t].block_bytes;
     int64_t one;
-    if (to->space != SPACE_SHARED || from->space != SPACE_GLOBAL || lanes < 2 || bytes > 16 || (lanes & (lanes - 1)))
+    if (to->space != SPACE_SHARED || from->space != SPACE_GLOBAL || bytes < 2 || bytes > 16 || (lanes & (lanes - 1)))
         return false;
     for (int d = 0; d < to->rank - 1; d++)
         if (!ix_is_const(s->extents[d], &one) || one != 1)
@@ -86,14 +91,14 @@ static bool copy(cfamily *p, const kernel_stmt *s) {
     kernel_access into = s->access;
     into.lanes = lanes;
     into.vector_dim = to->rank - 1;
-    if (!cfamily_contiguous(p, &into))
+    if (lanes > 1 && !cfamily_contiguous(p, &into))
         return false;
     p->arrays[to->id].used = p->arrays[from->id].used = true;
     bool whole;
     const char *target = arena_printf(a, "&%s[%s]", p->arrays[to->id].name, cfamily_offset(p, &s->access, 0));
     const char *source = arena_printf(a, "&%s[%s]", p->arrays[from->id].name, cfamily_far_offset(p, &s->source)),
                *count = existing(p, s, lanes, &whole);
-    if (s->access.aligned && s->source.aligned && bytes >= 4) {
+    if (bytes >= 4 && (lanes == 1 || (s->access.aligned && s->source.aligned))) {
         cfamily_line(p, "%s(%s, %s, %s);", asynchronous(p, t, lanes, whole), target, source, count);
         return true;
     }

@@ -116,6 +116,14 @@ static void expect(const char *text, const char *target, const char *operands, i
     arena_free(t.arena);
 }
 
+static int count_kind(const kernel_block *b, kernel_stmt_kind kind) {
+    int count = 0;
+    for (int i = 0; i < b->items.count; i++)
+        count += (b->items.at[i]->kind == kind) + count_kind(&b->items.at[i]->body, kind) +
+                 count_kind(&b->items.at[i]->otherwise, kind);
+    return count;
+}
+
 static void forms(void **state) {
     (void)state;
     expect(half, "cuda", NULL, 0, 2, "dot by mma.sync.m16n8k16 over all tiles");
@@ -135,7 +143,10 @@ static void forms(void **state) {
     expect(converted, "metal", NULL, 0, 2, "loaded straight from memory, refused: an operand is computed");
     expect(causal, "metal", NULL, 0, 0, "refused: a predicate says for single results what is summed");
     expect(single, "metal", "staged", 2, 0, "staged in shared memory");
-    expect(gated, "cuda", NULL, 3, 0, "operands x (copied before), w staged in shared memory"); /* x by both */
+    expect(gated, "cuda", NULL, 3, 0, "operands copied asynchronously into a ring of 3 stages"); /* x once */
+    trial one = compile(gated, "cuda", NULL);
+    assert_int_equal(count_kind(&kernel_of(&one)->body, KSTMT_COPY), 6);
+    arena_free(one.arena);
     expect(causal, "cuda", NULL, 0, 0, "a predicate says for single results what is summed");
     expect(activated, "cuda", NULL, 0, 4, "dot by mma.sync.m16n8k16 over all tiles, `b` stays in accumulators");
     expect(activated, "metal", NULL, 0, 0, "dot by simdgroup_matrix 8x8x8 over all tiles, `b` stays in accumulators");
@@ -339,15 +350,7 @@ static bool take_out_kind(kernel_block *b, kernel_stmt_kind kind, int *n) {
     return false;
 }
 
-static int count_kind(const kernel_block *b, kernel_stmt_kind kind) {
-    int count = 0;
-    for (int i = 0; i < b->items.count; i++)
-        count += (b->items.at[i]->kind == kind) + count_kind(&b->items.at[i]->body, kind) +
-                 count_kind(&b->items.at[i]->otherwise, kind);
-    return count;
-}
-
-/* Matrix instructions from a ring, one text for whole tiles and others: each copy, each group of them, the wait and the barrier. */
+/* A ring, one text for whole tiles and others, of matrix instructions and of single threads in turn: each copy, each group of them, the wait and the barrier. */
 static void each_part_of_a_ring_is_needed(void **state) {
     (void)state;
     static const struct {
@@ -356,7 +359,8 @@ static void each_part_of_a_ring_is_needed(void **state) {
     } parts[] = {{KSTMT_BARRIER, 1}, {KSTMT_WAIT_ASYNC, 1}, {KSTMT_COMMIT, 2}, {KSTMT_COPY, 4}};
     for (int i = 0; i < (getenv("TILEC_QUICK") ? 1 : 4); i++)
         for (int n = 0; n < parts[i].count; n++) {
-            trial t = compile(half, "cuda", "fragments");
+            const bool threads = (i + n) % 2;
+            trial t = threads ? compile(single, "cuda", NULL) : compile(half, "cuda", "fragments");
             proof p = {0};
             int left = n;
             assert_true(t.good);
