@@ -63,11 +63,12 @@ def judge(options, path):
         return dict(row, found="not read", why=listed.stderr.decode(errors="replace").split("\n")[0])
     sizes = ["--block", ",".join(map(str, block)), "--grid", ",".join(str(w // b) for w, b in zip(whole, block)), *arguments(kernel, given)]
     command = [options.tilec, "check", source, "--kernel", name, *sizes]
-    said = subprocess.run(command + ["--explain"], capture_output=True).stdout.decode(errors="replace")
-    for array, element in re.findall(r"`(\w+)` has \w+_length elements of type (\w+)", said): # structs and the like
-        size = [re.search(r"size=(\d+)", g[0]) for p, g in zip(kernel["parameters"], given) if p["name"] == array]
-        if size and size[0] and element in WIDTHS:
-            command += ["--arg", "%s=[%d]" % (array, int(size[0].group(1)) // WIDTHS[element])]
+    for form, words in (("%d", r"--arg (\w+)=COUNT says how many (\w+) it has"), ("[%d]", r"`(\w+)` has \w+_length elements of type (\w+)")):
+        said = subprocess.run(command + ["--explain"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode(errors="replace")
+        for array, element in re.findall(words, said): # structs and the like
+            size = [re.search(r"size=(\d+)", g[0]) for p, g in zip(kernel["parameters"], given) if p["name"] == array]
+            if size and size[0] and element in WIDTHS:
+                command += ["--arg", "%s=%s" % (array, form % (int(size[0].group(1)) // WIDTHS[element]))]
     command += ["--json", "--witness"]
     try:
         answer = json.loads(subprocess.run(command, capture_output=True, timeout=options.limit).stdout)

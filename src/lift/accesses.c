@@ -190,8 +190,9 @@ bool lift_copy_call(lifter *l, const lift_value *v, const char *name) {
         t = into->type;
     while (t && (t->kind == LIFT_ARRAY || t->kind == LIFT_VECTOR))
         t = t->element;
-    if (!t) /* by what the addresses step by */
-        t = lift_integer_type(lift_unit_of(&from, lift_unit_of(&to, bytes % 4 ? bytes % 2 ? 1 : 2 : 4)));
+    int64_t unit = lift_unit_of(&from, lift_unit_of(&to, bytes % 4 ? bytes % 2 ? 1 : 2 : 4));
+    if (!t || (t->size && (bytes % t->size || lift_unit_of(&from, lift_unit_of(&to, t->size)) % t->size)))
+        t = lift_integer_type(unit); /* by what the addresses step by */
     if (!t || !t->size || bytes % t->size) {
         lift_fail(l, "E1128", v, "`%s` between memory of different elements", name);
         return true;

@@ -38,6 +38,9 @@ bool llvm_is_wanted(const llvm_reading *r, LLVMValueRef function);
 /* Inlining, and promotion to registers only; NULL, or why LLVM refused. */
 const char *llvm_run_passes(llvm_reading *r);
 
+/* ---- llvm_structs.c ---- */
+void llvm_split_structs(llvm_reading *r); /* copies of structs become copies of their fields */
+
 /* ---- llvm_events.c ---- */
 void llvm_find_events(llvm_reading *r); /* wait_group_events of addresses becomes a call with the events themselves */
 #endif

@@ -446,6 +446,29 @@ static bool is_for_some_elements(const lifter *l) {
     return v && v->op == LIFT_STORE && v->operands[1] == load->operands[0];
 }
 
+static bool holds_struct(const lift_type *t) {
+    while (t->kind == LIFT_ARRAY)
+        t = t->element;
+    return t->kind == LIFT_STRUCT;
+}
+
+/* A struct is flat memory, in which an index past an array of its own would reach the field behind: that it does not is stated, for the prover to judge. */
+static void keep_within_fields(lifter *l, lifted *p) {
+    arena *a = l->arena;
+    pointer_term *terms = NEW_ARRAY(a, pointer_term, p->term_count + 1);
+    for (int i = 0; i < p->term_count; i++) {
+        terms[i] = p->terms[i];
+        lift_range r = lift_range_of(l, terms[i].index);
+        if (!terms[i].count || (r.lo >= 0 && r.hi < terms[i].count))
+            continue;
+        kernel_stmt *let = lift_let(l, "at", kernel_index(l->k, terms[i].index));
+        let->var->lo = ix_const(a, 0);
+        let->var->hi = ix_const(a, terms[i].count - 1);
+        terms[i].index = ix_var(a, let->var);
+    }
+    p->terms = terms;
+}
+
 kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bool reads) {
     kernel_access none = {0};
     if (lift_stopped(l))
@@ -503,6 +526,8 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bo
         }
         return kernel_at(l->k, array, indices);
     }
+    if (o->type && holds_struct(o->type))
+        keep_within_fields(l, &p);
     index_expr *e = by_elements(l, &p, size);
     if (!e && !f->settled) { /* pointers that loops carry are counted in elements once these are known */
         l->again = true;

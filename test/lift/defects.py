@@ -7,6 +7,7 @@ tilec, build = os.environ["TILEC"], os.environ["BUILD"]
 here = os.path.dirname(os.path.abspath(__file__))
 # What is broken, and at which line of the file.
 WANTED = {
+    "field_overrun": ("bounds", {11}),
     "loop_overwrites": ("race", {10, 11, 12, 14}), "mask_overwritten": ("race", {8, 10}), "norm_mean": ("race", {12, 14, 19}),
     "overflow": ("bounds", {3, 4}), "rows_unwritten": ("coverage", {0, 3, 4, 5, 6}), "scan_in_place": ("race", {8, 9}),
     "scratch_reused": ("race", {4, 6, 8, 12, 14}), "skipped_barrier": ("order", {7}), "slice_past_end": ("bounds", {5}),
