@@ -12,11 +12,11 @@ index_expr *lift_expanded(arena *a, index_expr *x);
 index_expr *lift_divided(arena *a, index_expr *x, int64_t stride, int64_t size, void *context,
                          void (*multiple)(void *context, index_var *v, int64_t of));
 /* Bytes that divide x * stride whatever its variables are: those that come with the launch may be demanded to bring `wanted`. 0: it is always 0. */
-int64_t lift_common_unit(arena *a, index_expr *x, int64_t stride, int64_t wanted);
+int64_t lift_common_unit(index_expr *x, int64_t stride, int64_t wanted);
 /* What v is multiplied by in x; NULL where x is not linear in v. */
 index_expr *lift_factor(arena *a, index_expr *x, const index_var *v);
 /* 1: no term of x is subtracted; -1: all are; 0: some are, or it is too large to say. */
-int lift_terms_sign(arena *a, index_expr *x);
+int lift_terms_sign(index_expr *x);
 /* How x moves with v: 1 up, -1 down, 0 not at all, 2 not known. `not_negative` says of the other factors whether they surely are; those it is
  * not sure of are taken to be, and handed to it again by `assume`. */
 typedef struct lift_signs {
@@ -24,5 +24,5 @@ typedef struct lift_signs {
     bool (*not_negative)(void *context, const index_expr *factor);
     void (*assume)(void *context, index_expr *factor);
 } lift_signs;
-int lift_direction(arena *a, index_expr *x, const index_var *v, const lift_signs *signs);
+int lift_direction(index_expr *x, const index_var *v, const lift_signs *signs);
 #endif

@@ -17,7 +17,7 @@ lifted lift_either(lifter *l, const lift_value *v, lifted c, lifted x, lifted y)
         return x;
     }
     if (x.kind == LIFTED_POINTER && y.kind == LIFTED_POINTER && x.object == y.object) { /* it is their distance that is chosen */
-        int64_t unit = lift_unit_with(l, lift_unit_with(l, 0, 1, x), 1, y);
+        int64_t unit = lift_unit_with(lift_unit_with(0, 1, x), 1, y);
         unit = unit ? unit : 1;
         index_expr *p = lift_elements(l, x, unit), *q = lift_elements(l, y, unit);
         if (!p || !q) {

@@ -227,7 +227,7 @@ index_expr *lift_elements(lifter *l, lifted pointer, int64_t size); /* the same 
 int64_t
 lift_widest(const lift_object *o); /* bytes of the widest element that it is accessed with, as far as is known; 1 where none is */
 /* Bytes that divide a pointer's distance, and `unit` where that is not 0; launch values may be demanded to bring `wanted`, or the widest element. 0: it points to the beginning. */
-int64_t lift_unit_with(lifter *l, int64_t unit, int64_t wanted, lifted pointer);
+int64_t lift_unit_with(int64_t unit, int64_t wanted, lifted pointer);
 /* `index` elements of `unit` bytes further. */
 lifted lift_pointer_on(lifter *l, lifted pointer, index_expr *index, int64_t unit);
 lifted lift_pointer_at(lifter *l, lift_object *o, index_expr *bytes, int64_t unit);

@@ -46,12 +46,12 @@ static const lift_value *same_everywhere(const lift_value *x, const lift_type *t
 }
 
 /* Whether the address may lie between two elements of this width, though not of narrower ones: then the access is one of its halves. */
-static bool goes_by_halves(lifter *l, const lift_type *t, lifted p) {
+static bool goes_by_halves(const lift_type *t, lifted p) {
     const lift_object *o = p.object;
     if (p.kind != LIFTED_POINTER || t->size < 2 || t->size > 8 || (t->size & (t->size - 1)) || !o->facts->settled ||
         o->constant || (o->type && !o->facts->flat) || t->kind == LIFT_DOUBLE)
         return false;
-    return lift_unit_with(l, 0, t->size, p) % t->size;
+    return lift_unit_with(0, t->size, p) % t->size;
 }
 
 static const lift_type *half_of(lifter *l, const lift_type *t) {
@@ -109,7 +109,7 @@ lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
         return lift_either_load(l, v, t, p);
     if (p.kind == LIFTED_POINTER && p.object->parameters && !p.term_count)
         return lift_parameter(l, v, p.object, t, p.offset);
-    if (goes_by_halves(l, t, p))
+    if (goes_by_halves(t, p))
         return load_halves(l, v, t, p);
     kernel_access access = lift_cell(l, t, p, false, true);
     if (!access.array)
@@ -151,7 +151,7 @@ void lift_store(lifter *l, const lift_type *t, lifted p, lifted x) {
         lift_either_store(l, t, p, x);
         return;
     }
-    if (goes_by_halves(l, t, p)) {
+    if (goes_by_halves(t, p)) {
         store_halves(l, t, p, x);
         return;
     }

@@ -401,11 +401,11 @@ int64_t lift_widest(const lift_object *o) {
     return bytes;
 }
 
-int64_t lift_unit_with(lifter *l, int64_t unit, int64_t wanted, lifted x) {
+int64_t lift_unit_with(int64_t unit, int64_t wanted, lifted x) {
     int64_t widest = lift_widest(x.object), own = x.offset < 0 ? -x.offset : x.offset;
     for (int i = -1; i < x.term_count; i++) {
         if (i >= 0)
-            own = lift_common_unit(l->arena, x.terms[i].index, x.terms[i].stride, wanted > widest ? wanted : widest);
+            own = lift_common_unit(x.terms[i].index, x.terms[i].stride, wanted > widest ? wanted : widest);
         unit = !own ? unit : unit ? ix_gcd(unit, own) : own;
     }
     return unit;

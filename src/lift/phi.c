@@ -156,7 +156,7 @@ static void store_part(lifter *l, const lift_value *phi, int part, const lift_ty
             c->pointees->wanted[n] = lift_widest(x.object);
             c->pointees->units[n] = 0;
         }
-        c->pointees->units[n] = lift_unit_with(l, c->pointees->units[n], 1, x);
+        c->pointees->units[n] = lift_unit_with(c->pointees->units[n], 1, x);
         int64_t unit = unit_of(l, c, n, x.object);
         if (lift_stopped(l))
             return;

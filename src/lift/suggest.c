@@ -87,7 +87,7 @@ static index_expr *most(finder *f, index_expr *x) {
             index_expr *scale = lift_factor(a, x, v), *own = lift_factor(a, p->guard->x, v);
             int64_t one;
             if (!scale || !own || !ix_is_const(own, &one) || one != 1 || inner_variable(scale, 0) ||
-                lift_terms_sign(a, scale) < 1)
+                lift_terms_sign(scale) < 1)
                 continue;
             index_expr *rest = lift_expanded(a, ix_sub(a, x, ix_mul(a, scale, p->guard->x)));
             if (ix_mentions(rest, v) || ix_mentions(p->guard->y, v))
@@ -98,7 +98,7 @@ static index_expr *most(finder *f, index_expr *x) {
             next = ix_add(a, rest, ix_mul(a, scale, limit));
         }
         if (!next) {
-            int way = lift_direction(a, x, v, &signs);
+            int way = lift_direction(x, v, &signs);
             index_expr *limit = way > 0 ? v->hi : way < 0 ? v->lo : NULL;
             if (!limit)
                 return NULL;

@@ -196,6 +196,10 @@ static const proof_item *refuted_of(const small_launches *t, const char *subject
  * that the witness stays small. Each launch is tried once for all that a property says. */
 static bool refuted_when_small(prover *p, const char *subject) {
     enum { LONGEST_MILLISECONDS = 1500, MOST_TRIALS = 150 };
+    if (p->limits->settle && !p->searching) {
+        VEC_PUSH(p->arena, p->put_off, subject);
+        return false;
+    }
     int n = p->m->parameters.count;
     small_launches *t = &p->tried;
     double start = prover_clock(), end = start + LONGEST_MILLISECONDS - t->milliseconds;
@@ -225,6 +229,14 @@ static bool refuted_when_small(prover *p, const char *subject) {
     if (found)
         prover_refuted(p, subject, found->span, found->witness, found->explanation, NULL);
     return found;
+}
+
+void prover_search(prover *p) {
+    p->searching = true;
+    for (int i = 0; i < p->put_off.count && !p->settled; i++)
+        refuted_when_small(p, p->put_off.at[i]);
+    p->searching = false;
+    p->put_off.count = 0;
 }
 
 void prover_unknown(prover *p, const char *subject, source_span span, const char *witness, const char *explanation) {

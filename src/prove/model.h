@@ -479,8 +479,11 @@ typedef struct prover {
     bool small;                      /* a launch of small constants is being tried */
     bool quick;                      /* any refutation is looked for, by what takes little time */
     small_launches tried;
-    bool settled;             /* the kernel is refuted, and the rest is not asked for (target_limits.settle) */
-    bool narrow;              /* indices of PLAN_NARROW_BITS, and launches that fit them, are being judged */
+    VEC(const char *)
+    put_off;        /* where one refutation is enough: subjects whose small launches are tried when no other is refuted */
+    bool searching; /* they are being tried */
+    bool settled;   /* the kernel is refuted, and the rest is not asked for (target_limits.settle) */
+    bool narrow;    /* indices of PLAN_NARROW_BITS, and launches that fit them, are being judged */
     between_kernels *between; /* PLAN: its workspaces; NULL: the kernel is judged by itself */
     int between_count;
 } prover;
@@ -489,6 +492,8 @@ between_kernels *prover_between(const prover *p, const kernel_array *a);
 /* The time that the kernel has begins, for its session of sets too. */
 void prover_begin_time(prover *p, sets *s);
 void prover_start(prover *p);
+/* Tries the small launches that the property just judged has put off. */
+void prover_search(prover *p);
 /* An item, without a message. */
 void prover_add_item(prover *p, verdict v, const char *subject, source_span span, const char *witness, const char *explanation);
 void prover_proved(prover *p, const char *subject, source_span span);

@@ -127,6 +127,7 @@ static void judge_properties(prover *p) {
         p->judge = properties[i].judge;
         if (!properties[i].by_digits || !holds_by_digits(p, &form))
             properties[i].judge(p);
+        prover_search(p);
     }
 }
 
