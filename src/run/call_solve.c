@@ -242,8 +242,8 @@ static bool choose_split(run_call *c, diag_list *diags) {
     for (int i = 0; i < c->settings.count; i++)
         if (strcmp(c->settings.at[i].key, "split") != 0 && !session_takes_setting(c->kernel, c->settings.at[i].key))
             return true; /* the compiler says what is wrong with it */
-    if (!schedule_split(c->arena, c->module, c->kernel, row, c->settings.at, c->settings.count, session_processors(s), lookup, c,
-                        &c->chunk, &c->split_route, diags))
+    if (!schedule_split(c->arena, c->module, c->kernel, row, c->settings.at, c->settings.count, session_processors(s),
+                        session_split_sizes(c), lookup, c, &c->chunk, &c->split_route, diags))
         return false;
     const char *why;
     const tile_stmt *loop = split_loop(c->kernel, &why);

@@ -52,6 +52,28 @@ static schedule_setting *kept_settings(arena *a, const setting_list *from, const
     return to;
 }
 
+const split_sizes *session_split_sizes(run_call *c) {
+    session *s = c->session;
+    text_buffer text = {0};
+    for (int i = 0; i < c->settings.count; i++)
+        text_add(&text, "%s:%s ", c->settings.at[i].key, c->settings.at[i].value);
+    const char *key = text_get(&text);
+    const kept_sizes *found = NULL;
+    for (int i = 0; i < s->sizes.count && !found; i++)
+        if (s->sizes.at[i].kernel == c->kernel && !strcmp(s->sizes.at[i].key, key))
+            found = &s->sizes.at[i];
+    if (!found) {
+        setting_list given = {.at = c->settings.at, .count = c->settings.count};
+        kept_sizes made = {c->kernel, arena_strdup(s->arena, key),
+                           schedule_split_sizes(s->arena, c->module, c->kernel, s->target->machine(),
+                                                kept_settings(s->arena, &given, NULL), given.count, session_processors(s))};
+        VEC_PUSH(s->arena, s->sizes, made);
+        found = &s->sizes.at[s->sizes.count - 1];
+    }
+    text_free(&text);
+    return found->sizes;
+}
+
 static const schedule_setting few_tasks = {.key = "tasks", .value = "few"};
 
 static const launch_choices *choices_of(run_call *c, const call_step *step, const tile_binding *statics, int static_count,

@@ -22,6 +22,13 @@ typedef struct launch_choices {
     product_choice *products[2]; /* tiles of products, tasks being few or not; NULL: there is nothing to choose */
 } launch_choices;
 
+/* The tiles by which launches of a kernel are counted, under these settings: asked for once. launch_choice.c */
+typedef struct kept_sizes {
+    const tile_kernel *kernel;
+    const char *key;
+    const split_sizes *sizes;
+} kept_sizes;
+
 struct session {
     arena *arena;
     const runtime *runtime;
@@ -29,10 +36,11 @@ struct session {
     const char *target_route; /* why that one, where the device could take several; NULL */
     device *device;
     char name[64];
-    int index; /* of the device, among the runtime's */
+    int index;          /* of the device, among the runtime's */
     bool shares_memory; /* host pointers go to the device as they are */
     VEC(compiled_entry) compiled;
     VEC(launch_choices *) choices;
+    VEC(kept_sizes) sizes;
     split_device processors;  /* of the device, for schedules; units 0: not asked yet */
     VEC(tile_split *) splits; /* of the kernels that some launch ran in two */
 };
@@ -45,6 +53,8 @@ bool session_compile_step(run_call *c, call_step *step, diag_list *diags);
 
 /* The processors of the session's device, for schedules. launch_choice.c */
 split_device session_processors(session *s);
+/* The tiles of the call's kernel as it is, for schedule_split. launch_choice.c */
+const split_sizes *session_split_sizes(run_call *c);
 /* The settings that the step's launch takes besides those given, for the symbols its binding knows: added to `settings` and, as text, to `key`, which says those
  * given and the statics. */
 typedef VEC(schedule_setting) setting_list;

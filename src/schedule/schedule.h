@@ -126,12 +126,17 @@ typedef struct split_device {
     int64_t subgroup_multiplies, shared_bytes_a_clock;
     const char *probed; /* the device that they are of; NULL: it was not probed */
 } split_device;
+/* The tiles that a kernel whose loop may be split has as it is, so that its tasks can be counted; NULL: each of their elements counts as a task. What it is made of
+ * outlives it; it lives in `a`. */
+typedef struct split_sizes split_sizes;
+const split_sizes *schedule_split_sizes(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                                        const schedule_setting *settings, int setting_count, split_device device);
 /* Elements of a chunk of the kernel's loop (tile/split.h) for one launch, whose symbols `lookup` tells: what the settings or the module's schedule
  * say, else on a device of blocks the compiler's choice (threads' results do not depend on how many there are): chunks enough to fill the device, none shorter than is worth a task, a power of two, so that launches of many
- * shapes share their code. 0: the kernel runs as it is. *route: why, a line for people. False with E0504 where a split is asked for that can't be. */
+ * shapes share their code. 0: the kernel runs as it is. `sizes` may be NULL. *route: why, a line for people. False with E0504 where a split is asked for that can't be. */
 bool schedule_split(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
-                    const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup, void *context,
-                    int64_t *chunk, const char **route, diag_list *diags);
+                    const schedule_setting *settings, int setting_count, split_device device, const split_sizes *sizes,
+                    ix_lookup lookup, void *context, int64_t *chunk, const char **route, diag_list *diags);
 
 /* Whether a launch has few tasks (`tasks = few`, doc/language.md): so few that less than a quarter of the device would be busy with the tiles that the compiler
  * chooses, where it would choose smaller ones for few. What is the same for all launches: NULL: there is no such choice, or the settings or the module's schedule

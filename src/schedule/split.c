@@ -6,6 +6,27 @@
 
 /* Values that a block computes in a chunk at least: fewer are done before the second kernel has started. */
 enum { LEAST_VALUES = 1 << 14, MOST_CHUNKS = 1 << 16 };
+/* Blocks that keep a processor's memory busy: a few of the usual size, as in few_tasks.c. */
+enum { BLOCKS_A_PROCESSOR = 4 };
+
+struct split_sizes {
+    schedule_choice chosen;
+};
+
+const split_sizes *schedule_split_sizes(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
+                                        const schedule_setting *settings, int setting_count, split_device device) {
+    const char *why;
+    bool fixed = true;
+    for (int i = 0; i < k->symbols.count; i++)
+        fixed = fixed && k->symbols.at[i]->kind != INDEX_STATIC;
+    /* products have tiles for each launch (product_tiles.c), and rows of their own (few_tasks.c) */
+    if (!device.blocks || !fixed || schedule_has_option(k, "operands") || !split_loop(k, &why))
+        return NULL;
+    split_sizes *s = NEW(a, split_sizes);
+    diag_list quiet;
+    diag_init(&quiet, a);
+    return schedule_choose_settings(a, m, k, row, settings, setting_count, &s->chosen, &quiet) ? s : NULL;
+}
 
 static bool from_settings(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
                           const schedule_setting *settings, int count, int64_t *chunk, diag_list *diags) {
@@ -23,14 +44,18 @@ static bool from_settings(arena *a, const tile_module *m, const tile_kernel *k, 
 }
 
 typedef struct launch {
+    const split_sizes *sizes;
     ix_lookup lookup;
     void *context;
 } launch;
 
-/* A tile size that the schedule will choose counts as one element: there may be that many tasks. */
+/* A tile size that the schedule will choose counts as one element where it is not known: there may be that many tasks. */
 static bool number_of(void *context, const index_var *v, int64_t *value) {
     const launch *l = context;
     *value = 1;
+    for (int i = 0; v->kind == INDEX_TILE && l->sizes && i < l->sizes->chosen.bindings.count; i++)
+        if (!strcmp(l->sizes->chosen.bindings.at[i].name, v->name))
+            *value = l->sizes->chosen.bindings.at[i].value;
     return v->kind == INDEX_TILE || l->lookup(l->context, v, value);
 }
 
@@ -71,15 +96,15 @@ static int64_t widest_in(const tile_block *b, const tile_range *along, launch *l
 }
 
 bool schedule_split(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
-                    const schedule_setting *settings, int setting_count, split_device device, ix_lookup lookup, void *context,
-                    int64_t *chunk, const char **route, diag_list *diags) {
+                    const schedule_setting *settings, int setting_count, split_device device, const split_sizes *sizes,
+                    ix_lookup lookup, void *context, int64_t *chunk, const char **route, diag_list *diags) {
     *route = NULL;
     if (!from_settings(a, m, k, row, settings, setting_count, chunk, diags))
         return false;
     const char *why;
     const tile_stmt *loop = *chunk < 0 || (!*chunk && !device.blocks) ? NULL : split_loop(k, &why);
-    launch l = {lookup, context};
-    int64_t tasks = 1, extent = 0;
+    launch l = {sizes, lookup, context};
+    int64_t tasks = 1, extent = 0, units = (int64_t)device.units * (sizes ? BLOCKS_A_PROCESSOR : 1);
     if (*chunk > 0 || !loop) {
         if (*chunk > 0)
             *route = arena_printf(a, "split: over `%s`, chunks of %" PRId64 " as the schedule says", loop->range->name, *chunk);
@@ -93,10 +118,10 @@ bool schedule_split(arena *a, const tile_module *m, const tile_kernel *k, const 
             return true;
         tasks = product(tasks, r->whole ? 1 : (length + size - 1) / size);
     }
-    if (!ix_eval(split_reach(a, loop), number_of, &l, &extent) || tasks < 1 || tasks > device.units / 2)
+    if (!ix_eval(split_reach(a, loop), number_of, &l, &extent) || tasks < 1 || tasks > units / 2)
         return true;
     int64_t each = widest_in(&loop->body, loop->range, &l, arena_alloc(a, (size_t)k->value_count + 1));
-    int64_t chunks = device.units / tasks, least = LEAST_VALUES / each, length = 1;
+    int64_t chunks = units / tasks, least = LEAST_VALUES / each, length = 1;
     while (length < least || product(length, chunks) < extent)
         length *= 2;
     if (length >= extent || extent / length > MOST_CHUNKS)

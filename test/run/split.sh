@@ -17,6 +17,13 @@ combine last(v, n) {
     empty = (0, 0)
     join(a, b) = (select(b.n > 0, b.v, a.v), a.n + b.n)
 }
+kernel columns(x: f32[R, C]) -> (y: f32[C]) {
+    for tile y[c: BC] {
+        s: f32[c] = 0
+        for r: BR in R { s += sum[r](x[r, c]) }
+        y[c] = s
+    }
+}
 kernel total(x: f32[N], b: f32[M]) -> (y: f32[M]) {
     for tile y[i: 1] {
         s: f32[i] = b[i]
@@ -129,6 +136,13 @@ if (cuda_on_cpu "$work/cuda"); then
     (cuda_on_cpu "$work/cuda" || exit 1
         routes "decode attention over heads that share keys" kernels/attention.tile --kernel attn_gqa --shape KV=1,G=6,D=64,T=200 --arg len=190 --arg scale=0.2 \
             --arg q=random:1 --arg k=random:2 --arg v=random:3
+        # tasks are counted in the tiles that they have: 16 of them, for a device of 132 processors
+        output=$(FAKE_CUDA=h200 "$tilec" run "$work/k.tile" --kernel columns --shape R=600,C=2001 --arg x=random:1 --device cuda --check --explain 2>&1)
+        if grep -q 'split: over `r`, chunks of 128: 16 tasks' <<< "$output" && grep -q "checked   all" <<< "$output"; then echo "ok split sums of columns"; else
+            echo "FAIL split sums of columns"
+            tail -n 5 <<< "$output" | sed 's/^/    /'
+            failed=1
+        fi
         routes "means weighted by learned queries" test/accept/results_apart.tile --kernel pooled --shape N=130 --arg x=random:1 --arg w=random:2 --arg bias=random:3
         if python3 -c 'import numpy' 2> /dev/null; then
             TILEC_LIBRARY=$build/libtilec.so python3 test/run/_split_lengths.py cuda > "$work/lengths" 2>&1 && echo "ok split by the length of each launch" ||
