@@ -93,7 +93,7 @@ static void turn(staged_tile *t) {
 }
 
 /* The tile without its array; the axis that is copied in vectors has a width. */
-static staged_tile shape_of(lower *l, const tile_value *product, int operand) {
+staged_tile lanes_stage_shape(lower *l, const tile_value *product, int operand) {
     staged_tile t = {.l = l,
                      .x = product->operands[operand],
                      .matrix = l->matrices[product->id],
@@ -202,9 +202,9 @@ static void lay_out_by_reference(lower *l, kernel_array *array, int lead) {
     array->alignment = SWIZZLE_BYTES;
 }
 
-static staged_tile tile_of(lower *l, const tile_value *product, int operand) {
+staged_tile lanes_stage_tile(lower *l, const tile_value *product, int operand) {
     arena *a = l->arena;
-    staged_tile t = shape_of(l, product, operand);
+    staged_tile t = lanes_stage_shape(l, product, operand);
     int lead = t.slots > 0;
     tile_axis *widest = NULL;
     for (int d = 0; d < t.count; d++)
@@ -393,8 +393,7 @@ static kernel_value *zero_of(lower *l, element_type t) {
     return computed == t ? zero : kernel_op1(l->ir, KERNEL_CONVERT, t, zero);
 }
 
-/* Places all axes for this thread; their order, the first first. */
-static int deal_tile(point *p, staged_tile *t, tile_axis *order[MOST_STAGED_AXES]) {
+int lanes_stage_deal(point *p, staged_tile *t, tile_axis *order[MOST_STAGED_AXES]) {
     lower *l = t->l;
     thread_digit digits[MOST_IDS];
     int count = thread_digits(l, digits);
@@ -431,7 +430,7 @@ void lanes_stage_copy_tile(staged_tile *t) {
     kernel_ir *ir = l->ir;
     tile_axis *order[MOST_STAGED_AXES];
     point p = point_new(l);
-    int n = deal_tile(&p, t, order);
+    int n = lanes_stage_deal(&p, t, order);
     index_expr *positions[MOST_STAGED_AXES];
     cond *reached = NULL, *exists = NULL; /* what is not reached by the sum is not read; results that don't exist read zeros */
     for (int i = 0; i < n; i++) {
@@ -461,7 +460,7 @@ void lanes_stage_copy_tile(staged_tile *t) {
 }
 
 int64_t lanes_stage_bytes(lower *l, const tile_value *product, int operand) {
-    staged_tile t = shape_of(l, product, operand);
+    staged_tile t = lanes_stage_shape(l, product, operand);
     element_type type = lanes_staged_type(l, product);
     int64_t cells = 1;
     for (int d = 0; d < t.count; d++)
@@ -470,7 +469,7 @@ int64_t lanes_stage_bytes(lower *l, const tile_value *product, int operand) {
 }
 
 void lanes_stage_copy_operand(lower *l, const tile_value *product, int operand, int64_t *bytes, text_buffer *names) {
-    staged_tile t = shape_of(l, product, operand);
+    staged_tile t = lanes_stage_shape(l, product, operand);
     const copied_tile *before = copied_before(l, &t, lanes_staged_type(l, product));
     kernel_array **made = array_of_tile(l, &t, product, operand);
     if (before && (!*made || *made == before->array)) { /* an operand of two products: one copy serves both */
@@ -480,7 +479,7 @@ void lanes_stage_copy_operand(lower *l, const tile_value *product, int operand, 
                      t.x->op == TILE_LOAD ? t.x->array->name : before->array->name);
         return;
     }
-    t = tile_of(l, product, operand);
+    t = lanes_stage_tile(l, product, operand);
     lanes_stage_copy_tile(&t);
     note_copied(l, &t);
     if (bytes)
@@ -512,7 +511,7 @@ void lanes_stage_read(point *p, const tile_value *product) {
             open = open && range_open(p, x->axes[i]);
         if (!open)
             continue;
-        staged_tile t = tile_of(p->l, product, o);
+        staged_tile t = lanes_stage_tile(p->l, product, o);
         t.slot = p->l->ring_slot;
         p->known[x->id] =
             emit_named(p, t.x->op == TILE_LOAD ? t.x->array->name : "x", kernel_load(p->l->ir, lanes_stage_access(p, &t)));
@@ -527,100 +526,4 @@ const tile_range *lanes_stage_last(lower *l, const tile_value *product, int oper
 
 int lanes_stage_width(lower *l, const tile_value *product, int operand) {
     return copy_width(l, product, product->operands[operand], lanes_stage_last(l, product, operand));
-}
-
-const tile_range *lanes_stage_wide(lower *l, const tile_value *product, int operand) {
-    staged_tile t = shape_of(l, product, operand);
-    for (int d = 0; d < t.count; d++)
-        if (t.axes[d].width > 1)
-            return t.axes[d].r;
-    return NULL;
-}
-
-void lanes_stage_fill(lower *l, const tile_value *product, int operand, index_expr *slot) {
-    staged_tile t = tile_of(l, product, operand);
-    t.slot = slot;
-    lanes_stage_copy_tile(&t);
-}
-
-void lanes_stage_copy_async(lower *l, const tile_value *product, int operand, index_expr *slot) {
-    arena *a = l->arena;
-    staged_tile t = tile_of(l, product, operand);
-    tile_axis *order[MOST_STAGED_AXES];
-    point p = point_new(l);
-    p.block = l->block;
-    deal_tile(&p, &t, order);
-    index_expr *at[MOST_STAGED_AXES + 1] = {slot};
-    kernel_stmt *s = kernel_append(l->ir, p.block, KSTMT_COPY, t.span);
-    s->extents = NEW_ARRAY(a, index_expr *, t.count + 1);
-    s->extents[0] = ix_const(a, 1);
-    for (int d = 0; d < t.count; d++) {
-        at[d + 1] = p.position[t.axes[d].r->id];
-        s->extents[d + 1] = ix_const(a, t.axes[d].width);
-    }
-    s->access = kernel_at(l->ir, t.array, at);
-    s->source = emit_global_access(&p, t.x->array, t.x->indices);
-    s->clip = true;
-}
-
-const char *lanes_stage_bulk_refusal(lower *l, const tile_value *product, int operand) {
-    enum { MOST_ROWS = 256, MOST_DIMENSIONS = 5 };
-    staged_tile t = shape_of(l, product, operand);
-    const tile_array *from = t.x->array;
-    if (lanes_ring_operand_refusal(l, product, operand))
-        return "an operand is computed by the threads";
-    if (t.count != 2 || from->rank > MOST_DIMENSIONS)
-        return "an operand's tile has other than two ranges, or its array more than five dimensions";
-    for (int d = 0; d < 2; d++) {
-        const index_expr *x = t.x->indices[from->rank - 2 + d];
-        if (x->op != IX_VAR || x->var != t.axes[d].r->var)
-            return "an operand's ranges are not the last two dimensions of its array";
-    }
-    return t.axes[0].cells > MOST_ROWS ? "an operand's tile has more than 256 rows" : NULL;
-}
-
-void lanes_stage_copy_bulk(lower *l, const tile_value *product, int operand, index_expr *slot, const char *mbarrier) {
-    arena *a = l->arena;
-    staged_tile t = tile_of(l, product, operand);
-    const int last = t.count - 1, row = SWIZZLED_BYTES / element_table[t.array->element].block_bytes;
-    point p = point_new(l);
-    p.block = l->block;
-    int64_t boxes = t.axes[last].cells / row;
-    index_expr *box = ix_const(a, 0);
-    if (boxes > 1) {
-        kernel_stmt *each = kernel_for(l->ir, p.block, lower_name(l, arena_printf(a, "%s_box", t.axes[last].r->name)),
-                                       ix_const(a, 0), ix_const(a, boxes), 1, t.span);
-        each->unroll = true;
-        p.block = &each->body;
-        box = ix_mul(a, ix_var(a, each->var), ix_const(a, row));
-    }
-    index_expr *at[MOST_STAGED_AXES + 1] = {slot};
-    kernel_stmt *s = kernel_append(l->ir, p.block, KSTMT_COPY, t.span);
-    s->extents = NEW_ARRAY(a, index_expr *, t.count + 1);
-    s->extents[0] = ix_const(a, 1);
-    for (int d = 0; d < t.count; d++) {
-        at[d + 1] = p.position[t.axes[d].r->id] = d == last ? box : ix_const(a, 0);
-        s->extents[d + 1] = ix_const(a, d == last ? row : t.axes[d].cells);
-    }
-    s->access = kernel_at(l->ir, t.array, at);
-    s->source = emit_global_access(&p, t.x->array, t.x->indices);
-    s->clip = true;
-    s->name = mbarrier;
-    s->slot = slot;
-}
-
-kernel_array *lanes_stage_ring(lower *l, const tile_value *product, int operand) {
-    return tile_of(l, product, operand).array;
-}
-
-kernel_array *lanes_stage_array(const lower *l, const tile_value *product, int operand) {
-    return l->fragment_tiles[2 * product->id + operand];
-}
-
-int lanes_stage_dimension(lower *l, const tile_value *product, int operand, const tile_range *r) {
-    staged_tile t = tile_of(l, product, operand);
-    for (int d = 0; d < t.count; d++)
-        if (t.axes[d].r == r)
-            return d;
-    return -1;
 }

@@ -30,6 +30,11 @@ typedef struct staged_tile {
 
 /* Both give the same elements, whatever was stored since. */
 bool lanes_stage_same_elements(const tile_value *x, const tile_value *y);
+/* The tile of a product's operand: without its array, which the axes' cells may still grow by; with it, made when it is first asked for. */
+staged_tile lanes_stage_shape(lower *l, const tile_value *product, int operand);
+staged_tile lanes_stage_tile(lower *l, const tile_value *product, int operand);
+/* Places all axes for this thread; their order, the first first. Returns how many there are. */
+int lanes_stage_deal(point *p, staged_tile *t, tile_axis *order[MOST_STAGED_AXES]);
 /* The tile's array at the point, whose ranges are open. */
 kernel_access lanes_stage_access(const point *p, const staged_tile *t);
 /* Copies the tile into its array, what does not exist as zeros; without a barrier. */
