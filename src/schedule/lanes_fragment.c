@@ -130,6 +130,12 @@ int64_t lanes_fragment_cells(const lower *l, const tile_value *product, const ti
     return r == summed_range(product) ? up_to(range_capacity(r), with->k) : range_capacity(r);
 }
 
+int64_t lanes_fragment_registers(lower *l, const tile_value *product) {
+    const tile_range *rows = l->product_rows, *columns = l->product_columns;
+    return lanes_fragment_cells(l, product, rows) / spread_of(l, rows)->subgroups * lanes_fragment_cells(l, product, columns) /
+           spread_of(l, columns)->subgroups / l->matrices[product->id]->lanes;
+}
+
 fragment_tile lanes_fragment_tile(lower *l, const tile_value *product, kernel_fragment **made, const char *name) {
     fragment_tile t = {.with = l->matrices[product->id], .rows = l->product_rows, .columns = l->product_columns};
     t.across_rows = (int)(lanes_fragment_cells(l, product, t.rows) / spread_of(l, t.rows)->subgroups / t.with->m);

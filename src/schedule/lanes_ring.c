@@ -64,10 +64,6 @@ const char *lanes_ring_operand_refusal(lower *l, const tile_value *product, int 
     return load_refusal(l, product, operand, x);
 }
 
-bool lanes_ring_fills(lower *l, const tile_value *product, int operand) {
-    return lanes_by_reference(l, product) && lanes_ring_operand_refusal(l, product, operand);
-}
-
 /* Whether the update adds a product of staged operands that single threads multiply, whose sums go on to the loop's end. */
 static bool is_of_threads(const lower *l, const tile_stmt *loop, const tile_stmt *s) {
     return s->kind == TILE_STMT_UPDATE && s->value->op == TILE_DOT && lanes_staged(l, s->value) && !l->matrices[s->value->id] &&
@@ -230,67 +226,6 @@ static kernel_stmt *append(lower *l, kernel_block *b, kernel_stmt_kind kind, sou
     return kernel_append(l->ir, b, kind, span);
 }
 
-/* ---- operands that are computed or turned round on their way: the threads fill their slots themselves ---- */
-
-static bool any_of(const ring *g, bool filled) {
-    for (int i = 0; i < g->loop->body.items.count; i++)
-        for (int o = 0; o < 2; o++)
-            if (lanes_ring_fills(g->l, g->loop->body.items.at[i]->value, o) == filled)
-                return true;
-    return false;
-}
-
-static void fill_all(const ring *g, index_expr *slot) {
-    for (int i = 0; i < g->loop->body.items.count; i++)
-        for (int o = 0; o < 2; o++)
-            if (lanes_ring_fills(g->l, g->loop->body.items.at[i]->value, o))
-                lanes_stage_fill(g->l, g->loop->body.items.at[i]->value, o, slot);
-}
-
-/* Whether a tile that ends within r needs masks: that of the sum always, others where vectors lie along them. */
-static bool masked_along(const ring *g, const tile_range *r) {
-    bool any = r == g->loop->range;
-    for (int i = 0; i < g->loop->body.items.count; i++)
-        for (int o = 0; o < 2; o++) {
-            const tile_value *product = g->loop->body.items.at[i]->value;
-            any = any || (lanes_ring_fills(g->l, product, o) && lanes_stage_wide(g->l, product, o) == r);
-        }
-    return any;
-}
-
-/* By a text without masks where the tiles need none: all that is read is asked for before the first of it is stored. */
-static void fill_step(const ring *g, index_expr *slot) {
-    lower *l = g->l;
-    arena *a = l->arena;
-    tile_range *const ranges[] = {g->loop->range, l->product_rows, l->product_columns};
-    index_expr *counts[3];
-    cond *whole = NULL;
-    for (int i = 0; i < 3; i++) {
-        range_place *place = &l->place[ranges[i]->id];
-        counts[i] = place->count;
-        if (!masked_along(g, ranges[i]))
-            continue;
-        whole = cond_and(a, whole,
-                         cond_compare(a, COND_LE, ix_add(a, place->start, ix_const(a, place->capacity)),
-                                      lower_expression(l, ranges[i]->extent)));
-        place->count = ix_const(a, place->capacity);
-    }
-    kernel_block *outside = l->block;
-    kernel_stmt *s = append(l, l->block, KSTMT_IF, g->loop->span);
-    s->condition = whole;
-    l->block = &s->body;
-    fill_all(g, slot);
-    for (int i = 0; i < 3; i++)
-        l->place[ranges[i]->id].count = counts[i];
-    range_place *summed = &l->place[ranges[0]->id];
-    l->block = &s->otherwise;
-    summed->count = name_index(l, l->block, arena_printf(a, "%s_count", ranges[0]->name),
-                               ix_min(a, ix_const(a, g->size), ix_sub(a, lower_expression(l, ranges[0]->extent), summed->start)));
-    fill_all(g, slot);
-    summed->count = counts[0];
-    l->block = outside;
-}
-
 /* Products of single threads share the tiles of equal operands. */
 static bool is_first_copy(const ring *g, int item, int operand) {
     const tile_stmt *const *items = (const tile_stmt *const *)g->loop->body.items.at;
@@ -302,7 +237,7 @@ static bool is_first_copy(const ring *g, int item, int operand) {
     return true;
 }
 
-/* The copies of step `at` into its slot: those that run on first, the threads' own while they do. */
+/* The copies of step `at` into its slot. */
 static void copy_step(const ring *g, index_expr *at, index_expr *slot) {
     lower *l = g->l;
     arena *a = l->arena;
@@ -315,8 +250,6 @@ static void copy_step(const ring *g, index_expr *at, index_expr *slot) {
         for (int o = 0; o < 2; o++)
             if (!lanes_ring_fills(l, g->loop->body.items.at[i]->value, o) && is_first_copy(g, i, o))
                 lanes_stage_copy_async(l, g->loop->body.items.at[i]->value, o, slot);
-    if (any_of(g, true))
-        fill_step(g, slot);
     place->entered = false;
 }
 
@@ -331,8 +264,22 @@ static void copy_ahead(const ring *g, index_expr *next, index_expr *steps) {
     copy_step(g, next,
               name_index(l, l->block, arena_printf(a, "%s_slot", g->loop->range->name), ix_mod(a, next, ix_const(a, g->stages))));
     l->block = outside;
-    if (any_of(g, false))
-        append(l, l->block, KSTMT_COMMIT, g->loop->span);
+    append(l, l->block, KSTMT_COMMIT, g->loop->span);
+}
+
+/* What threads do themselves for a step, if there is one. */
+static void fill_ahead(const ring *g, index_expr *at, index_expr *steps, fill_phase phase) {
+    lower *l = g->l;
+    arena *a = l->arena;
+    kernel_block *outside = l->block;
+    kernel_stmt *exists = append(l, l->block, KSTMT_IF, g->loop->span);
+    exists->condition = cond_compare(a, COND_LT, at, steps);
+    l->block = &exists->body;
+    index_expr *slot = ix_mod(a, at, ix_const(a, g->stages));
+    lanes_fill_step(l, g->loop, g->size, at,
+                    phase == FILL_LOADS ? slot : name_index(l, l->block, arena_printf(a, "%s_slot", g->loop->range->name), slot),
+                    phase);
+    l->block = outside;
 }
 
 static void wait_for_products(lower *l, kernel_block *b, int left, source_span span) {
@@ -448,19 +395,17 @@ static void multiply_by_threads(const ring *g, index_expr *hi, index_expr *step)
     l->place[r->id].entered = false;
 }
 
-/* Says which operands are no copies of their arrays, and why. */
-static void tell_filled(const ring *g) {
+/* The next step's tiles have been made by this thread, and the matrix unit may see them. Before loads that are to run on: the fence would wait for them. */
+static void publish(const ring *g, bool copied, bool by_reference) {
     lower *l = g->l;
-    for (int i = 0; i < g->loop->body.items.count; i++)
-        for (int o = 0; o < 2; o++) {
-            const tile_value *product = g->loop->body.items.at[i]->value;
-            if (lanes_ring_fills(l, product, o))
-                VEC_PUSH(l->arena, l->out->routes,
-                         arena_printf(l->arena,
-                                      "line %d: operand %d is loaded, computed and stored by the threads while the last step is "
-                                      "multiplied (refused: copied asynchronously: %s)",
-                                      product->span.line, o + 1, lanes_ring_operand_refusal(l, product, o)));
-        }
+    if (copied)
+        append(l, l->block, KSTMT_WAIT_ASYNC, g->loop->span)->count = g->ahead - 1;
+    if (!by_reference)
+        return;
+    kernel_stmt *fence = append(l, l->block, KSTMT_FENCE, g->loop->span);
+    fence->scope = LEVEL_BLOCK;
+    fence->spaces = 1u << SPACE_SHARED;
+    fence->proxy = true;
 }
 
 bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size) {
@@ -504,7 +449,7 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     if (why)
         return false;
     ring g = {l, loop, stages, runs_on ? stages - 2 : stages - 1, size};
-    tell_filled(&g);
+    lanes_fill_tell(l, loop);
     l->out->ringed = true;
     for (int i = 0; i < loop->body.items.count; i++)
         l->rings[loop->body.items.at[i]->value->id] = stages;
@@ -512,29 +457,35 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
         lanes_roles_loop(l, loop, hi, size, stages);
         return true;
     }
+    const bool copied = lanes_fill_any(l, loop, false), filled = lanes_fill_any(l, loop, true),
+               waits = filled && lanes_fill_waits(l, loop);
     kernel_block *outside = l->block;
     index_expr *steps = name_index(l, outside, arena_printf(a, "%s_steps", r->name), ix_ceildiv(a, hi, ix_const(a, size)));
-    kernel_stmt *ahead = kernel_for(l->ir, outside, lower_name(l, arena_printf(a, "%s_ahead", r->name)), ix_const(a, 0),
-                                    ix_const(a, g.ahead), 1, loop->span);
-    kernel_stmt *exists = append(l, &ahead->body, KSTMT_IF, loop->span);
-    exists->condition = cond_compare(a, COND_LT, ix_var(a, ahead->var), steps);
-    l->block = &exists->body;
-    copy_step(&g, ix_var(a, ahead->var), ix_var(a, ahead->var));
-    if (any_of(&g, false))
+    if (copied) {
+        kernel_stmt *ahead = kernel_for(l->ir, outside, lower_name(l, arena_printf(a, "%s_ahead", r->name)), ix_const(a, 0),
+                                        ix_const(a, g.ahead), 1, loop->span);
+        kernel_stmt *exists = append(l, &ahead->body, KSTMT_IF, loop->span);
+        exists->condition = cond_compare(a, COND_LT, ix_var(a, ahead->var), steps);
+        l->block = &exists->body;
+        copy_step(&g, ix_var(a, ahead->var), ix_var(a, ahead->var));
         append(l, &ahead->body, KSTMT_COMMIT, loop->span);
+        l->block = outside;
+    }
+    if (waits) {
+        fill_ahead(&g, ix_const(a, 0), steps, FILL_LOADS);
+        fill_ahead(&g, ix_const(a, 0), steps, FILL_STORES);
+        publish(&g, copied, runs_on);
+        fill_ahead(&g, ix_const(a, 1), steps, FILL_LOADS);
+    } else if (filled) {
+        fill_ahead(&g, ix_const(a, 0), steps, FILL_AT_ONCE);
+    }
 
     kernel_stmt *each =
         kernel_for(l->ir, outside, lower_name(l, arena_printf(a, "%s_step", r->name)), ix_const(a, 0), steps, 1, loop->span);
     index_expr *step = ix_var(a, each->var), *next = ix_add(a, step, ix_const(a, g.ahead));
     l->block = &each->body;
-    if (any_of(&g, false))
-        append(l, l->block, KSTMT_WAIT_ASYNC, loop->span)->count = g.ahead - 1;
-    if (runs_on) { /* copies are the threads' own writes, which the matrix unit sees behind it alone */
-        kernel_stmt *fence = append(l, l->block, KSTMT_FENCE, loop->span);
-        fence->scope = LEVEL_BLOCK;
-        fence->spaces = 1u << SPACE_SHARED;
-        fence->proxy = true;
-    }
+    if (!waits)
+        publish(&g, copied, runs_on);
     lanes_barrier(l, 1u << SPACE_SHARED, loop->span);
     if (!runs_on)
         copy_ahead(&g, next, steps);
@@ -544,7 +495,14 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
         lanes_ring_multiply(l, loop, hi, size, step, stages);
     if (runs_on) { /* this step's products run on while the next tiles' copies are begun; the barrier there tells that the last step's have ended */
         append(l, l->block, KSTMT_COMMIT, loop->span)->matrix = true;
-        copy_ahead(&g, next, steps);
+        if (copied)
+            copy_ahead(&g, next, steps);
+        if (filled)
+            fill_ahead(&g, ix_add(a, step, ix_const(a, 1)), steps, waits ? FILL_STORES : FILL_AT_ONCE);
+        if (waits) {
+            publish(&g, copied, runs_on);
+            fill_ahead(&g, ix_add(a, step, ix_const(a, 2)), steps, FILL_LOADS);
+        }
         lanes_ring_settle(l, loop, hi, size, step);
         wait_for_products(l, outside, 0, loop->span);
     }

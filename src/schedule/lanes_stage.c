@@ -114,7 +114,7 @@ staged_tile lanes_stage_shape(lower *l, const tile_value *product, int operand) 
                 turn = r == last ? 2 : 1;
             if (range_capacity(r) == 1 || round != turn)
                 continue;
-            t.axes[t.count] = (tile_axis){r, cells_read(l, product, r), t.count, 1, contracted};
+            t.axes[t.count] = (tile_axis){r, cells_read(l, product, r), t.count, 1, contracted, NULL, 0};
             t.count++;
         }
     /* One range is copied in vectors: the one that memory is contiguous along. */
@@ -310,12 +310,15 @@ static void deal_axis(point *p, staged_tile *t, tile_axis *x, thread_digit *digi
         }
     }
     int64_t trips = (units + covered - 1) / covered;
+    x->trips = trips;
+    x->trip = ix_const(a, 0);
     if (trips > 1) {
         kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, arena_printf(a, "%s_copy", x->r->name)), ix_const(a, 0),
                                     ix_const(a, trips), 1, t->span);
         s->unroll = true;
         p->block = &s->body;
-        unit = ix_add(a, unit, ix_mul(a, ix_var(a, s->var), ix_const(a, covered)));
+        x->trip = ix_var(a, s->var);
+        unit = ix_add(a, unit, ix_mul(a, x->trip, ix_const(a, covered)));
     }
     if (covered * trips > units)
         within(p, cond_compare(a, COND_LT, unit, ix_const(a, units)), t->span);
@@ -382,8 +385,8 @@ static void store_cells(point *p, const staged_tile *t, kernel_value *v) {
     kernel_store(p->l->ir, p->block, to, kernel_broadcast(p->l->ir, v, to.lanes), t->span);
 }
 
-static bool zero_where_missing(const tile_value *v) {
-    return (v->op == TILE_LOAD && !v->has_outside) || (v->op == TILE_CONVERT && zero_where_missing(v->operands[0]));
+bool lanes_stage_zero_where_missing(const tile_value *v) {
+    return (v->op == TILE_LOAD && !v->has_outside) || (v->op == TILE_CONVERT && lanes_stage_zero_where_missing(v->operands[0]));
 }
 
 /* Types that are only stored have no constants. */
@@ -425,6 +428,48 @@ int lanes_stage_deal(point *p, staged_tile *t, tile_axis *order[MOST_STAGED_AXES
     return n;
 }
 
+/* The thread's cell of a kept load, for the unit that is open. */
+static kernel_access kept_cell(const staged_tile *t, kernel_array *array) {
+    index_expr *at[MOST_STAGED_AXES];
+    int rank = 0;
+    for (int d = 0; d < t->count; d++)
+        if (t->axes[d].trips > 1)
+            at[rank++] = t->axes[d].trip;
+    return kernel_at(t->l->ir, array, at);
+}
+
+static void keep(point *p, const staged_tile *t, kept_load *k, kernel_value *v) {
+    kernel_stmt *s = kernel_append(t->l->ir, p->block, KSTMT_STORE, t->span);
+    s->access = kept_cell(t, k->array);
+    s->value = v;
+}
+
+/* Loads into registers what is made into the tile's elements later; zeros where nothing exists. */
+static void keep_loads(point *p, staged_tile *t, kernel_stmt *test) {
+    lower *l = t->l;
+    for (int i = 0; i < t->kept->items.count; i++) {
+        kept_load *k = &t->kept->items.at[i];
+        p->block = test ? &test->body : p->block;
+        kernel_value *v = emit_value(p, k->load);
+        if (!k->array) {
+            index_expr *dims[MOST_STAGED_AXES];
+            int rank = 0;
+            for (int d = 0; d < t->count; d++)
+                if (t->axes[d].trips > 1)
+                    dims[rank++] = ix_const(l->arena, t->axes[d].trips);
+            k->array = kernel_add_array(l->ir, lower_name(l, arena_printf(l->arena, "%s_kept", k->load->array->name)),
+                                        SPACE_REGISTER, USE_LOCAL, v->type, rank, dims);
+            k->array->lanes = v->lanes;
+            k->array->span = t->span;
+        }
+        keep(p, t, k, v);
+        if (test) {
+            p->block = &test->otherwise;
+            keep(p, t, k, kernel_broadcast(l->ir, zero_of(l, v->type), v->lanes));
+        }
+    }
+}
+
 void lanes_stage_copy_tile(staged_tile *t) {
     lower *l = t->l;
     kernel_ir *ir = l->ir;
@@ -435,19 +480,26 @@ void lanes_stage_copy_tile(staged_tile *t) {
     cond *reached = NULL, *exists = NULL; /* what is not reached by the sum is not read; results that don't exist read zeros */
     for (int i = 0; i < n; i++) {
         positions[i] = p.position[order[i]->r->id];
-        if (t->slot && !order[i]->contracted && order[i]->width == 1)
+        const bool any = t->slot && !order[i]->contracted && order[i]->width == 1;
+        if (any && t->phase != FILL_STORES)
             last_for_missing(&p, order[i]);
-        else
+        else if (!any)
             bound_axis(&p, order[i], t->slot != NULL,
                        order[i]->contracted && !t->matrix ? &reached : &exists); /* a matrix unit takes whole steps of the sum */
     }
     if (reached)
         within(&p, reached, t->span);
     kernel_stmt *test = exists ? within(&p, exists, t->span) : NULL;
+    if (t->phase == FILL_LOADS) {
+        keep_loads(&p, t, test);
+        return;
+    }
+    for (int i = 0; t->phase == FILL_STORES && i < t->kept->items.count; i++)
+        p.known[t->kept->items.at[i].load->id] = kernel_load(ir, kept_cell(t, t->kept->items.at[i].array));
     kernel_value *v = emit_value(&p, t->x), *zero = zero_of(l, t->array->element);
     for (int i = 0; i < n; i++)
         p.position[order[i]->r->id] = positions[i];
-    if (p.active && v->lanes > 1 && !zero_where_missing(t->x)) {
+    if (p.active && v->lanes > 1 && !lanes_stage_zero_where_missing(t->x)) {
         if (v->type != t->array->element)
             v = kernel_op1(ir, KERNEL_CONVERT, t->array->element, v);
         v = kernel_prefix_select(ir, p.active, v, kernel_broadcast(ir, zero, v->lanes));

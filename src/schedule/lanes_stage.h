@@ -12,7 +12,20 @@ typedef struct tile_axis {
     int dim;
     int width; /* elements that are copied at once: 1 but for one range */
     bool contracted;
+    index_expr *trip; /* of a thread's units along it, once it is dealt out: which, of how many */
+    int64_t trips;
 } tile_axis;
+
+/* A load of an operand whose values a thread keeps in registers until it stores what is made of them. */
+typedef struct kept_load {
+    tile_value *load;
+    kernel_array *array; /* a cell for each of the thread's units; NULL: made when they are first loaded */
+} kept_load;
+typedef struct kept_loads {
+    const tile_value *product;
+    int operand;
+    VEC(kept_load) items;
+} kept_loads;
 
 /* Dimensions of a product's: [other ranges][contracted][the range that threads have as rows or columns]. */
 typedef struct staged_tile {
@@ -24,10 +37,14 @@ typedef struct staged_tile {
     const matrix_instruction *matrix; /* that reads it; NULL: single threads do */
     int slots;                        /* of a ring of tiles, the array's first dimension; 0: it has none */
     index_expr *slot;                 /* of the ring, where threads fill the tile themselves */
-    bool turned;                      /* copied in vectors along a range that memory does not run along */
+    fill_phase phase;
+    kept_loads *kept; /* where loads are a step ahead of stores */
+    bool turned;      /* copied in vectors along a range that memory does not run along */
     source_span span;
 } staged_tile;
 
+/* Whether it is zero where its loads, which give zero there, find nothing. */
+bool lanes_stage_zero_where_missing(const tile_value *v);
 /* Both give the same elements, whatever was stored since. */
 bool lanes_stage_same_elements(const tile_value *x, const tile_value *y);
 /* The tile of a product's operand: without its array, which the axes' cells may still grow by; with it, made when it is first asked for. */

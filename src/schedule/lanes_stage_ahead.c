@@ -10,9 +10,58 @@ const tile_range *lanes_stage_wide(lower *l, const tile_value *product, int oper
     return NULL;
 }
 
-void lanes_stage_fill(lower *l, const tile_value *product, int operand, index_expr *slot) {
+bool lanes_stage_is_zero(lower *l, const tile_value *product, int operand) {
+    return lanes_stage_zero_where_missing(lanes_stage_shape(l, product, operand).x);
+}
+
+static void add_loads(lower *l, kept_loads *all, tile_value *v) {
+    if (v->op == TILE_LOAD) {
+        for (int i = 0; i < all->items.count; i++)
+            if (all->items.at[i].load == v)
+                return;
+        VEC_PUSH(l->arena, all->items, ((kept_load){v, NULL}));
+        return;
+    }
+    for (int i = 0; i < v->operand_count; i++)
+        add_loads(l, all, v->operands[i]);
+}
+
+int64_t lanes_stage_kept_registers(lower *l, const tile_value *product, int operand) {
+    staged_tile t = lanes_stage_shape(l, product, operand);
+    kept_loads all = {0};
+    int64_t threads = 1, cells = 1, bytes = 0, extent;
+    for (int level = 1; level < l->ir->levels.count; level++)
+        for (int d = 0; d < l->ir->levels.at[level].rank; d++)
+            if (ix_is_const(l->ir->levels.at[level].extents[d], &extent))
+                threads *= extent;
+    for (int d = 0; d < t.count; d++)
+        cells *= t.axes[d].cells;
+    add_loads(l, &all, t.x);
+    for (int i = 0; i < all.items.count; i++) {
+        const element_info *e = &element_table[all.items.at[i].load->array->type];
+        if (e->block_elements > 1)
+            return -1;
+        bytes += e->block_bytes;
+    }
+    return (cells * bytes / threads + 3) / 4;
+}
+
+static kept_loads *kept_of(lower *l, const staged_tile *t, const tile_value *product, int operand) {
+    for (int i = 0; i < l->kept.count; i++)
+        if (l->kept.at[i]->product == product && l->kept.at[i]->operand == operand)
+            return l->kept.at[i];
+    kept_loads *all = NEW(l->arena, kept_loads);
+    *all = (kept_loads){.product = product, .operand = operand};
+    add_loads(l, all, t->x);
+    VEC_PUSH(l->arena, l->kept, all);
+    return all;
+}
+
+void lanes_stage_fill(lower *l, const tile_value *product, int operand, index_expr *slot, fill_phase phase) {
     staged_tile t = lanes_stage_tile(l, product, operand);
     t.slot = slot;
+    t.phase = phase;
+    t.kept = phase == FILL_AT_ONCE ? NULL : kept_of(l, &t, product, operand);
     lanes_stage_copy_tile(&t);
 }
 

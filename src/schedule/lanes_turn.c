@@ -28,7 +28,8 @@ static staged_tile tile_of_load(lower *l, tile_value *x, source_span span) {
             tile_range *r = x->axes[i];
             if (range_capacity(r) != 1 && (l->spreads[r->id].lanes > 1) == last) {
                 const spread *s = &l->spreads[r->id];
-                t.axes[t.count] = (tile_axis){r, spread_slots(l, r) * s->subgroups * s->lanes * s->vector, t.count, 1, false};
+                t.axes[t.count] =
+                    (tile_axis){r, spread_slots(l, r) * s->subgroups * s->lanes * s->vector, t.count, 1, false, NULL, 0};
                 t.count++;
             }
         }

@@ -75,6 +75,9 @@ typedef struct spread {
 typedef struct reduction reduction;
 
 /* An update whose reduction runs on through the trips of a loop: the parts of the threads are joined once, after it. */
+/* What of a tile that threads fill themselves is done: all of it, or its loads, or what is stored of them. */
+typedef enum fill_phase { FILL_AT_ONCE, FILL_LOADS, FILL_STORES } fill_phase;
+
 typedef struct deferred_update {
     const tile_stmt *update;
     tile_value *heavy; /* the reduction that it adds */
@@ -145,6 +148,7 @@ typedef struct lower {
     kernel_block *producer;        /* of the role that copies such operands in bulk; NULL: there are no roles */
     cond *producing, *consuming;   /* who takes which */
     index_expr *ring_slot;         /* in a loop over such tiles: which slot is multiplied */
+    VEC(struct kept_loads *) kept; /* of operands that threads load a step ahead */
     index_expr *ring_count;        /* and where single threads multiply it: how much of it exists along the sum */
     kernel_array **fragment_tiles; /* by twice the value id: of such products, their operands' tiles in shared memory */
     kernel_fragment *
@@ -353,6 +357,7 @@ const matrix_instruction *lanes_fragment_row(lower *l, const tile_value *product
 bool lanes_by_reference(const lower *l, const tile_value *product);
 /* Elements along r that the fragments of the product cover. */
 int64_t lanes_fragment_cells(const lower *l, const tile_value *product, const tile_range *r);
+int64_t lanes_fragment_registers(lower *l, const tile_value *product); /* of a thread, that its accumulators take */
 fragment_tile lanes_fragment_tile(lower *l, const tile_value *product, kernel_fragment **made, const char *name);
 /* Local index of a fragment's first element along its rows or columns, for the subgroup that it belongs to. */
 index_expr *lanes_fragment_place(lower *l, const fragment_tile *t, bool rows, index_expr *which);
@@ -393,8 +398,15 @@ bool lanes_rounds_later(const lower *l, const tile_value *product);
 const char *lanes_ring_operand_refusal(lower *l, const tile_value *product,
                                        int operand); /* why it can't be copied ahead; NULL: it can */
 /* Whether the kernel is nothing but such loops and stores of what they add up: what is missing at the edge is masked in few places then. */
+/* ---- lanes_fill.c ---- */
 /* Whether threads fill the operand's tiles themselves, because it is no copy of its array: for products by warpgroups, which run while they do. */
 bool lanes_ring_fills(lower *l, const tile_value *product, int operand);
+bool lanes_fill_any(lower *l, const tile_stmt *loop, bool filled); /* whether any operand of the loop's products is one, or is none */
+/* Whether what the threads load for a step stays in registers until they store it a step later. */
+bool lanes_fill_waits(lower *l, const tile_stmt *loop);
+/* The tiles of step `at`: loads and stores, or those of one phase. */
+void lanes_fill_step(lower *l, const tile_stmt *loop, int64_t size, index_expr *at, index_expr *slot, fill_phase phase);
+void lanes_fill_tell(lower *l, const tile_stmt *loop); /* which operands, and why they are no copies */
 bool lanes_ring_alone(lower *l);
 bool lanes_ring_of_threads(lower *l); /* whether single threads multiply what is copied ahead, in some loop of the kernel */
 /* What a step of the ring does besides copies: multiplies the tiles in its slot. */
@@ -537,7 +549,10 @@ const tile_range *lanes_stage_last(lower *l, const tile_value *product, int oper
 int lanes_stage_width(lower *l, const tile_value *product, int operand); /* elements that are copied at once along it */
 /* Begins to copy the operand's tile into a slot of its ring. */
 /* The same, of an operand that is computed or turned round: the threads load, compute and store it. */
-void lanes_stage_fill(lower *l, const tile_value *product, int operand, index_expr *slot);
+void lanes_stage_fill(lower *l, const tile_value *product, int operand, index_expr *slot, fill_phase phase);
+bool lanes_stage_is_zero(lower *l, const tile_value *product, int operand); /* where nothing exists, of loads that are zero there */
+/* Registers of a thread that its loads take; -1: they are not kept, since they are unpacked as they are loaded. */
+int64_t lanes_stage_kept_registers(lower *l, const tile_value *product, int operand);
 const tile_range *lanes_stage_wide(lower *l, const tile_value *product, int operand); /* along which several are copied at once */
 void lanes_stage_copy_async(lower *l, const tile_value *product, int operand, index_expr *slot);
 /* The same by copies of whole rows of the layout's boxes, each one transfer that signals the mbarrier's slot. */

@@ -273,7 +273,7 @@ static void warpgroups(void **state) {
     /* operands that are no copies of their arrays: threads make them, a producer can't */
     trial t = expect_accepted(rounded, NULL, "cuda", "operands", "fragments(warpgroup)", "operands = fragments(warpgroup)");
     assert_true(has_route(&t, "wgmma.m64n128k16") && has_route(&t, "ring of 3 stages") &&
-                has_route(&t, "operand 2 is loaded, computed and stored by the threads"));
+                has_route(&t, "operand 2 is loaded a step ahead, computed and stored"));
     arena_free(t.arena);
     expect_refused(rounded, "schedule product for cuda { operands = fragments(warpgroup), roles = producer }\n", "cuda", NULL,
                    NULL, "E0506", 8, 62, "can't be copied by a producer", "the nearest legal value is none");
