@@ -19,7 +19,8 @@ bool lanes_fill_any(lower *l, const tile_stmt *loop, bool filled) {
 
 bool lanes_fill_waits(lower *l, const tile_stmt *loop) {
     int64_t registers = 0;
-    bool any = false;
+    if (!lanes_fill_any(l, loop, true))
+        return false;
     for (int i = 0; i < loop->body.items.count; i++) {
         const tile_value *product = loop->body.items.at[i]->value;
         registers += lanes_fragment_registers(l, product);
@@ -30,10 +31,9 @@ bool lanes_fill_waits(lower *l, const tile_stmt *loop) {
             if (own < 0)
                 return false;
             registers += own;
-            any = true;
         }
     }
-    return any && registers <= MOST_KEPT;
+    return registers <= MOST_KEPT;
 }
 
 static void fill_all(lower *l, const tile_stmt *loop, index_expr *slot, fill_phase phase) {
