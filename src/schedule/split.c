@@ -6,8 +6,9 @@
 
 /* Values that a block computes in a chunk at least: fewer are done before the second kernel has started. */
 enum { LEAST_VALUES = 1 << 14, MOST_CHUNKS = 1 << 16 };
-/* Blocks that keep a processor's memory busy: a few of the usual size, as in few_tasks.c. */
-enum { BLOCKS_A_PROCESSOR = 4 };
+/* Blocks of 128 threads that keep a processor's memory busy (an H200 was quickest with 5 to 15 of them: sums of 8192 columns, of 10^8 elements); of others two, where
+ * their chunks are long (attention over 32768 keys: 27 us for 43). */
+enum { BLOCKS_A_PROCESSOR = 8, LONG_BLOCKS_A_PROCESSOR = 2, LONG = 8 };
 
 struct split_sizes {
     schedule_choice chosen;
@@ -95,6 +96,14 @@ static int64_t widest_in(const tile_block *b, const tile_range *along, launch *l
     return most;
 }
 
+/* A power of two, `least` or more, of which `chunks` go over the extent. */
+static int64_t chunk_length(int64_t extent, int64_t chunks, int64_t least) {
+    int64_t length = 1;
+    while (length < least || product(length, chunks) < extent)
+        length *= 2;
+    return length;
+}
+
 bool schedule_split(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
                     const schedule_setting *settings, int setting_count, split_device device, const split_sizes *sizes,
                     ix_lookup lookup, void *context, int64_t *chunk, const char **route, diag_list *diags) {
@@ -121,9 +130,11 @@ bool schedule_split(arena *a, const tile_module *m, const tile_kernel *k, const 
     if (!ix_eval(split_reach(a, loop), number_of, &l, &extent) || tasks < 1 || tasks > units / 2)
         return true;
     int64_t each = widest_in(&loop->body, loop->range, &l, arena_alloc(a, (size_t)k->value_count + 1));
-    int64_t chunks = units / tasks, least = LEAST_VALUES / each, length = 1;
-    while (length < least || product(length, chunks) < extent)
-        length *= 2;
+    int64_t length = chunk_length(extent, units / tasks, LEAST_VALUES / each);
+    if (!sizes) {
+        int64_t shorter = chunk_length(extent, units * LONG_BLOCKS_A_PROCESSOR / tasks, LEAST_VALUES * LONG / each);
+        length = shorter < length ? shorter : length;
+    }
     if (length >= extent || extent / length > MOST_CHUNKS)
         return true;
     *chunk = length;
