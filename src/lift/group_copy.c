@@ -88,33 +88,86 @@ static void copy_cells(lifter *l, const gentype *g, lifted to, lifted from, inde
     l->at = outer;
 }
 
-static void copy(lifter *l, const lift_value *v, const char *name, bool strided) {
-    arena *a = l->arena;
+typedef struct copy_call {
+    const char *name;
     gentype g;
-    if (v->operand_count != (strided ? 5 : 4) || !gentype_of(v->callee, name, &g)) {
+    bool from_global;
+    index_expr *count, *stride; /* elements; of the global side */
+    lifted other;               /* first where it comes from, then, as each array of these is taken, where it goes */
+} copy_call;
+
+/* Null is no array, so that nothing is copied: reaching it is the fault. */
+static void touch_null(lifter *l, const copy_call *c, lifted to, lifted from) {
+    kernel_block *outer = l->at;
+    index_expr *cells = ix_mul(l->arena, c->count, ix_const(l->arena, c->g.count));
+    kernel_stmt *loop = kernel_for(l->k, l->at, "c", ix_const(l->arena, 0), cells, 1, lift_span(l, l->now));
+    l->statements++;
+    l->at = &loop->body;
+    to = lift_pointer_on(l, to, ix_var(l->arena, loop->var), c->g.type.size);
+    from = lift_pointer_on(l, from, ix_var(l->arena, loop->var), c->g.type.size);
+    lifted x = lift_load(l, l->now, &c->g.type, from);
+    if (!lift_stopped(l))
+        lift_store(l, &c->g.type, to, x);
+    l->at = outer;
+}
+
+static void copy_one(lifter *l, const copy_call *c, lifted to, lifted from) {
+    arena *a = l->arena;
+    if (to.kind != LIFTED_POINTER || from.kind != LIFTED_POINTER) {
+        lift_fail(l, "E1128", l->now, "`%s` between what are no pointers into arrays", c->name);
+        return;
+    }
+    if (to.object->nothing || from.object->nothing) {
+        touch_null(l, c, to, from);
+        return;
+    }
+    if (to.object->space != (c->from_global ? SPACE_SHARED : SPACE_GLOBAL) ||
+        from.object->space != (c->from_global ? SPACE_GLOBAL : SPACE_SHARED)) {
+        lift_fail(l, "E1128", l->now, "`%s` other than between a global and a local array", c->name);
+        return;
+    }
+    int64_t step;
+    index_expr *one = ix_const(a, c->g.count), *far = ix_mul(a, c->stride, one);
+    bool side_by_side = ix_is_const(c->stride, &step) && step == 1;
+    if (!side_by_side || !copy_run(l, &c->g.type, to, from, ix_mul(a, c->count, one)))
+        copy_cells(l, &c->g, to, from, c->count, c->from_global ? one : far, c->from_global ? far : one);
+}
+
+static void from_side(lifter *l, lifted side, void *context) {
+    const copy_call *c = context;
+    if (side.kind == LIFTED_EITHER)
+        lift_on_both(l, &side, from_side, context);
+    else
+        copy_one(l, c, c->other, side);
+}
+
+static void to_side(lifter *l, lifted side, void *context) {
+    const copy_call *c = context;
+    if (side.kind == LIFTED_EITHER) {
+        lift_on_both(l, &side, to_side, context);
+        return;
+    }
+    copy_call one = *c;
+    one.other = side;
+    from_side(l, c->other, &one);
+}
+
+static void copy(lifter *l, const lift_value *v, const char *name, bool strided) {
+    copy_call c = {.name = name, .from_global = v->operands[0]->type->space == 3};
+    if (v->operand_count != (strided ? 5 : 4) || !gentype_of(v->callee, name, &c.g)) {
         lift_fail(l, "E1128", v, "`%s` of what is not known", name);
         return;
     }
-    lifted to = lift_operand(l, v->operands[0]), from = lift_operand(l, v->operands[1]), count = lift_operand(l, v->operands[2]);
+    lifted to = lift_operand(l, v->operands[0]), count = lift_operand(l, v->operands[2]);
     lifted stride = strided ? lift_operand(l, v->operands[3]) : lifted_number(l, 64, 1);
+    c.other = lift_operand(l, v->operands[1]);
     if (lift_stopped(l))
         return;
-    if (to.kind != LIFTED_POINTER || from.kind != LIFTED_POINTER ||
-        (to.object->space == SPACE_SHARED) == (from.object->space == SPACE_SHARED)) {
-        lift_fail(l, "E1128", v, "`%s` other than between one global and one local array", name);
-        return;
-    }
-    bool from_global = to.object->space == SPACE_SHARED;
-    index_expr *n = lift_exact(l, count, true), *by = lift_exact(l, stride, true), *one = ix_const(a, g.count);
-    if (lift_stopped(l))
-        return;
+    c.count = lift_exact(l, count, true);
+    c.stride = lift_exact(l, stride, true);
     l->env[v->id] = (lifted){.kind = LIFTED_ANY}; /* what its event is for is known (events.c) */
-    int64_t step;
-    bool side_by_side = ix_is_const(by, &step) && step == 1;
-    if (side_by_side && copy_run(l, &g.type, to, from, ix_mul(a, n, one)))
-        return;
-    index_expr *far = ix_mul(a, by, one);
-    copy_cells(l, &g, to, from, n, from_global ? one : far, from_global ? far : one);
+    if (!lift_stopped(l))
+        to_side(l, to, &c);
 }
 
 /* Whether each wait of the function is for all copies under way. */
