@@ -41,7 +41,8 @@ def arguments(kernel, given):
         scalar = re.sub(r"\d+$", "", word[-1]) if word else ""
         if size and "*" in type_ and scalar in SIZES:
             count = int(size.group(1)) // SIZES[scalar]
-            host = "in " if re.search(r"\bro\b", text) else "unread " if re.search(r"\bwo\b", text) else "" # read-only, write-only for the kernel
+            host = "in " if re.search(r"\bro\b", text) else "unread " if re.search(r"\bwo\b", text) else \
+                "unset " if re.search(r"\bnoinit\b", text) else "" # read-only, write-only for the kernel; not filled by the host
             flags += ["--arg", "%s=%d" % (name, count) if "buffer" not in parameter["kind"] else "%s=%s[%d]" % (name, host, count)]
         elif "*" not in type_ and len(data) == 1 and re.fullmatch(r"-?\d+", data[0]) and scalar in SIZES and scalar not in ("float", "double", "half"):
             flags += ["--arg", "%s=%s" % (name, data[0])]

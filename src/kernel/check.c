@@ -290,6 +290,8 @@ static void check_array(checker *c, kernel_array *a, int position) {
                    space_names[a->space]);
     if (a->rewritable && a->use != USE_UPDATE)
         check_fail(c, "E0932", a->span, "`%s` is rewritable, which only an `update` can be", a->name);
+    if (a->unset && a->use != USE_UPDATE)
+        check_fail(c, "E0932", a->span, "`%s` is unset, which only an `update` can be said to be", a->name);
     if (a->lanes < 1 || a->lanes > 4096 || (a->lanes > 1 && a->space != SPACE_REGISTER))
         check_fail(c, "E0932", a->span, "`%s` holds vectors of %d: only register arrays hold vectors", a->name, a->lanes);
     if (a->space == SPACE_SHARED && c->k->levels.count < 2)

@@ -66,6 +66,7 @@ struct kernel_array {
     bool element_injective;
     bool
         rewritable; /* UPDATE: its cells may be written any number of times and read after, by their own thread: foreign kernels */
+    bool unset; /* UPDATE: nobody has written its cells before the launch */
     /* OUT and UPDATE: what the launch must write, each cell exactly once; GHOST: what must be consumed exactly once.
      * Over cell_vars[rank] (INDEX_LOOP kind); NULL: every cell of an OUT or GHOST, no promise for an UPDATE. */
     index_var **cell_vars;

@@ -138,6 +138,8 @@ static void read_attributes(reader *r, kernel_array *a) {
             a->source_array = (int)reader_integer(r, 0, INT_MAX, "the argument's number");
         } else if (reader_accept(r, "rewritable")) {
             a->rewritable = true;
+        } else if (reader_accept(r, "unset")) {
+            a->unset = true;
         } else if (reader_accept(r, "cells")) {
             read_cells(r, a);
         } else if (reader_accept(r, "view")) {

@@ -447,6 +447,8 @@ static void print_array(text_buffer *out, const kernel_array *a) {
         text_add(out, " argument %d", a->source_array);
     if (a->rewritable)
         text_add(out, " rewritable");
+    if (a->unset)
+        text_add(out, " unset");
     if (a->cells) {
         text_add(out, " cells (");
         for (int i = 0; i < a->rank; i++)

@@ -52,7 +52,8 @@ static const char *after_word(arena *a, const char *text, const char *word, bool
     return *given ? trimmed(a, text + n, strlen(text + n)) : text;
 }
 
-/* NAME = 5, NAME = 0 .. N, NAME = [M, K], NAME = f32[M, K], NAME = out f32[M, K], NAME = in f32[M], NAME = unread f32[M], NAME = i32[M] below N */
+/* NAME = 5, NAME = 0 .. N, NAME = [M, K], NAME = f32[M, K], NAME = out f32[M, K], NAME = in f32[M], NAME = unread f32[M], NAME = unset f32[M],
+ * NAME = i32[M] below N */
 static bool add_argument(arena *a, lift_contract *c, const char *value, source_span span, diag_list *diags) {
     const char *equals = strchr(value, '='),
                *want = "NAME=5, NAME=0..100, NAME=[M, K], NAME=f32[M, K], NAME=out f32[M, K] or NAME=i32[M] below N";
@@ -77,6 +78,7 @@ static bool add_argument(arena *a, lift_contract *c, const char *value, source_s
         type = after_word(a, type, "out", &x.promised);
         type = after_word(a, type, "in", &x.only_read);
         type = after_word(a, type, "unread", &x.only_written);
+        type = after_word(a, type, "unset", &x.unset);
         if (*type) {
             x.type = element_of_memory_by_name(type);
             x.has_type = x.type != ELEMENT_COUNT;

@@ -17,6 +17,7 @@ typedef struct contract_argument {
     bool promised;     /* `out`: the kernel must write every element, once */
     bool only_read;    /* `in`: the host's memory is read-only */
     bool only_written; /* `unread`: it is write-only */
+    bool unset;        /* the host has not filled it */
     const char *below; /* every element is in 0 .. below - 1; NULL: not said */
     source_span span;
 } contract_argument;

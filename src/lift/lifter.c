@@ -307,7 +307,8 @@ static void settle_use(lifter *l, lift_object *o) {
                    f->written ? "reads it too" : "never writes it");
         l->failed = true;
     }
-    array_use use = promised ? USE_OUT : f->written ? USE_UPDATE : USE_IN;
+    bool unset = f->said && f->said->unset && !promised;
+    array_use use = promised ? USE_OUT : f->written || unset ? USE_UPDATE : USE_IN;
     bool fits = !f->said || !f->said->has_type, views = false;
     for (int i = 0; i < LIFT_WIDTHS; i++) {
         kernel_array *x = o->views[i];
@@ -315,6 +316,7 @@ static void settle_use(lifter *l, lift_object *o) {
             continue;
         x->use = use;
         x->rewritable = use == USE_UPDATE;
+        x->unset = unset;
         views = views || x != o->array;
         fits = fits || f->said->type == x->element || (f->said->type == ELEMENT_I32 && x->element == ELEMENT_U32) ||
                (f->said->type == ELEMENT_U32 && x->element == ELEMENT_I32) || f->said->type == ELEMENT_U8; /* so many bytes */

@@ -294,9 +294,20 @@ static lifted at_lane(const lifted *x, int i) {
     return x->kind == LIFTED_ELEMENTS ? x->elements[i < x->count ? i : 0] : *x;
 }
 
+/* (x + y) / 2, rounded down or up, without the sum: the bits that both have, or that any has, and half of those that differ. */
+static lifted mean(lifter *l, const lift_value *v, bool up, const lifted *x, int bits, bool is_signed) {
+    lifted half = lift_integer(l, v, LIFT_ASHR, lift_integer(l, v, LIFT_XOR, x[0], x[1]), lifted_number(l, bits, 1));
+    if (!is_signed)
+        half = lift_integer(l, v, LIFT_AND, half, lifted_number(l, bits, INT64_MAX));
+    return up ? lift_integer(l, v, LIFT_SUB, lift_integer(l, v, LIFT_OR, x[0], x[1]), half)
+              : lift_integer(l, v, LIFT_ADD, lift_integer(l, v, LIFT_AND, x[0], x[1]), half);
+}
+
 /* Of exact sums, which fit an index as long as the type has 32 bits at most. */
 static lifted of_sums(lifter *l, const lift_value *v, function f, const lifted *x, int bits, bool is_signed) {
     arena *a = l->arena;
+    if (bits > 32 && (f == F_HADD || f == F_RHADD))
+        return mean(l, v, f == F_RHADD, x, bits, is_signed);
     if (bits > 32) {
         lift_fail(l, "E1128", v, "`%s` of 64-bit integers", v->callee);
         return x[0];

@@ -142,7 +142,8 @@ void judge_initialised(prover *p) {
         return;
     for (int i = 0; i < m->kernel->arrays.count; i++) {
         const kernel_array *a = m->kernel->arrays.at[i];
-        bool argument = a->space == SPACE_GLOBAL && (a->use == USE_IN || a->use == USE_UPDATE) && !prover_between(p, a);
+        bool argument = a->space == SPACE_GLOBAL && (a->use == USE_IN || a->use == USE_UPDATE) && !a->unset &&
+                        !prover_between(p, a);
         worst found = {0};
         if (argument || a->space == SPACE_GHOST || (m->object_of[a->id] && !model_is_object(m, a)) ||
             !model_touched(m, a, ACCESS_READ))

@@ -169,7 +169,7 @@ static bool bind_arrays(sim_machine *m, const sim_binding *bindings) {
         sim_object *o = &m->globals[i];
         if (!sim_make_object(m, a, source->use != USE_IN, o))
             return false;
-        bool given = source->use == USE_IN || source->use == USE_UPDATE;
+        bool given = source->use == USE_IN || (source->use == USE_UPDATE && !source->unset);
         if (o->size > bindings[i].size && (given || bindings[i].bytes))
             return refuse(m, "E0711", source->span,
                           arena_printf(m->memory, "`%s` takes %lld bytes at these launch values, not %lld", source->name,

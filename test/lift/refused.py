@@ -73,8 +73,8 @@ def main():
     wrong = {k: v for k, v in turns.items() if ("refuted" in v) != (k not in ("group", "device"))}
     failed |= say("barriers order by their scopes, fences make nobody wait", str(wrong) if wrong else "")
     host = lambda x, y: [d["code"] for d in check("--kernel", "turn_group", "--grid", "1", "--arg", "x=%s[64]" % x, "--arg", "y=%s[64]" % y)["diagnostics"]]
-    codes = [host("in ", "unread "), host("unread f32", ""), host("", "in f32")]
-    failed |= say("memory that the host made read-only or write-only", codes != [[], ["E1133"], ["E1133"]] and str(codes))
+    codes = [host("in ", "unread "), host("unread f32", ""), host("", "in f32"), host("unset ", "unset ")]
+    failed |= say("memory that the host made read-only or write-only, or has not filled", codes != [[], ["E1133"], ["E1133"], ["E0403"]] and str(codes))
     some = lambda a: [d["code"] for d in check("--kernel", "elements", "--grid", "1", "--arg", a + "=unread[256]")["diagnostics"] if d["code"] == "E1133"]
     failed |= say("setting some elements of a vector reads none", (some("y"), some("z")) != ([], ["E1133"]) and str((some("y"), some("z"))))
     return failed

@@ -209,6 +209,7 @@ static const refusal refusals[] = {
     {"E0932", "symbol N task (t < 1) private p: f32[N]", ""},
     {"E0932", "task (t < 1) private p: f32[0]", ""},
     {"E0932", "task (t < 1) shared s: f32[4]", ""},
+    {"E0932", "task (t < 1) global in x: f32[4] unset", ""},
     {"E0932", "task (t < 1) private p: f32x4[4]", ""},
     {"E0932", "task (t < 1) private p: q8_0[32]", ""},
     {"E0932", "task (t < 1) global in x: f32[4] bound 3", ""},
