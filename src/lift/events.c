@@ -136,7 +136,7 @@ static void copied(events *e, state *s, const lift_value *v) {
 }
 
 static void say(events *e, const lift_value *v, int64_t left, const char *why, bool invalid) {
-    event_wait x = {v, left, why, invalid};
+    event_wait x = {v, left, why, invalid, NULL};
     for (int i = 0; i < e->found->waits.count; i++)
         if (e->found->waits.at[i].call == v) {
             e->found->waits.at[i] = x;
@@ -158,6 +158,15 @@ static void waited(events *e, state *s, const lift_value *v) {
     for (int n = 0; n < v->operand_count; n++)
         if (!event_of(e, v->operands[n])) {
             say(e, v, 0, "a wait for an event that no copy has given", true);
+            return;
+        }
+    for (int n = 0; n < v->operand_count; n++)
+        if (v->operands[n]->kind == LIFT_INSTRUCTION && v->operands[n]->op == LIFT_SELECT) {
+            s->lost = true;
+            say(e, v, 0, "which of several events a wait is for", false);
+            for (int i = 0; i < e->found->waits.count; i++)
+                if (e->found->waits.at[i].call == v)
+                    e->found->waits.at[i].chosen = v->operands[n];
             return;
         }
     if (s->lost) {

@@ -8,9 +8,10 @@
 
 typedef struct event_wait {
     const lift_value *call;
-    int64_t left;    /* copies that may still be under way afterwards: the youngest */
-    const char *why; /* not NULL: it can't be said */
-    bool invalid;    /* .. because there is no such event */
+    int64_t left;             /* copies that may still be under way afterwards: the youngest */
+    const char *why;          /* not NULL: it can't be said */
+    bool invalid;             /* .. because there is no such event */
+    const lift_value *chosen; /* .. because this chooses one; NULL: nothing does */
 } event_wait;
 
 /* A way on which an event that a phi chooses has no copies: so many empty groups stand for them there. */

@@ -192,22 +192,76 @@ void lift_event_gap(lifter *l, const lift_block *from, const lift_block *to) {
             commit(l);
 }
 
+static index_expr *in_thread(lifter *l, index_expr *x, const int64_t *id) {
+    for (int d = 0; d < 3; d++)
+        if (l->thread[d]->op == IX_VAR)
+            x = ix_substitute(l->arena, x, l->thread[d]->var, ix_const(l->arena, id[d]));
+    return x;
+}
+
+/* 1: it holds in this thread; 0: it does not; -1: other things decide. */
+static int holds_in(lifter *l, const cond *c, const int64_t *id) {
+    int64_t x, y;
+    if (c->op == COND_NOT) {
+        int inner = holds_in(l, c->a, id);
+        return inner < 0 ? -1 : !inner;
+    }
+    if ((c->op != COND_EQ && c->op != COND_NE) || !ix_is_const(in_thread(l, c->x, id), &x) ||
+        !ix_is_const(in_thread(l, c->y, id), &y))
+        return -1;
+    return c->op == COND_EQ ? x == y : x != y;
+}
+
+/* Whether some threads of every block wait for one event, and some for another. */
+static bool parts_threads(lifter *l, const lift_value *chosen) {
+    lifted c = lift_operand(l, chosen->operands[0]);
+    bool seen[2] = {false, false};
+    int64_t threads = l->block[0] * l->block[1] * l->block[2];
+    for (int64_t n = 0; c.kind == LIFTED_CONDITION && n < threads && !(seen[0] && seen[1]); n++) {
+        int64_t id[3] = {n % l->block[0], n / l->block[0] % l->block[1], n / l->block[0] / l->block[1]};
+        int holds = holds_in(l, c.c, id);
+        if (holds < 0)
+            return false;
+        seen[holds] = true;
+    }
+    return seen[0] && seen[1];
+}
+
+static void wait_for(lifter *l, int64_t left) {
+    if (waits_for_all(l)) /* one group of all that came before, however many */
+        commit(l);
+    kernel_stmt *s = kernel_append(l->k, l->at, KSTMT_WAIT_ASYNC, lift_span(l, l->now));
+    l->statements++;
+    s->scope = LEVEL_BLOCK;
+    s->count = left;
+}
+
+/* Where threads wait for different events, each does for its own, and none meets all the others. */
+static void wait_apart(lifter *l, const lift_value *chosen) {
+    kernel_block *into[2], *before = l->at;
+    lift_branch(l, lift_operand(l, chosen->operands[0]), &into[0], &into[1]);
+    for (int i = 0; i < 2; i++) {
+        l->at = into[i];
+        wait_for(l, 0);
+    }
+    l->at = before;
+}
+
 static void wait(lifter *l, const lift_value *v) {
     const event_wait *w = NULL;
     for (int i = 0; i < l->events.waits.count && !w; i++)
         w = l->events.waits.at[i].call == v ? &l->events.waits.at[i] : NULL;
+    if (w && w->chosen && parts_threads(l, w->chosen)) {
+        wait_apart(l, w->chosen);
+        return;
+    }
     if (!w || w->why) {
         lift_fail(l, w && w->invalid ? "E1135" : "E1128", v, "%s", w ? w->why : "which copies a wait covers");
         return;
     }
     if (!v->operand_count)
         return;
-    if (waits_for_all(l)) /* one group of all that came before, however many */
-        commit(l);
-    kernel_stmt *s = kernel_append(l->k, l->at, KSTMT_WAIT_ASYNC, lift_span(l, v));
-    l->statements++;
-    s->scope = LEVEL_BLOCK;
-    s->count = w->left;
+    wait_for(l, w->left);
 }
 
 bool lift_group_copy_call(lifter *l, const lift_value *v, const char *name) {

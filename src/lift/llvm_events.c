@@ -23,6 +23,42 @@ static LLVMTypeRef event_type(llvm_reading *r, LLVMValueRef address) {
     return t;
 }
 
+/* `events + i` where i is not constant: how many events the array has, and i; 0: it is something else. */
+static unsigned chosen_of(LLVMValueRef address, LLVMTypeRef event, LLVMValueRef *array, LLVMValueRef *index) {
+    if (!LLVMIsAGetElementPtrInst(address) || LLVMGetNumOperands(address) != 2 || LLVMGetGEPSourceElementType(address) != event ||
+        LLVMIsAConstantInt(LLVMGetOperand(address, 1)))
+        return 0;
+    *index = LLVMGetOperand(address, 1);
+    *array = LLVMGetOperand(address, 0);
+    while (LLVMIsAGetElementPtrInst(*array)) { /* the array as a pointer to its first element */
+        for (int i = 1; i < LLVMGetNumOperands(*array); i++)
+            if (!LLVMIsAConstantInt(LLVMGetOperand(*array, (unsigned)i)) ||
+                LLVMConstIntGetZExtValue(LLVMGetOperand(*array, (unsigned)i)))
+                return 0;
+        *array = LLVMGetOperand(*array, 0);
+    }
+    LLVMTypeRef t = LLVMIsAAllocaInst(*array) ? LLVMGetAllocatedType(*array) : NULL;
+    if (!t || LLVMGetTypeKind(t) != LLVMArrayTypeKind || LLVMGetElementType(t) != event || LLVMGetArrayLength2(t) > MOST_EVENTS)
+        return 0;
+    return (unsigned)LLVMGetArrayLength2(t);
+}
+
+static LLVMValueRef event_at(llvm_reading *r, LLVMBuilderRef b, LLVMTypeRef t, LLVMValueRef array, unsigned i) {
+    LLVMValueRef at = LLVMConstInt(LLVMInt32TypeInContext(r->context), i, false);
+    return LLVMBuildLoad2(b, t, LLVMBuildGEP2(b, t, array, &at, 1, ""), "event");
+}
+
+/* Element by element, so that the array becomes registers. */
+static LLVMValueRef chosen_event(llvm_reading *r, LLVMBuilderRef b, LLVMTypeRef t, LLVMValueRef array, unsigned count,
+                                 LLVMValueRef index) {
+    LLVMValueRef event = event_at(r, b, t, array, count - 1);
+    for (unsigned i = count - 1; i-- > 0;) {
+        LLVMValueRef this = LLVMBuildICmp(b, LLVMIntEQ, index, LLVMConstInt(LLVMTypeOf(index), i, false), "");
+        event = LLVMBuildSelect(b, this, event_at(r, b, t, array, i), event, "event");
+    }
+    return event;
+}
+
 static void replace(llvm_reading *r, LLVMBuilderRef b, LLVMValueRef call) {
     LLVMValueRef count = LLVMGetOperand(call, 0), address = LLVMGetOperand(call, 1);
     while (LLVMIsAAddrSpaceCastInst(address) || LLVMIsABitCastInst(address))
@@ -35,10 +71,11 @@ static void replace(llvm_reading *r, LLVMBuilderRef b, LLVMValueRef call) {
     LLVMValueRef events[MOST_EVENTS];
     LLVMPositionBuilderBefore(b, call);
     LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(call));
+    LLVMValueRef array, index;
+    unsigned of = n == 1 ? chosen_of(address, t, &array, &index) : 0;
     for (int i = 0; i < n; i++) {
-        LLVMValueRef at = LLVMConstInt(LLVMInt32TypeInContext(r->context), (unsigned long long)i, false);
         types[i] = t;
-        events[i] = LLVMBuildLoad2(b, t, LLVMBuildGEP2(b, t, address, &at, 1, ""), "event");
+        events[i] = of ? chosen_event(r, b, t, array, of, index) : event_at(r, b, t, address, (unsigned)i);
     }
     LLVMTypeRef wait = LLVMFunctionType(LLVMVoidTypeInContext(r->context), types, (unsigned)n, false);
     char name[32] = "tilec.wait_events.00";

@@ -126,3 +126,23 @@ kernel void half_the_threads_mended(global const float *x, global float *y) {
     local float tile[GROUP];
     half_there(tile, x, y, true);
 }
+
+void two_parts(local float *tile, global const float *x, global float *y, bool each) {
+    event_t parts[2];
+    int l = get_local_id(0);
+    parts[0] = async_work_group_copy(tile, x, GROUP / 2, 0);
+    parts[1] = async_work_group_copy(tile + GROUP / 2, x + GROUP / 2, GROUP / 2, 0);
+    if (each)
+        wait_group_events(2, parts);
+    else
+        wait_group_events(1, parts + 2 * l / GROUP); // its own half
+    y[l] = tile[l];
+}
+kernel void own_half_broken(global const float *x, global float *y) {
+    local float tile[GROUP];
+    two_parts(tile, x, y, false);
+}
+kernel void own_half_mended(global const float *x, global float *y) {
+    local float tile[GROUP];
+    two_parts(tile, x, y, true);
+}
