@@ -5,6 +5,7 @@
 #include "bench/machine.h"
 #include "bench/store.h"
 #include "probe/conversion.h"
+#include "probe/cuda_matrix.h"
 #include "probe/findings.h"
 #include "probe/gates.h"
 #include "probe/kit.h"
@@ -22,7 +23,7 @@ typedef struct probing {
     probe_options options;
     json_t *rows;
     int probed, held, left_out; /* instructions, or features */
-    int traits, traits_held, conversions, conversions_held;
+    int traits, traits_held, conversions, conversions_held, codes;
 } probing;
 
 static bool read_options(probing *p) {
@@ -185,6 +186,32 @@ static bool probe_traits(probing *p, const char *name) {
     return good;
 }
 
+static bool probe_code(probing *p, const char *compiler, const char *instruction) {
+    code_finding found;
+    if (!code_probe(p->report->arena, instruction, &found, &p->report->diags))
+        return false;
+    p->codes++;
+    code_json(&found, compiler, p->rows);
+    if (!p->report->json)
+        code_print(&found);
+    return true;
+}
+
+/* Of every matrix instruction, where there is a disassembler. */
+static bool probe_codes(probing *p, const char *compiler) {
+    int count;
+    const char *const *names = probe_instructions(p->report->arena, "cuda", &count, &p->report->diags);
+    if (!cuda_has_disassembler()) {
+        if (!p->report->json)
+            printf("no machine code: CUDA's disassembler nvdisasm is not installed\n");
+        return true;
+    }
+    for (int i = 0; i < count; i++)
+        if (!probe_code(p, compiler, names[i]))
+            return false;
+    return true;
+}
+
 /* What an installed compiler takes: no device. */
 static bool probe_gates(probing *p) {
     arena *a = p->report->arena;
@@ -194,6 +221,11 @@ static bool probe_gates(probing *p) {
     for (int i = 0; compiler && i < count; i++) {
         const gate_row *row = named ? gate_find(p->line->positional[i]) : &gate_rows[i];
         gate_finding found;
+        if (!row && cuda_instruction_find(p->line->positional[i])) {
+            if (!probe_code(p, compiler, p->line->positional[i]))
+                return false;
+            continue;
+        }
         if (!row) {
             diag *g = diag_error(&p->report->diags, "E1203", (source_span){0}, "there is no gate `%s`", p->line->positional[i]);
             diag_note(&p->report->diags, g, "`tilec probe --device nvrtc --list` lists them");
@@ -209,7 +241,9 @@ static bool probe_gates(probing *p) {
         fflush(stdout);
     }
     const char *folder = option_value(p->line, "--store");
-    if (compiler && !p->report->json)
+    if (compiler && !named && !probe_codes(p, compiler))
+        return false;
+    if (compiler && !p->report->json && p->probed)
         printf("%d of %d features as documented, by %s\n", p->held, p->probed, compiler);
     return compiler && (!folder || keep_rows(p, folder)) && p->held == p->probed;
 }

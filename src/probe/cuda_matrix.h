@@ -53,6 +53,7 @@ bool cuda_box_sustained(cuda_box *b, rate_of which, double *per_second, double *
 /* The instruction whose speed is meant; NULL: none (one multiply-add a thread, or no older one). */
 const cuda_instruction *cuda_rate_instruction(const cuda_instruction *i, rate_of which);
 /* How often each matrix instruction and conversion stands in the machine code of `dots`, by CUDA's disassembler; NULL where that is missing. Arena. */
+bool cuda_has_disassembler(void);
 const char *cuda_opcodes(const cuda_instruction *i, int architecture, arena *a);
 int cuda_box_architecture(const cuda_box *b); /* 90 */
 /* What the device calls itself: name, architecture, memory. */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { OPCODE_LONGEST = 40, MOST_OPCODES = 12 };
+
 /* The instruction of warps with the same operands. */
 static const cuda_instruction *older(const cuda_instruction *i) {
     for (int n = 0; i->warpgroup && n < cuda_instruction_count; n++) {
@@ -26,13 +28,13 @@ const cuda_instruction *cuda_rate_instruction(const cuda_instruction *i, rate_of
                                   : NULL;
 }
 
-/* "HMMA", "HGMMA", "QGMMA", "IMMA" do products; F2FP converts pairs on the way of an emulated format. */
+/* "HMMA", "HGMMA", "QGMMA", "IMMA" do products; F2FP converts pairs on the way of an emulated format, FADD and HADD2 add parts of its sum. */
 static bool is_telling(const char *opcode) {
-    return strstr(opcode, "MMA") || !strncmp(opcode, "F2FP", 4);
+    return strstr(opcode, "MMA") || !strncmp(opcode, "F2FP", 4) || !strncmp(opcode, "FADD", 4) || !strncmp(opcode, "HADD2", 5);
 }
 
 typedef struct opcode_count {
-    char name[24];
+    char name[OPCODE_LONGEST];
     int count;
 } opcode_count;
 
@@ -46,8 +48,8 @@ static int count_opcodes(const char *listing, opcode_count *counts, int most) {
         at += 2 + strspn(at + 2, " \t");
         if (*at == '@') /* a predicate */
             at += strcspn(at, " \t"), at += strspn(at, " \t");
-        char name[24] = {0};
-        for (size_t n = 0; n + 1 < sizeof name && (isupper((unsigned char)at[n]) || isdigit((unsigned char)at[n])); n++)
+        char name[OPCODE_LONGEST] = {0}; /* with what its types are: "HMMA.16816.F32" */
+        for (size_t n = 0; n + 1 < sizeof name && (isalnum((unsigned char)at[n]) || at[n] == '.' || at[n] == '_'); n++)
             name[n] = at[n];
         if (!is_telling(name))
             continue;
@@ -60,6 +62,13 @@ static int count_opcodes(const char *listing, opcode_count *counts, int most) {
             counts[i].count++;
     }
     return used;
+}
+
+bool cuda_has_disassembler(void) {
+    char *found = process_find("nvdisasm");
+    bool there = found || !access("/usr/local/cuda/bin/nvdisasm", X_OK);
+    free(found);
+    return there;
 }
 
 static char *disassembler(void) {
@@ -78,11 +87,11 @@ const char *cuda_opcodes(const cuda_instruction *i, int architecture, arena *a) 
     if (text && mkdtemp(folder)) {
         char *cubin = arena_printf(a, "%s/k.cubin", folder), *listing = arena_printf(a, "%s/k.sass", folder);
         const char *const arguments[] = {"nvdisasm", cubin, NULL};
-        opcode_count counts[12] = {{{0}, 0}};
+        opcode_count counts[MOST_OPCODES] = {{{0}, 0}};
         if (cuda_compile_source(&source, name, &code, &length, &quiet) && file_write(cubin, code, length, &quiet) &&
             process_run(program, arguments, listing) == 0) {
             const char *sass = file_read(a, listing, 1 << 24, NULL, &quiet);
-            int used = sass ? count_opcodes(sass, counts, 12) : 0;
+            int used = sass ? count_opcodes(sass, counts, MOST_OPCODES) : 0;
             text_buffer b = {0};
             for (int n = 0; n < used; n++)
                 text_add(&b, "%s%d %s", n ? ", " : "", counts[n].count, counts[n].name);

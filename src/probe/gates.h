@@ -1,4 +1,5 @@
-/* Version gates: which architectures an installed NVRTC takes a feature of PTX for. No device is needed. */
+/* Version gates: which architectures an installed NVRTC takes a feature of PTX for, and which machine instructions its matrix instructions become. No device is
+ * needed. */
 #ifndef TILEC_PROBE_GATES_H
 #define TILEC_PROBE_GATES_H
 #include "base/diag.h"
@@ -27,4 +28,14 @@ const gate_row *gate_find(const char *name);           /* NULL: there is no such
 const char *gate_compiler(arena *a, diag_list *diags); /* "NVRTC 13.0"; NULL with E0854 */
 void gate_print(const gate_finding *f, bool evidence);
 void gate_json(const gate_finding *f, const char *compiler, json_t *rows);
+
+/* ---- machine code (machine_code.c) ---- */
+typedef struct code_finding {
+    const char *instruction, *verdict, *evidence;
+    bool single; /* one machine instruction, and nothing around it */
+} code_finding;
+/* A matrix instruction's, for sm_90 or sm_90a. False with a diagnostic: no such instruction (E1203), no disassembler (E1202), or NVRTC refuses it. */
+bool code_probe(arena *a, const char *instruction, code_finding *out, diag_list *diags);
+void code_print(const code_finding *f);
+void code_json(const code_finding *f, const char *compiler, json_t *rows);
 #endif
