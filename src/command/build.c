@@ -3,6 +3,7 @@
 #include "command/command.h"
 #include "base/file.h"
 #include "bench/manifest.h"
+#include "target/language_versions.h"
 #include "target/program.h"
 #include <string.h>
 
@@ -150,7 +151,10 @@ static bool build_kernel(build *b, int number, const compile_options *o, const c
     int before = r->diags.items.count;
     double start = command_now_ms();
     const target *companion = target_companion(o->target);
-    bool good = compile_kernel(r->arena, b->module, k, o, &c, &r->diags) && o->target->build(c.plan, folder, &r->diags) &&
+    const char *language = option_value(b->line, "--language");
+    bool good = compile_kernel(r->arena, b->module, k, o, &c, &r->diags) &&
+                (!language || language_takes(o->target->name, language, c.plan, &r->diags)) &&
+                o->target->build(c.plan, folder, &r->diags) &&
                 (companion ? build_companion(b, number, o, companion, folder)
                            : manifest_write(proved_plan_get(c.plan), o->target->name, folder, &r->diags));
     double whole_ms = command_now_ms() - start;

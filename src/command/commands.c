@@ -38,6 +38,7 @@ static const option_row build_options[] = {
     SHAPE_ROW, SET_ROW, DUMP_ROW,
     {"--arg", "NAME=WHAT", "of a kernel in another language: a value 5, a range 0..100, or a shape f32[M, K]"}, LAUNCH_ROWS,
     {"--explain", NULL, "the schedule chosen, the launch plan, every property proved"},
+    {"--language", "VERSION", "what the text must be taken by: 3.0, 3.1, .. of metal and air, sm_80, .. of cuda (`tilec probe --device languages`)"},
     {"--stat", NULL, "how many matrix instructions, shuffles, barriers and loads each function of the text has (target air)"}, {0}};
 static const option_row run_options[] = {
     KERNEL_ROW,
@@ -62,7 +63,8 @@ static const option_row no_options[] = {{0}};
 static const option_row explain_options[] = {
     {"--all", NULL, "every code"}, {"--markdown", NULL, "as doc/errors.md"}, {0}};
 static const option_row probe_options[] = {
-    {"--device", "NAME", "cpu, cuda:N, opencl:N, model:h200, or nvrtc (default: cpu)"},
+    {"--device", "NAME", "cpu, cuda:N, opencl:N, model:h200, nvrtc (what it takes, and makes of matrix instructions), or languages (versions by\n"
+                         "table; nothing is asked) (default: cpu)"},
     {"--list", NULL, "the instructions and traits (caches, line, banks, limits, alignment) that can be probed there"},
     {"--dots", "N", "random dots that the model is held against (default: 1000000; of a kit 20000)"},
     {"--seed", "N", "another seed for them"},

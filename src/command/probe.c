@@ -11,6 +11,7 @@
 #include "probe/kit.h"
 #include "probe/probe.h"
 #include "probe/trait.h"
+#include "target/language_versions.h"
 #include <inttypes.h>
 #include <string.h>
 #include <stdlib.h>
@@ -212,6 +213,31 @@ static bool probe_codes(probing *p, const char *compiler) {
     return true;
 }
 
+/* Versions of languages by table: nothing is asked, so nothing is recorded. */
+static bool print_languages(probing *p) {
+    int versions, features;
+    const language_version *v = language_versions(&versions);
+    const language_feature *f = language_features(&features);
+    json_t *list = json_array();
+    for (int i = 0; i < versions; i++) {
+        json_t *has = json_array();
+        if (!p->report->json)
+            printf("%-8s %-8s %s\n", v[i].target, v[i].name, v[i].with);
+        for (int n = 0; n < features; n++)
+            if (language_since(&f[n]) == &v[i]) {
+                if (!p->report->json)
+                    printf("%-17s   from here on: %s\n", "", f[n].name);
+                json_array_append_new(has, json_string(f[n].name));
+            }
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "target", v[i].target, "version", v[i].name, "with",
+                                              v[i].with, "features", has));
+    }
+    if (p->report->json)
+        json_object_set(p->report->json, "languages", list);
+    json_decref(list);
+    return true;
+}
+
 /* What an installed compiler takes: no device. */
 static bool probe_gates(probing *p) {
     arena *a = p->report->arena;
@@ -383,13 +409,14 @@ int command_probe(const command_line *line) {
                *described = option_value(line, "--describe");
     probing p = {.report = &r, .line = line, .device = device ? device : "cpu", .rows = json_array()};
     const bool access = option_given(line, "--offset") && line->positional_count == 1;
-    bool held = page        ? write_report(&p, page)
-                : access    ? ask_access(&p, line->positional[0])
-                : described ? print_description(&p, described)
-                            : read_options(&p) && (kit       ? write_kit(&p, kit)
-                                                   : answers ? read_kit(&p, answers)
-                                                   : !strcmp(p.device, "nvrtc") && !option_given(line, "--list") ? probe_gates(&p)
-                                                                                                                 : probe_all(&p));
+    bool held = page                             ? write_report(&p, page)
+                : !strcmp(p.device, "languages") ? print_languages(&p)
+                : access                         ? ask_access(&p, line->positional[0])
+                : described                      ? print_description(&p, described)
+                                                 : read_options(&p) && (kit       ? write_kit(&p, kit)
+                                                                        : answers ? read_kit(&p, answers)
+                                                                        : !strcmp(p.device, "nvrtc") && !option_given(line, "--list") ? probe_gates(&p)
+                                                                                                                                      : probe_all(&p));
     if (r.json)
         json_object_set(r.json, "findings", p.rows);
     json_decref(p.rows);

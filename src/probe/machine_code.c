@@ -37,9 +37,9 @@ void code_print(const code_finding *f) {
 void code_json(const code_finding *f, const char *compiler, json_t *rows) {
     json_array_append_new(
         rows,
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:[s]}", "kind", "finding", "device", "nvrtc", "description",
-                  compiler, "instruction", "machine code for sm_90a", "fact", f->instruction, "verdict", f->verdict, "status",
-                  "found", "claim", "PTX ISA lists the instruction; what makes it is not said", "asks",
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:[s]}", "kind", "finding", "device", "nvrtc",
+                  "description", compiler, "instruction", "machine code for sm_90a", "fact", f->instruction, "verdict",
+                  f->verdict, "status", "found", "claim", "PTX ISA lists the instruction; what makes it is not said", "asks",
                   "Which machine instructions does it become?", "method",
                   "A kernel with one product, compiled for sm_90 or sm_90a and disassembled: what multiplies, converts or adds.",
                   "evidence", f->evidence));
