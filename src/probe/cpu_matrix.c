@@ -30,6 +30,7 @@ typedef struct cpu_box {
     dots_function dots;
     unsigned control;
     const cpu_instruction *instruction;
+    cpu_rates rates;
 } cpu_box;
 enum { DEFAULT_CONTROL = 0x1F80, FLUSH = 0x8040, LANES = 16 };
 
@@ -50,8 +51,20 @@ static bool run(void *context, int64_t tiles, const void *a, const void *b, cons
     return true;
 }
 
+static bool rate(void *context, rate_of which, double *per_second, diag_list *diags) {
+    cpu_box *x = context;
+    return cpu_rate(&x->rates, x->instruction, which, per_second, diags);
+}
+
+static const char *energy(void *context, arena *a) {
+    cpu_box *x = context;
+    return cpu_energy(&x->rates, x->instruction, a);
+}
+
 static void close_box(void *context) {
     cpu_box *x = context;
+    if (x->rates.library)
+        dlclose(x->rates.library);
     if (x->library)
         dlclose(x->library);
 }
@@ -109,6 +122,10 @@ bool cpu_matrix_open(arena *a, const cpu_instruction *i, probe_target *out, diag
     if (r)
         r->describe(0, out->description, sizeof out->description);
     out->box = (matrix_box){"cpu", i->name, i->a, i->b, i->c, i->k, 1, 1, x, run, i->claim};
+    out->rate = rate;
+    out->twin = "vfmadd231ps";
+    out->twin_bits = 32;
+    out->opcodes = energy;
     out->context = x;
     out->close = close_box;
     return true;

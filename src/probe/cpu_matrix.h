@@ -19,6 +19,16 @@ const cpu_instruction *cpu_instruction_find(const char *name);
 void *cpu_function_load(const char *text, const char *name, const char *symbol, void **library, diag_list *diags);
 /* Compiles and loads it. False with E1202 when the processor has no such instruction, or with the compiler's diagnostic. */
 bool cpu_matrix_open(arena *a, const cpu_instruction *i, probe_target *out, diag_list *diags);
+/* Speeds: of the instruction (RATE_OWN), and of fma on as wide a vector of f32 (cpu_rate.c). */
+typedef struct cpu_rates {
+    void *library;
+    int (*rate)(long n, int scalar);
+    int sink;
+} cpu_rates;
+char *cpu_rate_text(const cpu_instruction *i); /* heap */
+bool cpu_rate(cpu_rates *r, const cpu_instruction *i, rate_of which, double *per_second, diag_list *diags);
+/* A line: the energy of a multiply-add by RAPL, or why nobody tells it. After cpu_rate. */
+const char *cpu_energy(cpu_rates *r, const cpu_instruction *i, arena *a);
 /* Whether the answers change with the processor's rounding control and its flush flags: how many of `count` random dots do in some mode. -1: they
  * were not asked. */
 int cpu_controlled(const probe_target *t, int count, diag_list *diags);

@@ -20,9 +20,12 @@ typedef struct probe_target {
     /* One sample of a speed: multiply-adds a second. NULL: not asked. */
     bool (*rate)(void *context, rate_of which, double *per_second, diag_list *diags);
     const char *twin, *legacy; /* their names; legacy NULL: there is no older one */
+    int twin_bits;             /* of the twin's operands; 0: 16 */
     /* The same over more than a second, and what the device draws meanwhile: watts, 0 where nobody tells. */
     bool (*sustained)(void *context, rate_of which, double *per_second, double *watts, diag_list *diags);
-    const char *(*opcodes)(void *context, arena *a); /* a line: which machine instructions it became; NULL: nobody tells */
+    const char *(*opcodes)(
+        void *context,
+        arena *a); /* a line beside the speed: which machine instructions it became, what it draws; NULL: nobody tells */
     /* The same instruction with operands elsewhere; each opens when asked for. 0: none. */
     int place_count;
     bool (*place)(void *context, int number, const char **name, matrix_box *out, diag_list *diags);

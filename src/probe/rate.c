@@ -24,7 +24,7 @@ bool rate_probe(arena *a, const probe_target *t, rate_finding *out, diag_list *d
     }
     qsort(ratios, PAIRS, sizeof *ratios, by_value);
     double ratio = (ratios[PAIRS / 2 - 1] + ratios[PAIRS / 2]) / 2, low = ratios[1], high = ratios[PAIRS - 2];
-    double bits = number_bits(t->box.a), whole = 16 / bits;
+    double bits = number_bits(t->box.a), whole = (t->twin_bits ? t->twin_bits : 16) / bits;
     out->ratio = ratio;
     out->per_second = fastest;
     VEC_PUSH(a, out->evidence,

@@ -104,7 +104,8 @@ void probe_rows(arena *a, const char *device, const probe_result *r, json_t *row
     add_layout(device, r, &r->layout, "layout", rows);
     add_others(device, r, rows);
     add_rate(device, r, &r->rate, "speed", "Is the instruction made in hardware, or of others?",
-             "Independent chains of it on every multiprocessor, timed in pairs with the f16 instruction of the same kind: at "
+             "Independent chains of it, timed in pairs with the plainest instruction of the same unit (f16, or fma of f32 on a "
+             "processor): at "
              "least 3/4 of what its operands' bits "
              "allow (1.5 times for 8 bits). And the opcodes in the machine code.",
              rows);

@@ -1,11 +1,16 @@
 /* Speeds of simulated devices: a format of its own unit, one that is emulated, a noisy machine, a device that fails. */
+#include "bench/power.h"
 #include "probe/probe.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Multiply-adds a second, which fall from sample to sample as a card that gets warm; `noise`: every third sample takes so much longer. */
 typedef struct simulated_rate {
@@ -106,7 +111,53 @@ static void places(void **state) {
     arena_free(a);
 }
 
+static void write_number(const char *folder, const char *file, const char *text) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* Counters of two packages, one of which goes round; and a machine that tells nothing. */
+static void energy_counters(void **state) {
+    (void)state;
+    char root[] = "/tmp/test-power-XXXXXX", packages[2][64];
+    power_meter m;
+    assert_non_null(mkdtemp(root));
+    assert_false(power_begin(&m, root));
+    assert_non_null(strstr(m.why_not, "no RAPL counters"));
+    for (int n = 0; n < 2; n++) {
+        snprintf(packages[n], sizeof packages[n], "%s/intel-rapl:%d", root, n);
+        assert_int_equal(mkdir(packages[n], 0700), 0);
+        write_number(packages[n], "name", "package\n");
+    }
+    assert_false(power_begin(&m, root));
+    assert_non_null(strstr(m.why_not, "superuser"));
+    for (int n = 0; n < 2; n++) {
+        write_number(packages[n], "energy_uj", "9000000\n");
+        write_number(packages[n], "max_energy_range_uj", "10000000\n");
+    }
+    assert_true(power_begin(&m, root));
+    write_number(packages[0], "energy_uj", "9500000\n");
+    write_number(packages[1], "energy_uj", "2000000\n");
+    assert_true(power_end(&m) > 3.49 && power_end(&m) < 3.51); /* 0.5 and 3 J */
+    static const char *const files[] = {"name", "energy_uj", "max_energy_range_uj"};
+    for (int n = 0; n < 2; n++) {
+        for (int i = 0; i < 3; i++) {
+            char path[128];
+            snprintf(path, sizeof path, "%s/%s", packages[n], files[i]);
+            unlink(path);
+        }
+        if (!n)
+            assert_true(power_end(&m) < 0);
+        rmdir(packages[n]);
+    }
+    rmdir(root);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(speeds), cmocka_unit_test(places)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(speeds), cmocka_unit_test(energy_counters), cmocka_unit_test(places)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
