@@ -1,7 +1,9 @@
-/* Asks a Metal device the dots of NAME.dots, with the kernel of NAME.metal: ./metal_probe NAME.dots ... prints a row for each. */
+/* Asks a Metal device the dots of NAME.dots, with the kernel of NAME.metal, and which lane holds what (NAME.layout, NAME.holds.metal): ./metal_probe NAME.dots ... prints
+ * a row for each. */
 #import <Foundation/Foundation.h>
 #import <Metal/Metal.h>
 #include "probe_dots.h"
+#include "probe_text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +14,11 @@ static int failed(const char *what, NSError *error) {
     return 0;
 }
 
-static id<MTLComputePipelineState> compile(id<MTLDevice> device, NSString *path) {
+static id<MTLComputePipelineState> compile(id<MTLDevice> device, NSString *path, NSString *name) {
     NSError *error = nil;
     NSString *source = [NSString stringWithContentsOfFile:path encoding:NSUTF8StringEncoding error:&error];
     id<MTLLibrary> library = source ? [device newLibraryWithSource:source options:nil error:&error] : nil;
-    id<MTLFunction> function = [library newFunctionWithName:@"dots"];
+    id<MTLFunction> function = [library newFunctionWithName:name];
     id<MTLComputePipelineState> pipeline = function ? [device newComputePipelineStateWithFunction:function error:&error] : nil;
     if (!pipeline)
         failed(path.UTF8String, error);
@@ -60,7 +62,7 @@ static int probe(id<MTLDevice> device, const char *text, const char *path) {
     if (!probe_dots_read(&d, path))
         return 0;
     NSString *kernel = [[[NSString stringWithUTF8String:path] stringByDeletingPathExtension] stringByAppendingPathExtension:@"metal"];
-    id<MTLComputePipelineState> pipeline = compile(device, kernel);
+    id<MTLComputePipelineState> pipeline = compile(device, kernel, @"dots");
     uint32_t *answers = calloc((size_t)d.count + 1, 4);
     int good = pipeline && answers && ask(device, pipeline, &d, answers);
     if (good)
@@ -68,6 +70,40 @@ static int probe(id<MTLDevice> device, const char *text, const char *path) {
     probe_dots_free(&d);
     free(answers);
     return good;
+}
+
+/* What each lane's two elements are of a matrix whose entries are their own numbers. */
+static int layout(id<MTLDevice> device, const char *text, const char *path) {
+    char name[64], hash[40];
+    int cases, one_a, one_b;
+    FILE *f = fopen(path, "r");
+    int good = f && fscanf(f, "tilec layout 1 %63s %d %d %d %32s", name, &cases, &one_a, &one_b, hash) == 5;
+    if (f)
+        fclose(f);
+    NSString *kernel = [[[NSString stringWithUTF8String:path] stringByDeletingPathExtension] stringByAppendingPathExtension:@"holds.metal"];
+    id<MTLComputePipelineState> pipeline = good ? compile(device, kernel, @"holds") : nil;
+    id<MTLCommandQueue> queue = [device newCommandQueue];
+    id<MTLBuffer> out = [device newBufferWithLength:64 * 4 options:MTLResourceStorageModeShared];
+    if (!pipeline || !queue || !out)
+        return failed(path, nil);
+    id<MTLCommandBuffer> commands = [queue commandBuffer];
+    id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
+    [encoder setComputePipelineState:pipeline];
+    [encoder setBuffer:out offset:0 atIndex:0];
+    [encoder dispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
+    [encoder endEncoding];
+    [commands commit];
+    [commands waitUntilCompleted];
+    if (commands.status != MTLCommandBufferStatusCompleted)
+        return failed("the device did not finish", commands.error);
+    printf("{\"layout\": \"%s\", \"target\": \"metal\", \"device\": \"", name);
+    probe_text_print(text);
+    printf("\", \"hash\": \"%s\", \"cases\": %d, \"set\": \"", hash, cases);
+    for (int i = 0; i < 64; i++)
+        printf("%s%u", i ? " " : "", ((const unsigned *)out.contents)[i]);
+    printf("\"}\n");
+    fflush(stdout);
+    return 1;
 }
 
 int main(int count, char **arguments) {
@@ -80,7 +116,9 @@ int main(int count, char **arguments) {
         NSString *text = [NSString stringWithFormat:@"%@, macOS %@", device.name, NSProcessInfo.processInfo.operatingSystemVersionString];
         int answered = 0;
         for (int i = 1; i < count; i++) {
-            if (probe(device, text.UTF8String, arguments[i]))
+            size_t length = strlen(arguments[i]);
+            int of_layout = length > 7 && !strcmp(arguments[i] + length - 7, ".layout");
+            if (of_layout ? layout(device, text.UTF8String, arguments[i]) : probe(device, text.UTF8String, arguments[i]))
                 answered++;
             else
                 fprintf(stderr, "%s: not asked (an instruction that this device lacks is left out)\n", arguments[i]);

@@ -1,20 +1,14 @@
-/* Asks an OpenCL device the codes of NAME.codes, with the kernel of NAME.cl: ./opencl_probe NAME.codes ... prints a row for each. The loader is opened when it
- * runs; TILEC_OPENCL names it where it is not found, TILEC_OPENCL_DEVICE another device than the first, by number. */
-#include "probe_codes.h"
+/* OpenCL, for probe_ask.c. The loader is opened when it runs; TILEC_OPENCL names it where it is not found, TILEC_OPENCL_DEVICE another device than the first, by
+ * number. */
+#include "probe_device.h"
 #include "probe_text.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    BATCH = 1 << 20,
-    PLATFORM_NAME = 0x902,
-    DEVICE_NAME = 0x102B,
-    DRIVER_VERSION = 0x102D,
-    DEVICE_VERSION = 0x102F,
-    LOG = 0x1183
-};
+enum { PLATFORM_NAME = 0x902, DEVICE_TYPE = 0x1000, IS_PROCESSOR = 2, DEVICE_NAME = 0x102B, DRIVER_VERSION = 0x102D, DEVICE_VERSION = 0x102F, LOG = 0x1183 };
+const char probe_target[] = "opencl", probe_extension[] = ".cl";
 #define ANY_DEVICE ((uint64_t)0xFFFFFFFF)
 #define READ_AND_WRITTEN ((uint64_t)1)
 
@@ -37,14 +31,15 @@ enum {
     F(int, clEnqueueNDRangeKernel,                                                                                               \
       (void *, void *, unsigned, const size_t *, const size_t *, const size_t *, unsigned, void *, void *))                      \
     F(int, clReleaseKernel, (void *))                                                                                            \
-    F(int, clReleaseProgram, (void *))
+    F(int, clReleaseProgram, (void *))                                                                                           \
+    F(int, clReleaseMemObject, (void *))
 #define DECLARE(result, name, parameters) static result(*name) parameters;
 FUNCTIONS(DECLARE)
 
 typedef struct device {
-    void *id, *context, *queue, *in, *out;
-    char text[640];
+    void *id, *context, *queue;
 } device;
+static device at_hand;
 
 static int failed(const char *what, int status) {
     fprintf(stderr, "%s: error %d\n", what, status);
@@ -97,102 +92,103 @@ static int find_device(device *d, void **platform) {
     return 0;
 }
 
-static int open_device(device *d) {
+int probe_device_open(char *text, size_t size, int *architecture) {
+    device *d = &at_hand;
     void *platform;
     char name[128] = "", platform_name[128] = "", version[128] = "", driver[128] = "";
     int status = 0;
-    if (!find_device(d, &platform))
+    *architecture = 0;
+    if (!open_loader() || !find_device(d, &platform))
         return 0;
     TRY(clGetDeviceInfo(d->id, DEVICE_NAME, sizeof name - 1, name, NULL));
     TRY(clGetPlatformInfo(platform, PLATFORM_NAME, sizeof platform_name - 1, platform_name, NULL));
     TRY(clGetDeviceInfo(d->id, DEVICE_VERSION, sizeof version - 1, version, NULL));
     TRY(clGetDeviceInfo(d->id, DRIVER_VERSION, sizeof driver - 1, driver, NULL));
-    snprintf(d->text, sizeof d->text, "%s (%s), %s, driver %s", name, platform_name, version, driver);
+    snprintf(text, size, "%s (%s), %s, driver %s", name, platform_name, version, driver);
     d->context = clCreateContext(NULL, 1, &d->id, NULL, NULL, &status);
     if (d->context && !status)
         d->queue = clCreateCommandQueue(d->context, d->id, 0, &status);
-    if (d->queue && !status)
-        d->in = clCreateBuffer(d->context, READ_AND_WRITTEN, BATCH * 4, NULL, &status);
-    if (d->in && !status)
-        d->out = clCreateBuffer(d->context, READ_AND_WRITTEN, BATCH * 4, NULL, &status);
-    return (d->out && !status) || failed(d->text, status);
+    return (d->queue && !status) || failed(text, status);
 }
 
-static int build(const device *d, const char *path, void **program, void **kernel) {
+typedef struct kernel {
+    void *program, *function;
+} kernel;
+
+static int compile(const char *path, const char *function, kernel *k) {
     int status = 0;
     char *text = probe_text_read(path), log[4096] = "";
     const char *source = text;
     if (!text)
         return 0;
-    *program = clCreateProgramWithSource(d->context, 1, &source, NULL, &status);
+    k->program = clCreateProgramWithSource(at_hand.context, 1, &source, NULL, &status);
     free(text);
-    if (!*program || status)
+    if (!k->program || status)
         return failed(path, status);
-    status = clBuildProgram(*program, 1, &d->id, "-cl-std=CL1.2", NULL, NULL);
-    if (status && !clGetProgramBuildInfo(*program, d->id, LOG, sizeof log - 1, log, NULL))
+    status = clBuildProgram(k->program, 1, &at_hand.id, "-cl-std=CL1.2", NULL, NULL);
+    if (status && !clGetProgramBuildInfo(k->program, at_hand.id, LOG, sizeof log - 1, log, NULL))
         fprintf(stderr, "%s\n", log);
-    *kernel = status ? NULL : clCreateKernel(*program, "convert", &status);
-    if (*kernel && !status)
+    k->function = status ? NULL : clCreateKernel(k->program, function, &status);
+    if (k->function && !status)
         return 1;
-    clReleaseProgram(*program);
+    clReleaseProgram(k->program);
     return failed(path, status);
 }
 
-static int ask(const device *d, const probe_codes *c, void *kernel, uint32_t *codes, uint32_t *answers) {
-    for (long long first = 0; first < c->count; first += BATCH) {
-        int count = (int)(c->count - first < BATCH ? c->count - first : BATCH);
-        size_t items = (size_t)count;
-        probe_codes_place(c, first, count, codes);
-        TRY(clEnqueueWriteBuffer(d->queue, d->in, 1, 0, items * 4, codes, 0, NULL, NULL));
-        TRY(clSetKernelArg(kernel, 0, sizeof d->in, &d->in));
-        TRY(clSetKernelArg(kernel, 1, sizeof d->out, &d->out));
-        TRY(clSetKernelArg(kernel, 2, sizeof count, &count));
-        TRY(clEnqueueNDRangeKernel(d->queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
-        TRY(clEnqueueReadBuffer(d->queue, d->out, 1, 0, items * 4, answers + first, 0, NULL, NULL));
+void *probe_load(const char *path, const char *function, int specific) {
+    kernel *k = calloc(1, sizeof *k);
+    (void)specific;
+    if (k && compile(path, function, k))
+        return k;
+    free(k);
+    return NULL;
+}
+
+void probe_unload(void *kernel_of) {
+    kernel *k = kernel_of;
+    if (k) {
+        clReleaseKernel(k->function);
+        clReleaseProgram(k->program);
     }
+    free(k);
+}
+
+int probe_has_banks(void) {
+    uint64_t kind = 0;
+    return !clGetDeviceInfo(at_hand.id, DEVICE_TYPE, sizeof kind, &kind, NULL) && !(kind & IS_PROCESSOR);
+}
+
+void *probe_memory(size_t bytes) {
+    int status = 0;
+    void *memory = clCreateBuffer(at_hand.context, READ_AND_WRITTEN, bytes, NULL, &status);
+    if (!memory || status)
+        failed("clCreateBuffer", status);
+    return status ? NULL : memory;
+}
+
+void probe_release(void *memory) {
+    if (memory)
+        clReleaseMemObject(memory);
+}
+
+int probe_copy_in(void *memory, const void *from, size_t bytes) {
+    TRY(clEnqueueWriteBuffer(at_hand.queue, memory, 1, 0, bytes, from, 0, NULL, NULL));
     return 1;
 }
 
-static int probe(const device *d, const char *path) {
-    probe_codes c;
-    void *program, *kernel;
-    size_t length = strlen(path);
-    if (!probe_codes_read(&c, path))
-        return 0;
-    char *text = calloc(length + 8, 1);
-    uint32_t *codes = malloc(BATCH * 4), *answers = malloc((size_t)c.count * 4 + 4);
-    int good = text && codes && answers;
-    if (good) {
-        memcpy(text, path, length > 6 && !strcmp(path + length - 6, ".codes") ? length - 6 : length);
-        strcat(text, ".cl");
-        good = build(d, text, &program, &kernel);
-    } else
-        fprintf(stderr, "%s: no memory\n", path);
-    if (good) {
-        good = ask(d, &c, kernel, codes, answers);
-        clReleaseKernel(kernel);
-        clReleaseProgram(program);
-    }
-    if (good)
-        probe_codes_print(&c, "opencl", d->text, answers);
-    free(text);
-    free(codes);
-    free(answers);
-    return good;
+int probe_copy_out(void *to, void *memory, size_t bytes) {
+    TRY(clEnqueueReadBuffer(at_hand.queue, memory, 1, 0, bytes, to, 0, NULL, NULL));
+    return 1;
 }
 
-int main(int count, char **arguments) {
-    device d = {0};
-    if (count < 2)
-        fprintf(stderr, "usage: %s NAME.codes ...\n", arguments[0]);
-    if (count < 2 || !open_loader() || !open_device(&d))
-        return 1;
-    int answered = 0;
-    for (int i = 1; i < count; i++) {
-        if (probe(&d, arguments[i]))
-            answered++;
-        else
-            fprintf(stderr, "%s: not asked\n", arguments[i]);
+int probe_launch(void *kernel_of, size_t blocks, size_t threads, const probe_argument *arguments, int count, int quiet) {
+    void *function = ((kernel *)kernel_of)->function;
+    size_t items = blocks * threads;
+    for (int i = 0; i < count; i++) {
+        const void *memory = arguments[i].memory;
+        TRY(clSetKernelArg(function, (unsigned)i, memory ? sizeof memory : sizeof(int),
+                           memory ? (const void *)&memory : (const void *)&arguments[i].number));
     }
-    return answered == 0;
+    int status = clEnqueueNDRangeKernel(at_hand.queue, function, 1, NULL, &items, &threads, 0, NULL, NULL);
+    return !status || (!quiet && failed("clEnqueueNDRangeKernel", status));
 }

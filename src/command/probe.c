@@ -161,15 +161,14 @@ static bool finish(probing *p, bool good) {
            p->traits_held == p->traits && p->conversions_held == p->conversions;
 }
 
-/* One trait of the whole device, or each (NULL) that it can be asked for. */
-static bool probe_traits(probing *p, const char *name) {
-    trait_box box;
-    bool good = trait_open(p->device, &box, &p->report->diags);
+/* One trait, or each (NULL), that the box can be asked for. */
+static bool ask_traits(probing *p, const trait_box *box, const char *name) {
+    bool good = true;
     for (int i = 0; good && i < trait_count; i++) {
         if (name && strcmp(trait_rows[i].name, name))
             continue;
         trait_finding found = {0};
-        good = trait_rows[i].find(p->report->arena, &box, &found, &p->report->diags);
+        good = trait_rows[i].find(p->report->arena, box, &found, &p->report->diags);
         if (good && !found.asked && name) {
             diag_error(&p->report->diags, "E1202", (source_span){0}, "%s can't be asked for its %s", p->device, name);
             good = false;
@@ -178,11 +177,17 @@ static bool probe_traits(probing *p, const char *name) {
             continue;
         p->traits++;
         p->traits_held += found.determined && !found.contradicted;
-        trait_json(&box, &trait_rows[i], &found, p->rows);
+        trait_json(box, &trait_rows[i], &found, p->rows);
         if (!p->report->json)
             trait_print(&trait_rows[i], &found, option_given(p->line, "--evidence"));
         fflush(stdout);
     }
+    return good;
+}
+
+static bool probe_traits(probing *p, const char *name) {
+    trait_box box;
+    bool good = trait_open(p->device, &box, &p->report->diags) && ask_traits(p, &box, name);
     trait_close(&box);
     return good;
 }
@@ -387,8 +392,25 @@ static bool read_kit_row(void *context, const probe_target *target, const probe_
     return good;
 }
 
+static bool read_kit_layout(void *context, const probe_target *target, const layout_finding *found) {
+    probing *p = context;
+    probe_result result = {.instruction = target->box.instruction, .description = target->description, .layout = *found};
+    p->probed++;
+    p->held += !found->mismatches;
+    probe_rows(p->report->arena, target->box.device, &result, p->rows);
+    if (!p->report->json)
+        printf("%s: %s\n", target->box.instruction, found->verdict);
+    for (int i = 0; i < found->differences.count && !p->report->json; i++)
+        printf("  %s\n", found->differences.at[i]);
+    return true;
+}
+
+static bool read_kit_traits(void *context, const trait_box *box) {
+    return ask_traits(context, box, NULL);
+}
+
 static bool read_kit(probing *p, const char *path) {
-    const kit_visitor visitor = {p, read_kit_row, find_conversion};
+    const kit_visitor visitor = {p, read_kit_row, find_conversion, read_kit_layout, read_kit_traits};
     return finish(p, kit_read(p->report->arena, path, &visitor, &p->report->diags));
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BYTES = 4096, RESULT = 3584 };
+enum { BYTES = 4096, RESULT = 3584, MOST_POLLS = 1000000 };
 
 typedef struct access_row {
     const char *name;
@@ -24,10 +24,10 @@ static const access_row cuda_rows[] = {
 };
 /* A type whose pointer is read through. */
 static const access_row opencl_rows[] = {{"uint", 4, 'x', "*(__global const uint *)(p + at)"},
-                                         {"uint2", 8, 'x', "(*(__global const uint2 *)(p + at)).x"},
-                                         {"uint4", 16, 'x', "(*(__global const uint4 *)(p + at)).x"},
-                                         {"local uint4", 16, 'x', "(*(__local const uint4 *)(s + at)).x"},
-                                         {"vload4 of uint", 4, 'x', "vload4(0, (__global const uint *)(p + at)).x"}};
+                                         {"uint2", 8, 'x', "*(__global const uint2 *)(p + at)"},
+                                         {"uint4", 16, 'x', "*(__global const uint4 *)(p + at)"},
+                                         {"local uint4", 16, 'x', "*(__local const uint4 *)(s + at)"},
+                                         {"vload4 of uint", 4, 'x', "vload4(0, (__global const uint *)(p + at))"}};
 /* Arguments of the driver's call that makes a tensor map. */
 static const access_row map_rows[] = {{"tensor map, address", 16, 'a', NULL},
                                       {"tensor map, stride", 16, 's', NULL},
@@ -68,22 +68,37 @@ static char *text_for_cuda(arena *a, const access_row *row) {
                         "\"l\"(p + at), \"r\"(to), "
                         "\"l\"(p), \"r\"(threadIdx.x), \"r\"(32 + at) : \"memory\");\n"
                         "    __syncthreads();\n"
-                        "    for (int i = 0; i < 4 && !threadIdx.x; i++)\n        p[%d + i] = %s;\n}\n",
+                        "    for (int i = 0; i < 4 && !threadIdx.x; i++)\n        p[%d + i] = %s;\n"
+                        "    /* all that was read is wanted, or less would be read */\n"
+                        "    for (int i = 0; i < 12 && !threadIdx.x; i++)\n        p[%d + i] = (unsigned char)(x[1 + i / 4] >> 8 "
+                        "* (i %% 4));\n}\n",
                         row->holds == 'x' ? "(unsigned char)(i * 7 + 1)" : "0xFF", row->statement, RESULT,
                         row->holds == 'x'   ? "(unsigned char)(x[0] >> 8 * i)"
                         : row->holds == 's' ? "s[i]"
                         : row->holds == 't' ? "s[at + i]"
-                                            : "p[at + i]");
+                        : row->holds == 'l' ? "s[28 + at + i]"
+                                            : "p[at + i]",
+                        RESULT + 4);
 }
 
 static char *text_for_opencl(arena *a, const access_row *row) {
+    const bool four = strstr(row->statement, "4") != NULL, two = strstr(row->statement, "uint2") != NULL;
     return arena_printf(
         a,
         "__kernel void touch(__global uchar *p, int at) {\n    __local uchar s[1024] __attribute__((aligned(64)));\n"
         "    for (int i = get_local_id(0); i < 1024; i += 32)\n        s[i] = p[i];\n"
-        "    barrier(CLK_LOCAL_MEM_FENCE);\n    uint x = %s;\n"
-        "    for (int i = 0; i < 4 && !get_local_id(0); i++)\n        p[%d + i] = (uchar)(x >> 8 * i);\n}\n",
-        row->statement, RESULT);
+        "    barrier(CLK_LOCAL_MEM_FENCE);\n    const %s v = %s;\n"
+        "    /* all that was read is wanted, or less would be read */\n    const uint x = v%s, rest = %s;\n"
+        "    for (int i = 0; i < 4 && !get_local_id(0); i++) {\n        p[%d + i] = (uchar)(x >> 8 * i);\n"
+        "        p[%d + i] = (uchar)(rest >> 8 * i);\n    }\n}\n",
+        four  ? "uint4"
+        : two ? "uint2"
+              : "uint",
+        row->statement, four || two ? ".x" : "",
+        four  ? "v.y ^ v.z ^ v.w"
+        : two ? "v.y"
+              : "0",
+        RESULT, RESULT + 4);
 }
 
 char *access_text(arena *a, const char *device, int number) {
@@ -106,9 +121,9 @@ static const char *first_words(arena *a, const diag_list *diags) {
 static uint32_t wanted(const access_row *row, int offset) {
     uint32_t all = 0;
     /* what comes from the aligned place, and what from the asked one */
-    bool from_asked = row->holds == 'x' || (row->holds == 's' && !strstr(row->name, "length"));
+    int from = row->holds == 'x' || row->holds == 's' ? offset : row->holds == 'l' ? 28 + offset : 0;
     for (int i = 0; i < 4; i++)
-        all |= (uint32_t)(unsigned char)((i + (from_asked ? offset : 0)) * 7 + 1) << 8 * i;
+        all |= (uint32_t)(unsigned char)((i + from) * 7 + 1) << 8 * i;
     return row->holds == 'g' ? 0x04030201u : all;
 }
 
@@ -118,7 +133,7 @@ static access_outcome try_text(arena *a, const char *device_name, const access_r
     int index;
     const runtime *r = runtime_find(device_name, &index, &diags);
     unsigned char bytes[BYTES];
-    uint32_t got;
+    uint32_t got, polls;
     if (!r || !r->text)
         return ACCESS_NOT_ASKED;
     device *d = r->open(index, &diags);
@@ -140,27 +155,43 @@ static access_outcome try_text(arena *a, const char *device_name, const access_r
         return ACCESS_FAULTED;
     }
     memcpy(&got, bytes + RESULT, 4);
+    memcpy(&polls, bytes + RESULT + 12, 4);
+    if (strstr(row->name, "bulk") && polls >= MOST_POLLS) {
+        *words = "its end was never told to the mbarrier";
+        return ACCESS_ELSEWHERE;
+    }
     *words = got == wanted(row, offset) ? NULL : arena_printf(a, "it moved 0x%08X, and not 0x%08X", got, wanted(row, offset));
     return got == wanted(row, offset) ? ACCESS_TAKEN : ACCESS_ELSEWHERE;
 }
 
-bool access_map(int64_t address, int64_t stride, uint32_t box_elements, uint32_t rows, bool swizzled, int *status) {
+bool access_map(device *d, const void *memory, int64_t offset, int64_t stride, uint32_t box_elements, uint32_t rows,
+                bool swizzled, int *status) {
+    arena *a = arena_new();
+    diag_list quiet;
+    diag_init(&quiet, a);
     const cuda_system *s = cuda_open_system();
-    if (!s->encode_map || !s->count)
-        return false;
     cu_tensor_map map;
     const uint64_t extents[] = {1024, 64}, strides[] = {(uint64_t)stride};
     const uint32_t box[] = {box_elements, rows}, steps[] = {1, 1};
-    *status = (int)s->encode_map(&map, CU_MAP_UINT16, 2, (void *)(uintptr_t)address, extents, strides, box, steps, 0,
-                                 swizzled ? CU_MAP_SWIZZLE_128 : 0, CU_MAP_FETCH_256, 0);
-    return true;
+    bool good = s->encode_map && cuda_enter(d, &quiet);
+    if (good) {
+        *status = (int)s->encode_map(&map, CU_MAP_UINT16, 2, (char *)(uintptr_t)memory + offset, extents, strides, box, steps, 0,
+                                     swizzled ? CU_MAP_SWIZZLE_128 : 0, CU_MAP_FETCH_256, 0);
+        cuda_leave(d);
+    }
+    arena_free(a);
+    return good;
 }
 
-static access_outcome try_map(arena *a, const access_row *row, int offset, const char **words) {
-    const int64_t somewhere = INT64_C(1) << 40;
-    int status;
-    if (!access_map(somewhere + (row->holds == 'a' ? offset : 0), 4096 + (row->holds == 's' ? offset : 0),
-                    row->holds == 'b' ? (uint32_t)(32 + offset) / 2 : 64, 8, row->holds != 'b', &status))
+static access_outcome try_map(arena *a, const char *device_name, const access_row *row, int offset, const char **words) {
+    diag_list diags;
+    diag_init(&diags, a);
+    int status, index;
+    const runtime *r = runtime_find(device_name, &index, &diags);
+    device *d = r ? r->open(index, &diags) : NULL;
+    void *memory = d ? r->allocate(d, 1 << 20, &diags) : NULL;
+    if (!memory || !access_map(d, memory, row->holds == 'a' ? offset : 0, 4096 + (row->holds == 's' ? offset : 0),
+                               row->holds == 'b' ? (uint32_t)(32 + offset) / 2 : 64, 8, row->holds != 'b', &status))
         return ACCESS_NOT_ASKED;
     *words = status ? arena_printf(a, "cuTensorMapEncodeTiled gives %d", status) : NULL;
     return status ? ACCESS_FAULTED : ACCESS_TAKEN;
@@ -175,7 +206,7 @@ access_outcome access_try(arena *a, const char *device, const char *name, int of
             if (!strncmp(device, "cpu", 3))
                 return access_cpu_try(i, offset);
             const access_row *row = row_at(device, i);
-            return row->statement ? try_text(a, device, row, offset, words) : try_map(a, row, offset, words);
+            return row->statement ? try_text(a, device, row, offset, words) : try_map(a, device, row, offset, words);
         }
     return ACCESS_NOT_ASKED;
 }

@@ -2,6 +2,7 @@
 #ifndef TILEC_PROBE_ACCESS_H
 #define TILEC_PROBE_ACCESS_H
 #include "base/diag.h"
+#include "run/run.h"
 
 /* What becomes of an access `offset` bytes behind an aligned place. */
 typedef enum access_outcome {
@@ -21,8 +22,10 @@ char *access_text(arena *a, const char *device, int number);
 access_outcome access_try(arena *a, const char *device, const char *name, int offset, const char **words);
 /* Asks in a child, which is this program with `probe NAME --offset N`. */
 access_outcome access_ask(arena *a, const char *device, const char *name, int offset, const char **words);
-/* Whether the driver makes a tensor map of 64 rows of 1024 16-bit words: *status is its answer, 0 when it does. False: there is no driver that makes any. */
-bool access_map(int64_t address, int64_t stride, uint32_t box_elements, uint32_t rows, bool swizzled, int *status);
+/* Whether the driver makes a tensor map of 64 rows of 1024 16-bit words at `offset` of a CUDA device's memory, 1 MiB at least: *status is its answer, 0 when it
+ * does. False: it makes none. */
+bool access_map(device *d, const void *memory, int64_t offset, int64_t stride, uint32_t box_elements, uint32_t rows,
+                bool swizzled, int *status);
 /* On processors (access_cpu.c). */
 const char *access_cpu_name(int number, int *documented);
 access_outcome access_cpu_try(int number, int offset);

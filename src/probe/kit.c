@@ -22,24 +22,27 @@ enum { HOST_FILES = sizeof host_files / sizeof *host_files };
 /* What a kit asks, how its kernels' files are called, how its program is made. */
 typedef struct kit_target {
     const char *name, *extension, *make;
-    bool instructions, conversions;
+    bool instructions, conversions, traits;
 } kit_target;
+#define ASKING "probe_ask.c probe_dots.c probe_codes.c probe_traits.c probe_text.c"
+#define HEADERS "probe_device.h probe_dots.h probe_codes.h probe_traits.h probe_text.h"
 static const kit_target targets[] = {
     {"cuda", "cu",
-     "cuda_probe: cuda_probe.c probe_dots.c probe_codes.c probe_text.c probe_dots.h probe_codes.h probe_text.h\n"
-     "\t$(CC) -std=c11 -O2 -Wall -o $@ cuda_probe.c probe_dots.c probe_codes.c probe_text.c -ldl\n"
-     "answers.jsonl: cuda_probe\n\t./cuda_probe $(wildcard *.dots *.codes) > $@.new && mv $@.new $@\n",
-     true, true},
+     "cuda_probe: cuda_probe.c " ASKING " " HEADERS "\n\t$(CC) -std=c11 -O2 -Wall -o $@ cuda_probe.c " ASKING " -ldl\n"
+     "answers.jsonl: cuda_probe\n\t./cuda_probe $(wildcard *.layout *.dots *.codes *.traits) > $@.new && mv $@.new $@\n",
+     true, true, true},
     {"metal", "metal",
      "metal_probe: metal_probe.m probe_dots.c probe_text.c probe_dots.h probe_text.h\n"
      "\tclang -fobjc-arc -O2 -Wall -o $@ metal_probe.m probe_dots.c probe_text.c -framework Metal -framework Foundation\n"
-     "answers.jsonl: metal_probe\n\t./metal_probe *.dots > $@.new && mv $@.new $@\n",
-     true, false},
+     "answers.jsonl: metal_probe\n\t./metal_probe $(wildcard *.layout *.dots) > $@.new && mv $@.new $@\n"
+     "# what the GPU draws while it answers, by powermetrics, which wants the superuser\n"
+     "power.txt: metal_probe\n\tsudo powermetrics --samplers gpu_power -i 500 -n 20 > $@ & ./metal_probe $(wildcard *.dots) > "
+     "/dev/null; wait\n",
+     true, false, false},
     {"opencl", "cl",
-     "opencl_probe: opencl_probe.c probe_codes.c probe_text.c probe_codes.h probe_text.h\n"
-     "\t$(CC) -std=c11 -O2 -Wall -o $@ opencl_probe.c probe_codes.c probe_text.c -ldl\n"
-     "answers.jsonl: opencl_probe\n\t./opencl_probe *.codes > $@.new && mv $@.new $@\n",
-     false, true},
+     "opencl_probe: opencl_probe.c " ASKING " " HEADERS "\n\t$(CC) -std=c11 -O2 -Wall -o $@ opencl_probe.c " ASKING " -ldl\n"
+     "answers.jsonl: opencl_probe\n\t./opencl_probe $(wildcard *.codes *.traits) > $@.new && mv $@.new $@\n",
+     false, true, true},
 };
 enum { TARGETS = sizeof targets / sizeof *targets };
 
@@ -104,7 +107,8 @@ static bool write_instruction(arena *a, const char *folder, const kit_target *ta
                  hash);
         text_add_bytes(&file, (const char *)dots.bytes, (size_t)dots.count * dot_list_size(&dots));
         good = file_write(arena_printf(a, "%s/%s.%s", folder, i->name, target->extension), text, strlen(text), diags) &&
-               file_write(arena_printf(a, "%s/%s.dots", folder, i->name), text_get(&file), file.length, diags);
+               file_write(arena_printf(a, "%s/%s.dots", folder, i->name), text_get(&file), file.length, diags) &&
+               kit_layout_write(a, folder, target->name, target->extension, i, diags);
     }
     text_free(&file);
     dot_list_free(&dots);
@@ -134,9 +138,15 @@ static bool write_host(arena *a, const char *folder, const kit_target *target, d
     return file_write(arena_printf(a, "%s/Makefile", folder), text, strlen(text), diags);
 }
 
+static bool is_traits(const kit_target *target, const char *name) {
+    return target->traits && !strcmp(name, "traits");
+}
+
 static bool write_named(arena *a, const char *folder, const kit_target *target, const char *name, const probe_options *o,
                         diag_list *diags) {
     kit_instruction i;
+    if (is_traits(target, name))
+        return kit_traits_write(a, folder, target->name, target->extension, diags);
     return instruction_named(target, name, &i) ? write_instruction(a, folder, target, &i, o, diags)
                                                : kit_conversion_write(a, folder, target->name, name, target->extension, diags);
 }
@@ -146,7 +156,7 @@ bool kit_write(arena *a, const char *folder, const char *target_name, const char
     const kit_target *target = target_named(target_name, diags);
     kit_instruction i;
     for (int n = 0; target && n < count; n++)
-        if (!instruction_named(target, names[n], &i) && !is_conversion(a, target, names[n])) {
+        if (!instruction_named(target, names[n], &i) && !is_conversion(a, target, names[n]) && !is_traits(target, names[n])) {
             diag_error(diags, "E1203", (source_span){0}, "%s has no %s `%s` that can be probed", target->name,
                        !target->instructions  ? "conversion"
                        : !target->conversions ? "matrix instruction"
@@ -165,6 +175,8 @@ bool kit_write(arena *a, const char *folder, const char *target_name, const char
     const char *const *all = conversion_names(a, target->name, &conversions);
     for (int n = 0; !names && target->conversions && good && n < conversions; n++)
         good = kit_conversion_write(a, folder, target->name, all[n], target->extension, diags);
+    if (!names && target->traits && good)
+        good = kit_traits_write(a, folder, target->name, target->extension, diags);
     return good;
 }
 
@@ -184,6 +196,25 @@ static bool read_answers(const char *digits, int64_t count, uint32_t *out) {
             return false;
     }
     return true;
+}
+
+static bool read_layout(arena *a, const char *path, int line, const json_t *row, const kit_visitor *visit, diag_list *diags) {
+    const char *why = NULL, *target_name, *name;
+    kit_instruction i;
+    if (json_unpack((json_t *)row, "{s:s, s:s}", "target", &target_name, "layout", &name))
+        return not_a_row(diags, path, line, "this is no row of a probe kit");
+    const kit_target *target = target_named(target_name, diags);
+    if (!target)
+        return false;
+    if (!instruction_named(target, name, &i))
+        return not_a_row(diags, path, line,
+                         arena_printf(a, "%s has no matrix instruction `%s` that can be probed", target_name, name));
+    return kit_layout_read(a, row, &i, visit, &why, diags) || (why && not_a_row(diags, path, line, why));
+}
+
+static bool read_traits(arena *a, const char *path, int line, const json_t *row, const kit_visitor *visit, diag_list *diags) {
+    const char *why = NULL;
+    return kit_traits_read(a, row, visit, &why, diags) || (why && not_a_row(diags, path, line, why));
 }
 
 static bool read_conversion(const char *path, int line, const json_t *row, const kit_visitor *visit, diag_list *diags) {
@@ -248,6 +279,8 @@ bool kit_read(arena *a, const char *path, const kit_visitor *visit, diag_list *d
             json_t *row = json_loads(at, 0, NULL);
             bool good = !row                                 ? not_a_row(diags, path, line, "this is no row of a probe kit")
                         : json_object_get(row, "conversion") ? read_conversion(path, line, row, visit, diags)
+                        : json_object_get(row, "layout")     ? read_layout(a, path, line, row, visit, diags)
+                        : json_object_get(row, "traits")     ? read_traits(a, path, line, row, visit, diags)
                                                              : read_row(a, path, line, row, visit, diags);
             json_decref(row);
             if (!good)

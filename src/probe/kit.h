@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "probe/conversion.h"
 #include "probe/probe.h"
+#include "probe/trait.h"
 
 /* An instruction in a kit: its kernel `dots` (as cuda_matrix.h says of it) in the target's language. */
 typedef struct kit_instruction {
@@ -29,6 +30,8 @@ typedef struct kit_visitor {
     void *context;
     bool (*instruction)(void *context, const probe_target *t, const probe_options *o);
     bool (*conversion)(void *context, const conversion_box *box);
+    bool (*layout)(void *context, const probe_target *t, const layout_finding *f);
+    bool (*traits)(void *context, const trait_box *box);
 } kit_visitor;
 /* Reads the rows that a kit's program printed. False with a diagnostic (E1207) where a row is none, or answers other questions than this program asks. */
 bool kit_read(arena *a, const char *path, const kit_visitor *visit, diag_list *diags);
@@ -39,6 +42,18 @@ bool kit_conversion_write(arena *a, const char *folder, const char *target, cons
                           diag_list *diags);
 /* False with a diagnostic, or with *why (NULL before: nothing said) where the row is none. */
 bool kit_conversion_read(const json_t *row, const kit_visitor *visit, const char **why, diag_list *diags);
+
+/* ---- layouts (kit_layout.c), traits (kit_traits.c) ---- */
+/* NAME.layout and NAME.onehot.cu or NAME.holds.metal; nothing for operands that lie in memory. False with a diagnostic. */
+bool kit_layout_write(arena *a, const char *folder, const char *target, const char *extension, const kit_instruction *i,
+                      diag_list *diags);
+/* device.traits and its kernels, for cuda and opencl. */
+enum { KIT_MOST_BYTES = 128 << 20, KIT_LINE_BYTES = 8 << 20 };
+bool kit_traits_write(arena *a, const char *folder, const char *target, const char *extension, diag_list *diags);
+/* As kit_conversion_read. */
+bool kit_layout_read(arena *a, const json_t *row, const kit_instruction *i, const kit_visitor *visit, const char **why,
+                     diag_list *diags);
+bool kit_traits_read(arena *a, const json_t *row, const kit_visitor *visit, const char **why, diag_list *diags);
 
 /* ---- dots in order, for both (kit_dots.c) ---- */
 typedef struct dot_list {

@@ -39,11 +39,14 @@ static matrix_unit fused(const matrix_box *box, int alignment) {
     u.rounding = box->c == NUMBER_F16 ? MATRIX_NEAREST : MATRIX_TOWARD_ZERO;
     u.nan = box->c == NUMBER_F16 ? 0x7FFF : 0x7FFFFFFF;
     u.ignored_bits = box->a == NUMBER_F32 ? 13 : 0;
+    u.signed_zero = false;
     return u;
 }
 
 static bool in_order(const matrix_box *box, matrix_unit *out) {
     *out = matrix_unit_plain(box->a, box->b, box->c, box->k);
+    out->nan = fused(box, 25).nan; /* no model says which NaN */
+    out->ignored_bits = fused(box, 25).ignored_bits;
     return true;
 }
 
@@ -81,7 +84,7 @@ static const published_model models[] = {
     {"the exact sum rounded once, to nearest", exact_sum},
     {"4 products at a time cut to 23 bits (said of V100)", volta},
     {"8 products at a time cut to 24 bits (said of A100)", ampere},
-    {"all products of an instruction cut to 25 bits", native},
+    {"all products of an instruction cut to 25 bits, E without a lower limit (said of f16 on Hopper)", native},
     {"all products of an instruction cut to 13 bits, 14 kept (said of fp8 on Hopper)", narrow},
 };
 enum { MODELS = sizeof models / sizeof *models };
@@ -189,11 +192,19 @@ bool known_dots(arena *a, const probe_target *t, known_finding *out, diag_list *
         text_free(&line);
     }
     text_buffer verdict = {0};
+    int left = 0;
+    for (int m = 0; m < MODELS; m++)
+        left += fits[m] && !refuted[m];
     text_add(&verdict, "%d of %d as recorded of an H200", out->as_recorded, out->asked);
     for (int m = 0, any = 0; m < MODELS; m++)
         if (refuted[m]) {
             text_add(&verdict, "%s\"%s\" (%d)", any++ ? ", " : "; refuted: ", models[m].name, refuted[m]);
         }
+    for (int m = 0, any = 0; m < MODELS && out->asked; m++)
+        if (fits[m] && !refuted[m])
+            text_add(&verdict, "%s\"%s\"", any++ ? ", " : "; not refuted by them: ", models[m].name);
+    if (!left && !whole && out->asked)
+        text_add(&verdict, "; none of the published models is left");
     out->verdict = arena_strdup(a, text_get(&verdict));
     text_free(&verdict);
     return true;

@@ -1,5 +1,6 @@
 /* Where an instruction executes: three signals of which none alone is proof. */
 #include "probe/probe.h"
+#include <string.h>
 
 enum { SAMPLES = 3 };
 
@@ -43,12 +44,15 @@ bool place_probe(arena *a, const probe_target *t, rate_finding *out, diag_list *
     bool faster = own > 2 * scalar, cheaper = !told || energy < scalar_energy / 2, slower = own <= 1.1 * scalar,
          dearer = !told || energy > scalar_energy / 2;
     out->accelerated = faster && cheaper;
+    const char *opcodes = t->opcodes ? t->opcodes(t->context, a) : NULL;
+    const bool behind = slower && dearer && opcodes && strstr(opcodes, "MMA");
     out->determined = out->accelerated || (slower && dearer);
     const char *how = arena_printf(a, "%.3g times the speed of the threads' own fma%s", own / scalar,
                                    told ? arena_printf(a, ", at %.2g of its energy", energy / scalar_energy) : "");
     out->verdict = out->accelerated
                        ? arena_printf(a, "in the matrix unit: %s%s", how,
                                       t->legacy ? arena_printf(a, ", %.2f times the older instruction", own / legacy) : "")
+                   : behind ? arena_printf(a, "in the matrix unit, behind conversions in the threads' own units: %s", how)
                    : out->determined ? arena_printf(a, "in the threads' own units: %s", how)
                                      : arena_printf(a, "not determined: the signals differ (%s)", how);
     return true;

@@ -83,6 +83,21 @@ bool trait_open_cpu(trait_box *out, diag_list *diags);
  * words from the beginning. One cycle, whose order follows from the seed. */
 void trait_ring(uint32_t *ring, int64_t bytes, int slot, int beside, uint64_t seed);
 
+/* Kernels that traits are asked with, for "cuda" and "opencl" (trait_kernels.c); heap memory. The first TRAIT_TEXTS go into kits, in files of these names. */
+typedef enum trait_kernel {
+    TRAIT_HOP,
+    TRAIT_BANKS, /* of 1 word; the next two: of 2 and of 4 */
+    TRAIT_EMPTY = TRAIT_BANKS + 3,
+    TRAIT_TEXTS,
+    TRAIT_HEAVY = TRAIT_TEXTS, /* with more live values than a thread can have registers */
+    TRAIT_KERNELS
+} trait_kernel;
+extern const char *const trait_text_names[TRAIT_TEXTS], *const trait_text_entries[TRAIT_KERNELS];
+char *trait_text(const char *target, trait_kernel which);
+char *trait_text_of(const char *target, trait_kernel which, const char *attribute); /* "__maxnreg__(64)": of CUDA's function */
+/* "name(parameters) {..}" in the words that both spellings have, behind `before`. */
+char *trait_text_around(const char *target, const char *before, const char *text);
+
 void trait_add_number(arena *a, trait_finding *f, const char *name, double value); /* the name outlives the finding */
 void trait_print(const trait_row *row, const trait_finding *f, bool evidence);
 /* A row for the store. */

@@ -9,26 +9,6 @@
 enum { BLOCK = 1024, LOADS_A_TRIP = 8, LEAST_HOPS = 1 << 14, MOST_TRIPS = 1 << 22 };
 #define MOST_BYTES (INT64_C(128) << 20)
 
-static const char cuda_words[] = "#define FAR\n#define SHARED __shared__\n#define THREAD threadIdx.x\n"
-                                 "#define MEET __syncthreads()\n";
-static const char opencl_words[] = "#define FAR __global\n#define SHARED __local\n#define THREAD get_local_id(0)\n"
-                                   "#define MEET barrier(CLK_LOCAL_MEM_FENCE)\n";
-static const char hop_text[] =
-    "hop(FAR const unsigned *ring, FAR unsigned *out, int hops, int behind) {\n"
-    "    unsigned at = out[0];\n"
-    "    if (behind)\n        for (int i = 0; i < hops; i++)\n            at = ring[ring[at] + behind];\n"
-    "    else\n        for (int i = 0; i < hops; i++)\n            at = ring[at];\n"
-    "    out[0] = at;\n}\n";
-/* Every cell names itself, in words that add up to its number, so a thread reads one place again and again, each time after the last. */
-static const char banks_text[] = "banks(FAR unsigned *out, int trips, int stride) {\n"
-                                 "    SHARED cell s[CELLS];\n    cell v;\n"
-                                 "    for (int i = THREAD; i < CELLS; i += 1024)\n        s[i] = CELL(i);\n"
-                                 "    MEET;\n    unsigned at = THREAD % 32 * stride / WORDS % CELLS;\n"
-                                 "    for (int i = 0; i < trips; i++) {\n"
-                                 "        NEXT; NEXT; NEXT; NEXT; NEXT; NEXT; NEXT; NEXT;\n    }\n"
-                                 "    out[THREAD] = at;\n}\n";
-static const char empty_text[] = "empty(FAR unsigned *out) {\n    if (THREAD > 100000)\n        out[0] = 1;\n}\n";
-
 typedef struct texts_box {
     const runtime *runtime;
     device *device;
@@ -46,14 +26,14 @@ static double seconds(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static text_kernel *load(texts_box *b, const char *entry, const char *defines, const char *text, diag_list *diags) {
-    text_buffer all = {0};
-    text_add(&all, "#define HELD\n%s%s%s%s void %s%s", strstr(defines, "#define HELD") ? "#undef HELD\n" : "",
-             b->cuda ? cuda_words : opencl_words, defines, b->cuda ? "extern \"C\" __global__" : "__kernel",
-             b->cuda ? "HELD " : "", text);
-    text_kernel *k = b->runtime->text->load(b->device, entry, text_get(&all), entry, diags);
-    text_free(&all);
+static text_kernel *load_text(texts_box *b, const char *entry, char *text, diag_list *diags) {
+    text_kernel *k = b->runtime->text->load(b->device, entry, text, entry, diags);
+    free(text);
     return k;
+}
+
+static text_kernel *load(texts_box *b, trait_kernel which, diag_list *diags) {
+    return load_text(b, trait_text_entries[which], trait_text(b->runtime->name, which), diags);
 }
 
 /* Seconds of a launch to its end. */
@@ -67,7 +47,7 @@ static bool timed(texts_box *b, text_kernel *k, const text_launch *l, double *to
 
 static bool chase(void *context, int64_t bytes, int slot, int beside, double *ns, diag_list *diags) {
     texts_box *b = context;
-    if (!b->hop && !(b->hop = load(b, "hop", "", hop_text, diags)))
+    if (!b->hop && !(b->hop = load(b, TRAIT_HOP, diags)))
         return false;
     trait_ring(b->host, bytes, slot, beside, 1);
     const uint32_t zero = 0;
@@ -77,13 +57,13 @@ static bool chase(void *context, int64_t bytes, int slot, int beside, double *ns
     /* once round and twice as many hops more: the difference has neither the start nor the first round's misses */
     int64_t round = bytes / slot, hops = round > LEAST_HOPS ? round : LEAST_HOPS;
     double took[2];
-    for (int i = 0; i < 2; i++) {
+    for (int i = -1; i < 2; i++) { /* nothing first: some drivers compile when a kernel is first launched */
         const text_argument arguments[] = {{.array = b->ring},
                                            {.array = b->out},
-                                           {.bytes = 4, .value.i32 = (int32_t)(round + hops * i)},
+                                           {.bytes = 4, .value.i32 = i < 0 ? 0 : (int32_t)(round + hops * i)},
                                            {.bytes = 4, .value.i32 = beside / 4}};
         text_launch launch = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}, .arguments = arguments, .count = 4};
-        if (!timed(b, b->hop, &launch, &took[i], diags))
+        if (!timed(b, b->hop, &launch, &took[i > 0], diags))
             return false;
     }
     *ns = (took[1] - took[0]) / (double)hops * 1e9;
@@ -91,22 +71,9 @@ static bool chase(void *context, int64_t bytes, int slot, int beside, double *ns
 }
 
 static bool shared(void *context, int stride, int words, double *ns, diag_list *diags) {
-    static const char *const cuda_cells[] = {
-        "typedef unsigned cell;\n#define CELL(i) i\n#define NEXT v = s[at], at = v\n#define WORDS 1\n#define CELLS 8192\n",
-        "typedef uint2 cell;\n#define CELL(i) make_uint2(i, 0)\n#define NEXT v = s[at], at = v.x + v.y\n#define WORDS 2\n#define "
-        "CELLS 4096\n",
-        "typedef uint4 cell;\n#define CELL(i) make_uint4(i, 0, 0, 0)\n#define NEXT v = s[at], at = v.x + v.y + v.z + "
-        "v.w\n#define WORDS 4\n#define CELLS 2048\n"};
-    static const char *const opencl_cells[] = {
-        "typedef uint cell;\n#define CELL(i) i\n#define NEXT v = s[at], at = v\n#define WORDS 1\n#define CELLS 8192\n",
-        "typedef uint2 cell;\n#define CELL(i) (uint2)(i, 0)\n#define NEXT v = s[at], at = v.x + v.y\n#define WORDS 2\n#define "
-        "CELLS 4096\n",
-        "typedef uint4 cell;\n#define CELL(i) (uint4)(i, 0, 0, 0)\n#define NEXT v = s[at], at = v.x + v.y + v.z + v.w\n#define "
-        "WORDS 4\n#define CELLS 2048\n"};
     texts_box *b = context;
     int which = words == 4 ? 2 : words - 1;
-    if (!b->banks[which] &&
-        !(b->banks[which] = load(b, "banks", (b->cuda ? cuda_cells : opencl_cells)[which], banks_text, diags)))
+    if (!b->banks[which] && !(b->banks[which] = load(b, (trait_kernel)(TRAIT_BANKS + which), diags)))
         return false;
     double took = 0, best = 0;
     for (int i = 0; i < 3;) {
@@ -149,21 +116,13 @@ static bool declares(texts_box *b, int64_t bytes) {
         "declared(FAR unsigned *out) {\n    SHARED unsigned char s[%lld];\n    s[THREAD * %lld] = out[0];\n    MEET;\n"
         "    out[1] = s[(THREAD + out[0]) %% %lld];\n}\n",
         (long long)bytes, (long long)(bytes - 1), (long long)bytes);
-    text_kernel *k = load(b, "declared", "", text, &quiet);
+    text_kernel *k = load_text(b, "declared", trait_text_around(b->runtime->name, "", text), &quiet);
     bool good = k && launches(b, k, (text_launch){.blocks = {1, 1, 1}, .threads = {1, 1, 1}});
     if (k)
         b->runtime->text->unload(b->device, k);
     arena_free(a);
     return good;
 }
-
-/* More live values than a thread can have registers. */
-static const char heavy_text[] = "heavy(FAR unsigned *out) {\n    unsigned v[300];\n"
-                                 "    for (int i = 0; i < 300; i++)\n        v[i] = out[(i * THREAD) % 1024];\n"
-                                 "    for (unsigned n = out[1]; n; n--)\n        for (int i = 0; i < 300; i++)\n            v[i] "
-                                 "= v[i] * v[(i + 7) % 300] + n;\n"
-                                 "    unsigned all = 0;\n    for (int i = 0; i < 300; i++)\n        all ^= v[i];\n"
-                                 "    if (all == 12345)\n        out[0] = all;\n}\n";
 
 /* Whether such a kernel, held to `most` registers, has them. */
 static bool has_registers(texts_box *b, int64_t most) {
@@ -172,9 +131,10 @@ static bool has_registers(texts_box *b, int64_t most) {
     diag_init(&quiet, a);
     kernel_resources resources = {0};
     const int64_t least = 24; /* below, a kernel's frame does not fit */
-    text_kernel *k =
-        load(b, "heavy", arena_printf(a, "#define HELD __maxnreg__(%lld)\n", (long long)(most < least ? least : most)),
-             heavy_text, &quiet);
+    text_kernel *k = load_text(b, "heavy",
+                               trait_text_of(b->runtime->name, TRAIT_HEAVY,
+                                             arena_printf(a, " __maxnreg__(%lld)", (long long)(most < least ? least : most))),
+                               &quiet);
     bool good = k && (most < least || !b->runtime->text->resources ||
                       (b->runtime->text->resources(b->device, k, &resources) && resources.registers >= most));
     if (k)
@@ -188,8 +148,11 @@ static bool takes_parameters(texts_box *b, int64_t bytes) {
     diag_list quiet;
     diag_init(&quiet, a);
     int64_t rest = bytes > 8 ? bytes - 8 : 1; /* behind a pointer */
-    text_kernel *k = load(b, "long_list", arena_printf(a, "struct words {\n    char c[%lld];\n};\n", (long long)rest),
-                          "long_list(FAR unsigned *out, const words w) {\n    out[0] = w.c[0];\n}\n", &quiet);
+    text_kernel *k =
+        load_text(b, "long_list",
+                  trait_text_around(b->runtime->name, arena_printf(a, "struct words {\n    char c[%lld];\n};\n", (long long)rest),
+                                    "long_list(FAR unsigned *out, const words w) {\n    out[0] = w.c[0];\n}\n"),
+                  &quiet);
     if (k)
         b->runtime->text->unload(b->device, k);
     arena_free(a);
@@ -197,25 +160,24 @@ static bool takes_parameters(texts_box *b, int64_t bytes) {
 }
 
 /* An answer that is not the driver's success refuses. */
-static bool maps(int64_t box, bool across) {
+static bool maps(texts_box *b, int64_t box, bool across) {
     int status;
-    const int64_t address = INT64_C(1) << 40;
-    return access_map(address, 4096, across ? (uint32_t)box * 8 : 64, across ? 8 : (uint32_t)box, true, &status) &&
+    return access_map(b->device, b->ring, 0, 4096, across ? (uint32_t)box * 8 : 64, across ? 8 : (uint32_t)box, true, &status) &&
            !status;
 }
 
 static bool accepts(void *context, trait_limit limit, int64_t value, bool *accepted, diag_list *diags) {
     texts_box *b = context;
-    if (!b->empty && !(b->empty = load(b, "empty", "", empty_text, diags)))
+    if (!b->empty && !(b->empty = load(b, TRAIT_EMPTY, diags)))
         return false;
-    if (limit == LIMIT_THREADS_FULL && !b->heavy && !(b->heavy = load(b, "heavy", "", heavy_text, diags)))
+    if (limit == LIMIT_THREADS_FULL && !b->heavy && !(b->heavy = load(b, TRAIT_HEAVY, diags)))
         return false;
     switch (limit) {
     case LIMIT_SHARED_DECLARED: *accepted = declares(b, value); break;
     case LIMIT_PARAMETERS: *accepted = takes_parameters(b, value); break;
     case LIMIT_REGISTERS: *accepted = has_registers(b, value); break;
-    case LIMIT_MAP_BOX: *accepted = maps(value, false); break;
-    case LIMIT_MAP_SWIZZLED: *accepted = maps(value, true); break;
+    case LIMIT_MAP_BOX: *accepted = maps(b, value, false); break;
+    case LIMIT_MAP_SWIZZLED: *accepted = maps(b, value, true); break;
     default: {
         text_launch l = {.blocks = {1, limit == LIMIT_BLOCKS_Y ? value : 1, limit == LIMIT_BLOCKS_Z ? value : 1},
                          .threads = {limit == LIMIT_THREADS || limit == LIMIT_THREADS_FULL ? value : 1, 1,

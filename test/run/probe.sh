@@ -41,6 +41,8 @@ expect "probe lists instructions" 0 "^wgmma.m64n8k32.e4m3$" "$tilec" probe --dev
 expect "and traits" 0 "^caches$" "$tilec" probe --device cuda:0 --list
 expect "a processor has no banks of shared memory" 1 E1202 "$tilec" probe banks
 expect "probe knows no such device" 1 E1201 "$tilec" probe --device abacus
+expect "an aligned load of this processor" 0 "^movaps: a multiple of 16 bytes is taken; 8 bytes on: refused\|^skip" sh -c "[ \"\$(uname -m)\" = x86_64 ] || { echo skip; exit; }; '$tilec' probe alignment --evidence | sed 's/^ *//'"
+expect "no such access" 1 E1202 "$tilec" probe abacus --offset 4
 expect "there is one processor" 1 E0802 "$tilec" probe vpdpbusd --device cpu:7
 expect "probe knows no such model" 1 E1201 "$tilec" probe --device model:abacus
 expect "probe knows no such instruction" 1 E1203 "$tilec" probe m16n8k16.f64 --device model:h200
@@ -50,8 +52,49 @@ expect "a row that is none" 1 E1207 "$tilec" probe --read README.md
 expect "rows that are not there" 1 E0880 "$tilec" probe --read "$work/nowhere.jsonl"
 expect "a kit for Macs" 0 "" "$tilec" probe --write "$work/metal" --target metal --dots 1000
 for text in "$work"/metal/*.metal; do
-    expect "clang reads $(basename "$text")" 0 dots "$tilec" kernels "$text"
+    expect "clang reads $(basename "$text")" 0 "dots\|holds" "$tilec" kernels "$text"
 done
+if command -v clang > /dev/null; then
+    expect "its program, against stubs of Apple's headers" 0 "" clang -x objective-c -std=gnu11 -fobjc-arc -target arm64-apple-macosx13.0 -isystem test/shim/apple \
+        -nostdlibinc -fsyntax-only -Wall -Wextra -Werror -Wno-objc-root-class "$work/metal/metal_probe.m"
+else
+    echo "skip the Mac's program (no clang)"
+fi
+# Where published layouts differ, a Mac's answers settle it: those of either camp are told for what they are.
+holds() { # row and column of lane l's element e, in awk
+    local hash
+    hash=$(cut -d' ' -f8 "$work/metal/simdgroup_matrix.8x8.f16.layout")
+    awk -v order="$1" -v hash="$hash" 'BEGIN {
+        printf "{\"layout\": \"simdgroup_matrix.8x8.f16\", \"target\": \"metal\", \"device\": \"a Mac\", \"hash\": \"%s\", \"cases\": 64, \"set\": \"", hash
+        for (l = 0; l < 32; l++)
+            for (e = 0; e < 2; e++) {
+                row = int(l / 2) % 4 + int(l / 16) * 4; column = l % 2 * 2 + int(l / 8) % 2 * 4 + e
+                printf "%s%d", (l + e) ? " " : "", order == "transposed" ? column * 8 + row : order == "mixed" && l == 5 ? 0 : row * 8 + column
+            }
+        print "\"}"
+    }' > "$work/holds.jsonl"
+}
+holds plain
+expect "a Mac with the layout of libraries" 0 "^simdgroup_matrix.8x8.f16: as MLX" "$tilec" probe --read "$work/holds.jsonl" --store "$work/mac"
+expect "is kept" 0 '"fact":"layout"' cat "$work"/mac/*.jsonl
+holds transposed
+expect "one with the transpose" 1 "the transpose of what MLX" "$tilec" probe --read "$work/holds.jsonl"
+holds mixed
+expect "one with neither" 1 "lane 5 element 1 holds (0, 0), not (2, 3)" "$tilec" probe --read "$work/holds.jsonl"
+expect "versions of languages" 0 "^metal *3.1 *AIR 2.6, macOS 14" "$tilec" probe --device languages
+cat > "$work/product.tile" << 'END'
+kernel product(a: bf16[M, K], b: bf16[K, N]) -> (c: f32[M, N]) {
+    for tile c[i: BM, j: BN] {
+        acc: f32[i, j] = 0
+        for k: BK in K { acc += a[i, k] @ b[k, j] }
+        c[i, j] = acc
+    }
+}
+END
+expect "what an older version lacks names the first that has it" 1 "version 3.1 (AIR 2.6, macOS 14) is the first" "$tilec" build "$work/product.tile" --target metal --language 3.0 -o "$work/built"
+expect "which takes it" 0 proved "$tilec" build "$work/product.tile" --target metal --language 3.1 -o "$work/built"
+expect "so it is with architectures" 1 "E0554.*mma.sync.*sm_75\|E0554" "$tilec" build "$work/product.tile" --target cuda --language sm_75 -o "$work/built"
+expect "there is no such version" 2 "E0860" "$tilec" build "$work/product.tile" --target metal --language 9 -o "$work/built"
 expect "there is no such gate" 1 "E1203\|E0854" "$tilec" probe --device nvrtc abacus
 if "$tilec" probe --device nvrtc ldmatrix 2>&1 | grep -q "E0854\|NVRTC 99"; then
     echo "skip features that NVRTC takes (no NVRTC)"
@@ -71,6 +114,20 @@ if "$tilec" devices | grep '^opencl ' | grep -qv missing; then
     "$tilec" probe --read "$work/opencl/answers.jsonl" > "$work/read"
     expect "and its rows are found" 0 "1 of 1 conversions determined" cat "$work/read"
     expect "to show what asking the device shows" 0 "" cmp "$work/read" "$work/asked"
+    # Traits: the program answers a few of the questions; a whole row, of a device that is made up, is found to be what it is.
+    "$tilec" probe --write "$work/opencl" --target opencl traits
+    { sed -n '1,3p' "$work/opencl/device.traits"; tail -n 2 "$work/opencl/device.traits"; } > "$work/opencl/few.traits"
+    expect "a kit's program asks for traits" 0 '"answers": \[[0-9.e-]*, [0-9.e-]*, -1, [0-9]*\]' "$work/opencl/opencl_probe" "$work/opencl/few.traits"
+    awk 'NR == 1 { printf "{\"traits\": 1, \"target\": \"opencl\", \"device\": \"made up\", \"hash\": \"%s\", \"answers\": [", $4; next }
+        { near = $2 <= 48 * 1024 ? 1 : 48 * 1024 / $2; value = $1 == "threads" ? 512 : $1 == "shared" ? -1 : near * 2 + (1 - near) * 80
+          if ($1 == "chase" && $4) value += $4 < 64 ? 2 : value
+          printf "%s%.6g", (NR > 2 ? ", " : ""), value } END { print "]}" }' "$work/opencl/device.traits" > "$work/traits.jsonl"
+    "$tilec" probe --read "$work/traits.jsonl" > "$work/read"
+    expect "its rows show caches" 0 "^caches *level 1 holds 48 KiB, not 5[0-9] KiB, at 2 ns" cat "$work/read"
+    expect "lines" 0 "^line *64 bytes come with a miss" cat "$work/read"
+    expect "and limits" 0 "^limits *512 threads a block$" cat "$work/read"
+    sed 's/"answers": .[0-9.e]*, /"answers": [/' "$work/traits.jsonl" > "$work/short.jsonl"
+    expect "an answer that is missing is told" 1 "E1207.*do not go together" "$tilec" probe --read "$work/short.jsonl"
     sed 's/ 3f800000 / 3f800001 /' "$work/opencl/answers.jsonl" > "$work/changed.jsonl"
     expect "a conversion's answer that was changed shows" 1 "0x3C00 gives 0x3F800001" "$tilec" probe --read "$work/changed.jsonl"
     sed 's/ 3f800000 / /' "$work/opencl/answers.jsonl" > "$work/short.jsonl"
@@ -125,9 +182,12 @@ else
         # A kit: its program asks the driver, and its rows give the findings that asking it from here gives.
         expect "a kit is written" 0 "" "$tilec" probe --write "$work/kit" m16n8k16.f16 --dots 2000
         expect "and its program answers" 0 "" make -s -C "$work/kit" run
+        expect "its layout too" 0 "as documented: all 32768 pairs" "$tilec" probe --read "$work/kit/answers.jsonl"
+        sed 's/"set": "\([0-9]*:[0-9]*\):[0-9]*/"set": "\1:8/' "$work/kit/answers.jsonl" > "$work/moved.jsonl"
+        expect "and one product that comes out elsewhere" 1 "1 of 32768 pairs of one-hot operands come out elsewhere" "$tilec" probe --read "$work/moved.jsonl"
         expect "what it answered is found" 0 "the recorded unit: 0 of 2000 random dots differ" "$tilec" probe --read "$work/kit/answers.jsonl"
         sed 's/\("answers": "[0-9a-f]\{4003\}\)[0-9a-f]/\1e/' "$work/kit/answers.jsonl" > "$work/changed.jsonl"
-        expect "an answer that was changed shows" 1 "0 of 1 instructions determined" "$tilec" probe --read "$work/changed.jsonl"
+        expect "an answer that was changed shows" 1 "1 of 2 instructions determined" "$tilec" probe --read "$work/changed.jsonl"
         sed 's/"answers": "[0-9a-f]\{8\}/"answers": "/' "$work/kit/answers.jsonl" > "$work/short.jsonl"
         expect "an answer that is missing is told" 1 E1207 "$tilec" probe --read "$work/short.jsonl"
         sed 's/"hash": "./"hash": "x/' "$work/kit/answers.jsonl" > "$work/other.jsonl"

@@ -112,7 +112,7 @@ static void places(void **state) {
 }
 
 static void write_number(const char *folder, const char *file, const char *text) {
-    char path[128];
+    char path[192];
     snprintf(path, sizeof path, "%s/%s", folder, file);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
@@ -146,7 +146,7 @@ static void energy_counters(void **state) {
     static const char *const files[] = {"name", "energy_uj", "max_energy_range_uj"};
     for (int n = 0; n < 2; n++) {
         for (int i = 0; i < 3; i++) {
-            char path[128];
+            char path[192];
             snprintf(path, sizeof path, "%s/%s", packages[n], files[i]);
             unlink(path);
         }

@@ -1,4 +1,4 @@
-/* Stubs of what kits/metal/tilec_metal.m uses of Foundation, for checking its syntax and types: declarations as Apple's documentation has them. */
+/* Stubs of what kits/metal/tilec_metal.m and kits/probe/metal_probe.m use of Foundation, for checking its syntax and types: declarations as Apple's documentation has them. */
 #ifndef SHIM_FOUNDATION
 #define SHIM_FOUNDATION
 #include <stddef.h>
@@ -22,7 +22,14 @@ enum { NSUTF8StringEncoding = 4 };
 @interface NSString : NSObject
 @property(readonly) const char *UTF8String;
 + (instancetype)stringWithUTF8String:(const char *)text;
++ (instancetype)stringWithFormat:(NSString *)format, ...;
+- (NSString *)stringByDeletingPathExtension;
+- (NSString *)stringByAppendingPathExtension:(NSString *)extension;
 + (instancetype)stringWithContentsOfFile:(NSString *)path encoding:(NSStringEncoding)encoding error:(NSError **)error;
+@end
+@interface NSProcessInfo : NSObject
+@property(class, readonly) NSProcessInfo *processInfo;
+@property(readonly, copy) NSString *operatingSystemVersionString;
 @end
 @interface NSArray<ObjectType> : NSObject
 - (ObjectType)objectAtIndexedSubscript:(NSUInteger)index;

@@ -1,4 +1,4 @@
-/* Stubs of what kits/metal/tilec_metal.m uses of Metal: declarations as Apple's documentation has them. */
+/* Stubs of what kits/metal/tilec_metal.m and kits/probe/metal_probe.m use of Metal: declarations as Apple's documentation has them. */
 #ifndef SHIM_METAL
 #define SHIM_METAL
 #import <Foundation/Foundation.h>
@@ -52,6 +52,7 @@ typedef enum : NSUInteger { MTLCommandBufferStatusCompleted = 4, MTLCommandBuffe
 - (id<MTLCommandBuffer>)commandBuffer;
 @end
 @protocol MTLDevice <NSObject>
+@property(readonly) NSString *name;
 - (id<MTLCommandQueue>)newCommandQueue;
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options;
 - (id<MTLLibrary>)newLibraryWithSource:(NSString *)source options:(MTLCompileOptions *)options error:(NSError **)error;
