@@ -44,8 +44,8 @@ static void list_tiles(const tile_kernel *k, text_buffer *out) {
 }
 
 static void unknown_key(const tile_kernel *k, const char *key, source_span span, const machine_model *machine, diag_list *diags) {
-    static const char *const elsewhere[] = {"vector", "subgroups", "operands", "tasks",   "indices", "matrix_access",
-                                            "roles",  "stages",    "swizzle",  "cluster", "promote"};
+    static const char *const elsewhere[] = {"vector", "subgroups", "operands", "tasks",   "indices", "matrix_access", "roles",
+                                            "stages", "swizzle",   "cluster",  "promote", "sums",    "edges"};
     text_buffer names = {0};
     list_tiles(k, &names);
     diag *g;

@@ -84,6 +84,12 @@ typedef struct deferred_update {
     reduction *parts;
 } deferred_update;
 
+/* A variable whose sums are stored from registers (lower_sums.c): the one loop that adds to it, by `update`, and the one store that reads it. */
+typedef struct whole_sum {
+    const tile_variable *variable;
+    const tile_stmt *loop, *update, *store;
+} whole_sum;
+
 typedef struct lower_given_name {
     const char *name;
     int number; /* NAME_number is the next to try for a name that begins so */
@@ -164,6 +170,7 @@ typedef struct lower {
         *promoted;       /* by variable id: accumulators of a unit that keeps fewer bits, added to those after each interval */
     bool adds_promoted;  /* products go to these now */
     struct chain *chain; /* the kernel is wholly in fragments (lanes_chain.h); NULL: it is not */
+    VEC(whole_sum) whole_sums;     /* declared so far */
     VEC(deferred_update) deferred; /* in the loops entered */
     const tile_stmt *dealt;        /* the loop whose tiles go to the subgroups in turn; NULL: each tile is the whole block's */
     tile_value ***partners;        /* by variable id, then field: of a state, what another subgroup's stands for */
@@ -203,7 +210,14 @@ sink variable_sink(lower *l, const tile_variable *x, int field);    /* of a vari
 tile_value *updated_value(const lower *l, const tile_stmt *update); /* old op value */
 void make_updates(lower *l, const tile_block *b);                   /* before anything is sized by value_count */
 void lower_block(lower *l, const tile_block *b);
-void lower_loop_body(lower *l, const tile_stmt *s); /* the statements of a loop whose range has its place */
+void lower_store(lower *l, const tile_stmt *s);
+void lower_collect_ranges(index_expr *x, tile_range **axes, int *count); /* appends those that x mentions and `axes` lacks */
+void lower_loop_body(lower *l, const tile_stmt *s);                      /* the statements of a loop whose range has its place */
+
+/* ---- lower_sums.c ---- */
+bool sums_have_store(const tile_kernel *k);                   /* some variable is one whose sums may be stored from registers */
+bool lower_whole_sums(lower *l, const tile_block *b, int at); /* the statement is one of such a variable's: it is done */
+const whole_sum *whole_sum_of(const lower *l, const tile_variable *x); /* NULL: it is none */
 
 /* ---- lower_value.c ---- */
 /* Computes v at the point, adding statements to p->block. Lanes are 1 unless v varies along the vector range. */

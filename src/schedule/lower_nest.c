@@ -116,6 +116,16 @@ void open_blocked(point *p, tile_range *r, int block, block_body body, void *con
     }
     if (block > 1 && known && constant % block == 0)
         return;
+    /* What is left over goes in blocks whose size divides the one before: they end where they would if there were no others. */
+    for (int next; l->machine->options.halved_edges && block > 2 && block % 2 == 0; block = next) {
+        next = block % 4 ? 2 : block / 2;
+        index_expr *from = name_index(l, p->block, arena_printf(a, "%s_edge", r->name), steps_end(a, lo, hi, block));
+        kernel_stmt *s =
+            kernel_for(l->ir, p->block, lower_name(l, r->name), from, ix_sub(a, hi, ix_const(a, next - 1)), next, span);
+        point inner = point_copy(p);
+        inner.block = &s->body;
+        body(&inner, ix_var(a, s->var), next, context);
+    }
     index_expr *from = block > 1 ? name_index(l, p->block, arena_printf(a, "%s_edge", r->name), steps_end(a, lo, hi, block)) : lo;
     kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), from, hi, 1, span);
     point inner = point_copy(p);
@@ -152,6 +162,17 @@ void open_vectors(point *p, tile_range *r, index_expr *lo, index_expr *hi, int v
         return;
     index_expr *from =
         never_whole ? lo : name_index(l, p->block, arena_printf(a, "%s_edge", r->name), steps_end(a, lo, hi, step));
+    if (l->machine->options.halved_edges && vectors > 2 && vectors % 2 == 0 && !whole_edge && !never_whole) {
+        kernel_stmt *pairs =
+            kernel_for(l->ir, p->block, lower_name(l, r->name), from, ix_sub(a, hi, ix_const(a, 2 * lanes - 1)), 2 * lanes, span);
+        point two = point_copy(p);
+        two.block = &pairs->body;
+        two.vector = r;
+        two.lanes = (int)lanes;
+        two.active = NULL;
+        body(&two, ix_var(a, pairs->var), 2, NULL, context);
+        from = name_index(l, p->block, arena_printf(a, "%s_edge", r->name), steps_end(a, lo, hi, 2 * lanes));
+    }
     int edge = whole_edge ? vectors : 1;
     kernel_stmt *s = kernel_for(l->ir, p->block, lower_name(l, r->name), from, hi, lanes * edge, span);
     point inner = point_copy(p);

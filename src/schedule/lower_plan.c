@@ -55,6 +55,9 @@ static void heavy_in(void *context, tile_value *v) {
     tile_value *joined = join_operand(h->w.l, v);
     if (joined)
         heavy_in(h, joined);
+    const whole_sum *sum = v->op == TILE_GET ? whole_sum_of(h->w.l, v->variable) : NULL;
+    if (sum)
+        heavy_in(h, sum->update->value);
     for (int i = 0; i < v->operand_count; i++)
         heavy_in(h, v->operands[i]);
     if (v->op == TILE_LOAD)
@@ -347,6 +350,10 @@ static int limited(int64_t capacity, int64_t most) {
     return (int)(capacity < 0 || capacity > most ? most : capacity);
 }
 
+/* Rows of a block that is so many vectors wide, for 32 registers: sums, a vector each of the one operand, and one of the other. */
+enum { WIDEST_BLOCK = 4 };
+static const int block_rows[WIDEST_BLOCK + 1] = {0, 12, 12, 8, 6};
+
 reduction_shape choose_reduction_shape(lower *l, tile_range **axes, int axis_count, const tile_value *heavy) {
     reduction_shape shape = {.vectors = 1, .unroll = {1, 1}};
     if (heavy->op == TILE_ARGMAX || heavy->op == TILE_ARGMIN)
@@ -394,9 +401,10 @@ reduction_shape choose_reduction_shape(lower *l, tile_range **axes, int axis_cou
     int64_t lanes = l->machine->vector_lanes;
     if (shape.vector && !shape.vector_reduced) {
         int64_t capacity = range_capacity(shape.vector);
+        const bool fitted = wide && l->machine->options.halved_edges; /* rows fill the registers */
         shape.vectors = limited(capacity < 0 ? -1 : (capacity + lanes - 1) / lanes, wide ? 4 : 2);
         if (found)
-            shape.unroll[0] = limited(range_capacity(shape.unrolled[0]), 6);
+            shape.unroll[0] = limited(range_capacity(shape.unrolled[0]), fitted ? block_rows[shape.vectors] : 6);
     } else if (shape.vector) {
         shape.vectors = found == 2 ? 1 : found == 1 ? 2 : 4;
         for (int i = 0; i < found; i++)

@@ -288,7 +288,7 @@ static void lower_update(lower *l, const tile_stmt *s) {
         set_field(l, s->variable, 0, updated_value(l, s), s->span);
 }
 
-static void collect_ranges(index_expr *x, tile_range **axes, int *count) {
+void lower_collect_ranges(index_expr *x, tile_range **axes, int *count) {
     if (!x)
         return;
     if (x->op == IX_VAR && x->var->kind == INDEX_RANGE) {
@@ -300,11 +300,11 @@ static void collect_ranges(index_expr *x, tile_range **axes, int *count) {
         const tile_value *v = x->var->owner;
         for (int i = 0; i < v->axis_count; i++) {
             index_expr range = {.op = IX_VAR, .var = v->axes[i]->var};
-            collect_ranges(&range, axes, count);
+            lower_collect_ranges(&range, axes, count);
         }
     }
-    collect_ranges(x->a, axes, count);
-    collect_ranges(x->b, axes, count);
+    lower_collect_ranges(x->a, axes, count);
+    lower_collect_ranges(x->b, axes, count);
 }
 
 static bool block_reads_updated(const tile_block *b) {
@@ -323,7 +323,7 @@ static bool reads_updated(const lower *l) {
     return block_reads_updated(&l->k->body);
 }
 
-static void lower_store(lower *l, const tile_stmt *s) {
+void lower_store(lower *l, const tile_stmt *s) {
     tile_range **axes = NEW_ARRAY(l->arena, tile_range *, l->k->ranges.count);
     int count = 0;
     if (l->chain) {
@@ -333,7 +333,7 @@ static void lower_store(lower *l, const tile_stmt *s) {
     if (lanes_epilogue_store(l, s))
         return;
     for (int d = 0; d < s->array->rank; d++)
-        collect_ranges(s->indices[d], axes, &count);
+        lower_collect_ranges(s->indices[d], axes, &count);
     sink to = {.array = s->array, .indices = s->indices, .type = s->array->type};
     if (lower_store_is_call(l, s->value, s->value->span))
         to.call = s->value;
@@ -549,6 +549,8 @@ static void lower_loop(lower *l, const tile_stmt *s) {
 void lower_block(lower *l, const tile_block *b) {
     for (int i = 0; i < b->items.count && !l->failed; i++) {
         const tile_stmt *s = b->items.at[i];
+        if (lower_whole_sums(l, b, i))
+            continue;
         switch (s->kind) {
         case TILE_STMT_LET: lower_let(l, s->value); break;
         case TILE_STMT_VAR: declare_variable(l, s->variable); break;

@@ -292,6 +292,11 @@ static kernel_value *compute(point *p, tile_value *v) {
     case TILE_FIELD: {
         int f = v->op == TILE_GET ? 0 : v->field;
         tile_variable *x = v->variable;
+        const whole_sum *sum = whole_sum_of(l, x);
+        if (sum) { /* as its one update makes it */
+            kernel_value *start = emit_value(p, x->empty[0]);
+            return kernel_op2(l->ir, KERNEL_ADD, v->type, start, emit_value(p, sum->update->value));
+        }
         if (p->element)
             return l->chain ? lanes_chain_field(p, x, f) : lanes_epilogue_element(p, x);
         kernel_array *array = l->fields[x->id][f];

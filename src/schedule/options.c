@@ -28,9 +28,9 @@ static bool has_rows(const tile_kernel *k) {
 bool schedule_has_option(const tile_kernel *k, const char *key) {
     return !strcmp(key, "vector") || !strcmp(key, "subgroups") || !strcmp(key, "indices") ||
            ((!strcmp(key, "operands") || !strcmp(key, "stages") || !strcmp(key, "roles") || !strcmp(key, "promote") ||
-             !strcmp(key, "matrix_access")) &&
+             !strcmp(key, "matrix_access") || !strcmp(key, "edges")) &&
             has_products(k)) ||
-           (!strcmp(key, "tasks") && has_rows(k));
+           (!strcmp(key, "sums") && sums_have_store(k)) || (!strcmp(key, "tasks") && has_rows(k));
 }
 
 /* ---- vector ---- */
@@ -335,12 +335,47 @@ static bool set_access(const option_place *p, const schedule_setting *s, schedul
     return false;
 }
 
+/* ---- sums, edges ---- */
+
+static bool set_sums(const option_place *p, const schedule_setting *s, schedule_options *out) {
+    out->whole_sums = !strcmp(s->value, "registers");
+    if (!out->whole_sums && strcmp(s->value, "memory") != 0) {
+        diag *g = diag_error(p->diags, "E0504", p->span, "sums = %s is neither registers nor memory", s->value);
+        diag_caret(p->diags, g,
+                   "registers: of launches whose sums are one tile, stored as they are; memory: kept from tile to tile");
+        return false;
+    }
+    if (sums_have_store(p->k))
+        return true;
+    diag *g = diag_error(p->diags, "E0504", p->span,
+                         "sums = %s: kernel `%s` has no variable that one loop adds a product, `@`, to and one store reads",
+                         s->value, p->k->name);
+    diag_caret(p->diags, g, "leave it out");
+    return false;
+}
+
+static bool set_edges(const option_place *p, const schedule_setting *s, schedule_options *out) {
+    out->halved_edges = !strcmp(s->value, "halved");
+    if (!out->halved_edges && strcmp(s->value, "single") != 0) {
+        diag *g = diag_error(p->diags, "E0504", p->span, "edges = %s is neither halved nor single", s->value);
+        diag_caret(p->diags, g, "halved: rows and vectors left over go in smaller blocks; single: one at a time");
+        return false;
+    }
+    if (has_products(p->k))
+        return true;
+    diag *g = diag_error(p->diags, "E0504", p->span, "edges = %s: kernel `%s` has no product, `@`, whose blocks it could mean",
+                         s->value, p->k->name);
+    diag_caret(p->diags, g, "leave it out");
+    return false;
+}
+
 /* ---- all ---- */
 
 bool option_target_has(const machine_model *machine, const char *key) {
     return !strcmp(key, "vector") || !strcmp(key, "split") ||
            ((!strcmp(key, "subgroups") || !strcmp(key, "indices")) && machine->subgroup_lanes) ||
            (!strcmp(key, "tasks") && machine->subgroup_lanes) || (!strcmp(key, "operands") && machine->stages_operands) ||
+           ((!strcmp(key, "sums") || !strcmp(key, "edges")) && !machine->subgroup_lanes && machine->stages_operands) ||
            (!strcmp(key, "stages") && machine->stages) || (!strcmp(key, "roles") && machine->warpgroup_subgroups) ||
            (!strcmp(key, "promote") && machine->warpgroup_subgroups) ||
            (!strcmp(key, "matrix_access") && machine->direct_fragments);
@@ -355,6 +390,8 @@ bool option_set(const option_place *p, const schedule_setting *s, schedule_optio
            : !strcmp(s->key, "promote")       ? set_promote(p, s, out)
            : !strcmp(s->key, "split")         ? option_chunk(p, s, &out->split)
            : !strcmp(s->key, "indices")       ? set_indices(p, s, out)
+           : !strcmp(s->key, "sums")          ? set_sums(p, s, out)
+           : !strcmp(s->key, "edges")         ? set_edges(p, s, out)
            : !strcmp(s->key, "matrix_access") ? set_access(p, s, out)
                                               : set_operands(p, s, out);
 }
@@ -386,6 +423,10 @@ void options_print(text_buffer *out, const schedule_options *o) {
         text_add(out, "%soperands = staged(%s)", out->length ? ", " : "", element_table[o->operand_type].name);
     else if (o->operands == OPERANDS_STAGED)
         text_add(out, "%soperands = staged", out->length ? ", " : "");
+    if (o->whole_sums)
+        text_add(out, "%ssums = registers", out->length ? ", " : "");
+    if (o->halved_edges)
+        text_add(out, "%sedges = halved", out->length ? ", " : "");
     if (o->producer)
         text_add(out, "%sroles = producer", out->length ? ", " : "");
     if (o->lane_access)

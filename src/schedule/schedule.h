@@ -44,6 +44,9 @@ typedef struct schedule_options {
     task_choice tasks; /* chosen at the launch, where it is many by itself (schedule_few_tasks) */
     bool
         lane_access; /* matrices of a subgroup are loaded and stored by each lane for itself, also where the target has functions for it */
+    bool whole_sums; /* launches whose sums are one tile: those of products are stored from registers. lower_sums.c */
+    bool
+        halved_edges; /* what blocks of rows and of vectors leave over goes in blocks of half as many, and so on; else one at a time */
     bool wide_indices; /* texts with indices of 64 bits alone, also where 32 would do */
     source_span vector_at, subgroups_at, operands_at, stages_at, roles_at,
         promote_at; /* where each was said; line 0: not in a source text */
@@ -150,8 +153,8 @@ bool schedule_few_tasks(const few_choice *c, ix_lookup lookup, void *context);
 const char *schedule_few_route(arena *a, const few_choice *c, ix_lookup lookup, void *context);
 
 /* Tiles of a product for a launch on threads that are tasks' own, where the compiler chooses them: more rows where each thread still has several tasks and the near
- * cache has room; the right operand read in place where that cache holds it as it is. As schedule_few's: NULL: there is no such choice. tall_tiles.c */
-enum { TALL_SETTINGS = 2 };
+ * cache has room; the right operand read in place where that cache holds it as it is; sums of one tile stored from registers, smaller blocks at edges. As schedule_few's: NULL: there is no such choice. tall_tiles.c */
+enum { TALL_SETTINGS = 4 };
 typedef struct tall_choice tall_choice;
 const tall_choice *schedule_tall(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
                                  const schedule_setting *settings, int setting_count, split_device device);

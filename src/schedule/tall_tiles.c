@@ -1,5 +1,5 @@
-/* Tiles of a product for one launch on threads that are tasks' own. Each task packs the right operand for itself, so of many rows a task takes more; and an operand that lies
- * in the near cache as it is isn't packed. Neither changes a sum, so no result depends on it. */
+/* Tiles of a product for one launch on threads that are tasks' own. Each task packs the right operand for itself, so of many rows a task takes more; an operand that lies
+ * in the near cache as it is isn't packed; and sums of a single tile are stored from registers. None of it changes a sum, so no result depends on it. */
 #include "schedule/lower.h"
 #include <inttypes.h>
 #include <string.h>
@@ -14,11 +14,17 @@ enum {
  * vector, and rows a page apart share sets of the cache: packing mends both, so it pays sooner. Of few rows of results none pays: each element is read once for six. */
 enum { PART_OF_ALIGNED = 8, PART_OF_OTHER = 32, PART_OF_FEW = 2, FEW_ROWS = 24, LINE = 64, LONGEST_ROW = 2048, NARROW = 64 };
 
-/* Widths of those tiles: the widest, and on machines with registers for blocks of four vectors that are so wide, those of blocks of three and of two. What is left over goes
- * one vector at a time, which waits for each sum before the next; costs are tenths of clocks of a vector of 6 rows.
+/* Widths of those tiles: the widest, and on machines with registers for blocks of four vectors that are so wide, that of blocks of three. What is left over goes two vectors at a
+ * time (blocks of four only), then one, which waits for each sum before the next; costs are tenths of clocks of a vector of 6 rows.
  * Below so many bytes of the operand a launch gains under a microsecond, and all share one text: many small shapes are not to compile several. */
-static const struct { int vectors, cost; } widths[] = {{4, 30}, {3, 31}, {2, 33}};
-enum { WIDTHS = sizeof widths / sizeof *widths, COST_ALONE = 50, BLOCK_REGISTERS = 32, LEAST_OF_WIDTHS = 8192 };
+static const struct { int vectors, cost, cost_left; } widths[] = {{4, 30, 36}, {3, 31, 50}};
+enum {
+    WIDTHS = sizeof widths / sizeof *widths,
+    COST_ALONE = 50,
+    BLOCK_REGISTERS = 32,
+    LEAST_OF_WIDTHS = 8192,
+    LEAST_PACKED = 4 * LEAST_OF_WIDTHS
+};
 
 struct tall_choice {
     const tile_kernel *kernel;
@@ -27,16 +33,22 @@ struct tall_choice {
     int64_t threads, value; /* the usual rows */
     int64_t most;           /* rows that the near cache has room for */
     schedule_setting heights[HEIGHTS];
-    const tile_range *columns, *summed; /* of a product whose right operand may be read in place; NULL: it may not */
+    const tile_range *columns, *summed;
+    int bytes;      /* of an element of the right operand */
+    int64_t tile;   /* of the sum; 0: sums and edges are as the schedule has them, or a matrix instruction's */
+    bool has_store; /* its sums may be stored from registers */
+    bool in_place;  /* the right operand may be read in place */
     int64_t cache_bytes;
     int lanes, width_count;
-    schedule_setting direct, narrow[WIDTHS];
+    schedule_setting narrow[WIDTHS];
 };
 
 typedef struct search {
     const tile_kernel *k;
     const tile_range *rows, *columns, *summed;
-    bool other;    /* a product without these */
+    const tile_value *product;
+    bool other; /* a product without these */
+    bool several;
     bool computed; /* operands that aren't f32 in memory, or the right one doesn't run along the columns there */
 } search;
 
@@ -89,8 +101,10 @@ static bool look(const tile_value *v, void *context) {
     const tile_range *rows = turned ? y : x, *columns = turned ? x : y;
     s->other = s->other || !rows || !columns || v->contract_count != 1 || (s->rows && s->rows != rows) || !rows->is_task;
     const tile_value *right = v->operands[turned ? 0 : 1];
-    s->computed = s->computed || (s->columns && s->columns != columns) || !is_plain(v->operands[0]) ||
-                  !is_plain(v->operands[1]) || (columns && !lies_along(right, columns)) || s->summed;
+    s->several = s->product;
+    s->product = v;
+    s->computed = s->computed || s->several || !is_plain(v->operands[0]) || !is_plain(v->operands[1]) ||
+                  (columns && !lies_along(right, columns));
     s->rows = rows;
     s->columns = columns;
     s->summed = v->contract_count ? v->contract[0] : NULL;
@@ -133,28 +147,40 @@ const tall_choice *schedule_tall(arena *a, const tile_module *m, const tile_kern
     c->most = row->cache_bytes / 2 / 4 / columns - summed; /* results and the right operand's tile take half of it */
     for (int i = 0; i < HEIGHTS; i++)
         c->heights[i] = (schedule_setting){.key = c->usual.bindings.at[at].name, .value = arena_printf(a, "%d", TALLEST >> i)};
-    int along = binding_of(&c->usual, s.columns);
-    if (s.computed || along < 0 || along == at || !c->usual.chosen.at[along] || columns < NARROW ||
-        c->usual.options.operands != OPERANDS_CHOSEN)
+    const element_type type = s.product->operands[0]->type;
+    const matrix_instruction *by =
+        type == s.product->operands[1]->type ? matrix_row_of_task(&row->matrices, type, accumulator_type(s.product)) : NULL;
+    if (s.several || c->usual.options.operands != OPERANDS_CHOSEN || (by && !by->no_gain))
         return c;
+    int along = binding_of(&c->usual, s.columns), over = binding_of(&c->usual, s.summed);
     c->columns = s.columns;
     c->summed = s.summed;
+    c->bytes = element_table[type].block_elements == 1 ? element_table[type].block_bytes : 1;
+    c->tile = c->usual.options.whole_sums || c->usual.options.halved_edges ? 0 : summed;
+    c->has_store = c->tile && over >= 0 && sums_have_store(k);
     c->cache_bytes = row->cache_bytes;
     c->lanes = row->vector_lanes;
+    c->in_place = !s.computed && along >= 0 && along != at && c->usual.chosen.at[along] && columns >= NARROW;
     c->width_count = row->vector_registers >= BLOCK_REGISTERS && widths[0].vectors * c->lanes == NARROW ? WIDTHS : 1;
-    c->direct = (schedule_setting){.key = "operands", .value = "direct"};
-    for (int i = 0; i < c->width_count; i++)
+    for (int i = 0; i < c->width_count && along >= 0; i++)
         c->narrow[i] = (schedule_setting){.key = c->usual.bindings.at[along].name,
                                           .value = arena_printf(a, "%d", i ? widths[i].vectors * c->lanes : NARROW)};
     return c;
 }
 
+/* What the launch's right operand takes in memory. */
+static bool size_of_right(const tall_choice *c, ix_lookup lookup, void *context, int64_t *row, int64_t *bytes) {
+    int64_t summed;
+    return c && c->columns && ix_eval(c->columns->extent, lookup, context, row) &&
+           ix_eval(c->summed->extent, lookup, context, &summed) && *row >= 0 && summed >= 0 &&
+           !__builtin_mul_overflow(*row, c->bytes, row) && !__builtin_mul_overflow(*row, summed, bytes);
+}
+
 /* Whether the launch's right operand is read in place. */
 static bool is_near(const tall_choice *c, ix_lookup lookup, void *context, int64_t *bytes) {
-    int64_t rows, row, summed;
-    if (!c || !c->columns || !ix_eval(c->rows->extent, lookup, context, &rows) ||
-        !ix_eval(c->columns->extent, lookup, context, &row) || !ix_eval(c->summed->extent, lookup, context, &summed) ||
-        rows < 0 || row < 0 || summed < 0 || __builtin_mul_overflow(row, 4, &row) || __builtin_mul_overflow(row, summed, bytes))
+    int64_t rows, row;
+    if (!size_of_right(c, lookup, context, &row, bytes) || !c->in_place || !ix_eval(c->rows->extent, lookup, context, &rows) ||
+        rows < 0)
         return false;
     if (rows <= FEW_ROWS)
         return *bytes <= c->cache_bytes / PART_OF_FEW;
@@ -178,8 +204,9 @@ static int height_of(const tall_choice *c, ix_lookup lookup, void *context) {
     }
     for (int i = 0; c && i < HEIGHTS; i++) {
         int64_t height = TALLEST >> i, tasks;
+        const bool alone = c->threads == 1 && rows > c->value && (rows > height / 2 || i == HEIGHTS - 1);
         if (height > c->value && height <= c->most && !__builtin_mul_overflow(others, (rows + height - 1) / height, &tasks) &&
-            tasks >= TASKS_OF_THREAD * c->threads)
+            (tasks >= TASKS_OF_THREAD * c->threads || alone)) /* a thread has no other to share with */
             return i;
     }
     return -1;
@@ -192,40 +219,67 @@ static int width_of(const tall_choice *c, ix_lookup lookup, void *context, int64
     if (bytes < LEAST_OF_WIDTHS || !ix_eval(c->columns->extent, lookup, context, &columns))
         return 0;
     for (int i = 0; i < c->width_count; i++) {
-        int64_t width = (int64_t)widths[i].vectors * c->lanes, left = columns % width;
-        int64_t cost = columns / width * widths[i].vectors * widths[i].cost + (left + c->lanes - 1) / c->lanes * COST_ALONE;
+        int64_t width = (int64_t)widths[i].vectors * c->lanes, left = columns % width, pairs = left / (2 * c->lanes);
+        int64_t cost = columns / width * widths[i].vectors * widths[i].cost + 2 * pairs * widths[i].cost_left +
+                       (left - 2 * pairs * c->lanes + c->lanes - 1) / c->lanes * COST_ALONE;
         if (cost < least)
             least = cost, best = i;
     }
     return best;
 }
 
+static bool is_one_tile(const tall_choice *c, ix_lookup lookup, void *context) {
+    int64_t summed;
+    return c && c->has_store && ix_eval(c->summed->extent, lookup, context, &summed) && summed <= c->tile;
+}
+
 int schedule_tall_tiles(const tall_choice *c, ix_lookup lookup, void *context, schedule_setting out[TALL_SETTINGS]) {
-    int64_t bytes;
-    if (is_near(c, lookup, context, &bytes)) {
-        out[0] = c->direct;
-        out[1] = c->narrow[width_of(c, lookup, context, bytes)];
-        return TALL_SETTINGS;
+    int64_t bytes = 0, row;
+    int count = 0;
+    const bool near = is_near(c, lookup, context, &bytes), known = size_of_right(c, lookup, context, &row, &bytes);
+    const int height = near ? -1 : height_of(c, lookup, context);
+    const bool large = known && bytes >= (near ? LEAST_OF_WIDTHS : LEAST_PACKED);
+    if (near) {
+        out[count++] = (schedule_setting){.key = "operands", .value = "direct"};
+        out[count++] = c->narrow[width_of(c, lookup, context, bytes)];
+    } else if (height >= 0) {
+        out[count++] = c->heights[height];
     }
-    int i = height_of(c, lookup, context);
-    if (i >= 0)
-        out[0] = c->heights[i];
-    return i >= 0;
+    if ((near || large) && is_one_tile(c, lookup, context))
+        out[count++] = (schedule_setting){.key = "sums", .value = "registers"};
+    if (large && c->tile)
+        out[count++] = (schedule_setting){.key = "edges", .value = "halved"};
+    return count;
 }
 
 const char *schedule_tall_route(arena *a, const tall_choice *c, ix_lookup lookup, void *context) {
+    schedule_setting taken[TALL_SETTINGS];
+    const int count = schedule_tall_tiles(c, lookup, context, taken);
     int64_t bytes;
-    if (is_near(c, lookup, context, &bytes))
-        return arena_printf(a,
-                            "the right operand, %" PRId64
-                            " bytes, is read in place, in tiles of %s columns: the near cache (%" PRId64
-                            " bytes) holds it, so a packed copy would not pay",
-                            bytes, c->narrow[width_of(c, lookup, context, bytes)].value, c->cache_bytes);
-    int i = height_of(c, lookup, context);
-    if (i < 0)
-        return NULL;
-    return arena_printf(a,
-                        "tiles of %s rows in place of %" PRId64 ": the tasks are still %d times as many as the threads (%" PRId64
-                        "), and the other operand is packed less often",
-                        c->heights[i].value, c->value, TASKS_OF_THREAD, c->threads);
+    text_buffer b = {0};
+    for (int i = 0; i < count; i++) {
+        const char *join = i ? "; " : "";
+        if (!strcmp(taken[i].key, "operands")) {
+            is_near(c, lookup, context, &bytes);
+            text_add(&b,
+                     "%sthe right operand, %" PRId64 " bytes, is read in place, in tiles of %s columns: the near cache (%" PRId64
+                     " bytes) holds it, so a packed copy would not pay",
+                     join, bytes, taken[++i].value, c->cache_bytes);
+        } else if (!strcmp(taken[i].key, "sums")) {
+            text_add(&b, "%ssums are of one tile, at most %" PRId64 " products, and are stored from registers", join, c->tile);
+        } else if (!strcmp(taken[i].key, "edges")) {
+            text_add(&b, "%swhat blocks leave over goes in smaller ones", join);
+        } else if (c->threads == 1) {
+            text_add(&b, "%stiles of %s rows in place of %" PRId64 ": the other operand is packed less often", join,
+                     taken[i].value, c->value);
+        } else {
+            text_add(&b,
+                     "%stiles of %s rows in place of %" PRId64 ": the tasks are still %d times as many as the threads (%" PRId64
+                     "), and the other operand is packed less often",
+                     join, taken[i].value, c->value, TASKS_OF_THREAD, c->threads);
+        }
+    }
+    const char *route = count ? arena_strdup(a, text_get(&b)) : NULL;
+    text_free(&b);
+    return route;
 }

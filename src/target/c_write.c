@@ -120,8 +120,10 @@ const char *c_prefix_mask(cfamily *p) {
     const char *name = "prefix_mask";
     if (!names_have(&p->helpers, name)) {
         names_add(p, &p->helpers, name);
-        text_add(&p->prelude, "/* The first n of `lanes` bits. */\nINLINE unsigned prefix_mask(int64_t n, int lanes)\n{\n"
-                              "    return n <= 0 ? 0 : n >= lanes ? (1u << lanes) - 1 : (1u << n) - 1;\n}\n");
+        text_add(&p->prelude, "/* The first n of `lanes` bits; without a branch, which compilers would draw out of loops. */\n"
+                              "INLINE unsigned prefix_mask(int64_t n, int lanes)\n{\n"
+                              "    n &= ~(n >> 63);\n    n = lanes + ((n - lanes) & ((n - lanes) >> 63));\n"
+                              "    return (1u << n) - 1;\n}\n");
     }
     return name;
 }

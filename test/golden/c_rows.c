@@ -75,10 +75,12 @@ INLINE void f32x16_store(float *p, f32x16 x)
     f32x16 v = x;
     __builtin_memcpy(p, &v, sizeof v);
 }
-/* The first n of `lanes` bits. */
+/* The first n of `lanes` bits; without a branch, which compilers would draw out of loops. */
 INLINE unsigned prefix_mask(int64_t n, int lanes)
 {
-    return n <= 0 ? 0 : n >= lanes ? (1u << lanes) - 1 : (1u << n) - 1;
+    n &= ~(n >> 63);
+    n = lanes + ((n - lanes) & ((n - lanes) >> 63));
+    return (1u << n) - 1;
 }
 INLINE f32x16 f32x16_load_first(const float *p, int64_t n)
 {

@@ -140,13 +140,11 @@ static bool compile_item(item *it, const char *text) {
         if (it->seed % 3 == 0) /* one in three under an option of a schedule, too */
             tiles[count++] = (tile_binding){"vector", 1 << random_between(&r, 0, 2)};
         static const char *const ways[] = {"direct", "staged", "staged(f32)"};
-        const schedule_setting operands = {.key = "operands", .value = ways[it->seed / 3 % 3]};
-        compile_options options = {.target = target_find("c"),
-                                   .tiles = tiles,
-                                   .tile_count = count,
-                                   .settings = &operands,
-                                   .setting_count =
-                                       it->seed % 3 == 1 && attempt < 3 && schedule_has_option(it->kernel, "operands")};
+        const schedule_setting said[] = {{.key = "operands", .value = ways[it->seed / 3 % 3]},
+                                         {.key = "edges", .value = "halved"}};
+        compile_options options = {.target = target_find("c"), .tiles = tiles, .tile_count = count, .settings = said};
+        if (it->seed % 3 == 1 && attempt < 3 && schedule_has_option(it->kernel, "operands"))
+            options.setting_count = 1 + (it->seed / 9 % 2);
         memset(&it->ck, 0, sizeof it->ck);
         diag_init(&it->diags, it->arena);
         diag_add_source(&it->diags, "random.tile", text);

@@ -450,7 +450,9 @@ static void named_alike(void **state) {
     arena_free(t.arena);
 }
 
-/* Tiles of a launch on threads, 512 summed: NULL: the usual ones. With 3 MB of cache it has 16 registers of 8 lanes, else 32 of 16. */
+static int64_t summed = 512;
+
+/* Tiles of a launch on threads: NULL: the usual ones. With 3 MB of cache it has 16 registers of 8 lanes, else 32 of 16. */
 static void expect_tall(const char *kernel, const char *schedule, int threads, int64_t cache, int64_t m, int64_t n,
                         const char *wanted) {
     arena *a = arena_new();
@@ -461,13 +463,15 @@ static void expect_tall(const char *kernel, const char *schedule, int threads, i
     row.cache_bytes = cache;
     row.vector_lanes = cache == 3 << 20 ? 8 : 16;
     row.vector_registers = cache == 3 << 20 ? 16 : 32;
-    int64_t sizes[] = {m, n, 512};
+    int64_t sizes[] = {m, n, summed};
     const tall_choice *c = schedule_tall(a, module, module->kernels.at[0], &row, NULL, 0, (split_device){.units = threads});
     schedule_setting given[TALL_SETTINGS];
     const int count = schedule_tall_tiles(c, extent_of, sizes, given);
-    const char *said = count == 2   ? arena_printf(a, "%s %s, %s %s", given[0].key, given[0].value, given[1].key, given[1].value)
-                       : count == 1 ? arena_printf(a, "%s %s", given[0].key, given[0].value)
-                                    : NULL;
+    text_buffer all = {0};
+    for (int i = 0; i < count; i++)
+        text_add(&all, "%s%s %s", i ? ", " : "", given[i].key, given[i].value);
+    const char *said = count ? arena_strdup(a, text_get(&all)) : NULL;
+    text_free(&all);
     assert_true((schedule_tall_route(a, c, extent_of, sizes) != NULL) == (count > 0));
     assert_string_equal(said ? said : "the usual", wanted ? wanted : "the usual");
     arena_free(a);
@@ -476,26 +480,37 @@ static void expect_tall(const char *kernel, const char *schedule, int threads, i
 static void rows_of_launches(void **state) {
     (void)state;
     enum { MIB = 1 << 20 };
-    expect_tall(product, "", 1, 2 * MIB, 1024, 1024, "BM 384");
-    expect_tall(exchanged, "", 1, 2 * MIB, 1024, 1024, "BM 384");
-    expect_tall(rounded, "", 2, 2 * MIB, 1024, 1024, "BM 384");
-    expect_tall(product, "", 1, MIB, 1024, 1024, "BM 192"); /* the near cache holds no more */
-    expect_tall(product, "", 1, MIB / 2, 1024, 1024, NULL);
-    expect_tall(product, "", 4, 2 * MIB, 1024, 1024, "BM 192"); /* twelve tasks would be fewer than four for each thread */
-    expect_tall(product, "", 16, 2 * MIB, 1024, 1024, NULL);
-    expect_tall(product, "", 1, 2 * MIB, 64, 64, NULL);                   /* f16 is converted, once, to the packed tile */
-    expect_tall(plain, "", 1, 2 * MIB, 64, 64, "operands direct, BN 64"); /* 128 KB of 2 MB lie in the near cache unpacked, */
-    expect_tall(plain, "", 1, 2 * MIB, 64, 96, "operands direct, BN 48"); /* no vector is left over, */
-    expect_tall(plain, "", 1, 2 * MIB, 64, 32, "operands direct, BN 32");
-    expect_tall(plain, "", 1, 2 * MIB, 64, 80, "operands direct, BN 64"); /* or one */
-    expect_tall(plain, "", 1, 3 * MIB, 64, 96, "operands direct, BN 64"); /* blocks of 16 columns */
-    expect_tall(plain, "", 1, MIB / 2, 64, 64, NULL);                     /* of half a megabyte they are too much of it, */
-    expect_tall(plain, "", 1, MIB / 2, 24, 64, "operands direct, BN 64"); /* but not for few rows */
-    expect_tall(plain, "", 1, 2 * MIB, 64, 70, NULL);    /* rows that begin inside a cache line are packed sooner */
-    expect_tall(plain, "", 2, 16 * MIB, 64, 1024, NULL); /* and so are rows a page apart */
-    expect_tall(along_sum, "", 1, 2 * MIB, 64, 64, NULL);
+    expect_tall(product, "", 1, 2 * MIB, 1024, 1024, "BM 384, edges halved");
+    expect_tall(exchanged, "", 1, 2 * MIB, 1024, 1024, "BM 384, edges halved");
+    expect_tall(rounded, "", 2, 2 * MIB, 1024, 1024, "BM 384, edges halved");
+    expect_tall(product, "", 1, MIB, 1024, 1024, "BM 192, edges halved"); /* the near cache holds no more */
+    expect_tall(product, "", 1, MIB / 2, 1024, 1024, "edges halved");
+    expect_tall(product, "", 4, 2 * MIB, 1024, 1024,
+                "BM 192, edges halved"); /* twelve tasks would be fewer than four for each thread */
+    expect_tall(product, "", 16, 2 * MIB, 1024, 1024, "edges halved");
+    expect_tall(product, "", 1, 2 * MIB, 100, 64, "BM 192, edges halved"); /* a thread that is alone shares with none */
+    expect_tall(product, "", 2, 2 * MIB, 100, 64, "edges halved");
+    expect_tall(product, "", 1, 2 * MIB, 64, 64, "edges halved"); /* f16 is converted, once, to the packed tile */
+    expect_tall(product, "", 1, 2 * MIB, 64, 16, NULL);           /* 16 KB of it are not worth another text */
+    expect_tall(plain, "", 1, 2 * MIB, 64, 64,
+                "operands direct, BN 64, edges halved"); /* 128 KB of 2 MB lie in the near cache unpacked, */
+    expect_tall(plain, "", 1, 2 * MIB, 64, 96, "operands direct, BN 48, edges halved"); /* no vector is left over, */
+    expect_tall(plain, "", 1, 2 * MIB, 64, 112, "operands direct, BN 48, edges halved");
+    expect_tall(plain, "", 1, 2 * MIB, 64, 80, "operands direct, BN 64, edges halved"); /* or one */
+    expect_tall(plain, "", 1, 3 * MIB, 64, 96, "operands direct, BN 64, edges halved"); /* blocks of 16 columns */
+    expect_tall(plain, "", 1, MIB / 2, 64, 64, "edges halved"); /* of half a megabyte they are too much of it, */
+    expect_tall(plain, "", 1, MIB / 2, 24, 64, "operands direct, BN 64, edges halved"); /* but not for few rows */
+    expect_tall(plain, "", 1, 2 * MIB, 64, 70, "edges halved");    /* rows that begin inside a cache line are packed sooner */
+    expect_tall(plain, "", 2, 16 * MIB, 64, 1024, "edges halved"); /* and so are rows a page apart */
+    expect_tall(along_sum, "", 1, 2 * MIB, 64, 64, "edges halved");
     expect_tall(plain, "schedule product { operands = staged }\n", 1, 2 * MIB, 64, 64, NULL);
     expect_tall(product, "schedule product { BM = 96 }\n", 1, 2 * MIB, 1024, 1024, NULL); /* a schedule says */
+    summed = 200;                                                                         /* no more than a tile of the sum */
+    expect_tall(plain, "", 1, 2 * MIB, 64, 64, "operands direct, BN 64, sums registers, edges halved");
+    expect_tall(plain, "", 1, 2 * MIB, 64, 4, "operands direct, BN 64, sums registers");
+    expect_tall(product, "", 2, 2 * MIB, 64, 96, "sums registers, edges halved");
+    expect_tall(product, "", 2, 2 * MIB, 64, 64, NULL);
+    summed = 512;
 }
 
 int main(void) {
