@@ -58,11 +58,11 @@ static bool run_file(bench_arm *arm, int64_t first_set, int64_t count, double *n
     bench_work *w = f->work;
     const runtime *r = session_runtime(f->session);
     device *d = session_device(f->session);
-    if (r->streams && count > 1)
+    if (recording_fits(r) && count > 1)
         return recording_run(&f->recording, first_set, count, nanoseconds, diags);
-    bool good = true, stays = w->sets == 1; /* warm: after one launch outside the time the copies stay where they are */
+    bool good = true;
     *nanoseconds = 0;
-    for (int64_t i = 0; good && i < (stays ? 1 : count); i++) {
+    for (int64_t i = 0; good && i < count; i++) {
         int64_t set = (first_set + i) % w->sets;
         for (int n = 0; good && n < w->arrays.count; n++) /* outputs too: what is not written keeps the host's poison */
             good = r->copy_in(d, f->own[n], work_at(w, n, set), w->arrays.at[n].shape.bytes, diags);
@@ -70,11 +70,6 @@ static bool run_file(bench_arm *arm, int64_t first_set, int64_t count, double *n
         for (int n = 0; good && n < w->arrays.count; n++)
             if (w->arrays.at[n].declared->role != ARRAY_IN)
                 good = r->copy_out(d, work_at(w, n, set), f->own[n], w->arrays.at[n].shape.bytes, diags);
-    }
-    if (stays && !r->streams) {
-        *nanoseconds = 0;
-        for (int64_t i = 0; good && i < count; i++)
-            good = launch_timed(f, nanoseconds, diags);
     }
     return good;
 }
@@ -273,8 +268,7 @@ bool arm_open_file_device(bench_arm *arm, bench_work *w, const manifest *m, diag
     const runtime *r = session_runtime(f->session);
     arm->shares_buffers = false;
     arm->threads = 0; /* a device has its own */
-    if (r->streams)
-        arm->clock = CLOCK_DEVICE_NAME;
+    arm->clock = recording_clock(r);
     f->recording = (recording){.runtime = r, .device = session_device(f->session), .work = w, .enqueue = enqueue, .context = f};
     double start = clock_now_ns();
     bool good = load(f, m, l->entry, diags) && make_memory(f, diags);

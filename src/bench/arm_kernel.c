@@ -12,7 +12,7 @@ typedef struct kernel_arm {
     bench_work *work;
     run_call *call;
     session *other;      /* of a device that is not the work's; NULL: the work's own */
-    recording recording; /* of a device with queues */
+    recording recording; /* of a device that takes many launches to a submission */
     void **own;          /* what the call's arrays stand for while the recording's stand in; made at the first one */
 } kernel_arm;
 
@@ -61,18 +61,8 @@ static bool run_kernel(bench_arm *arm, int64_t first_set, int64_t count, double 
     kernel_arm *k = arm->state;
     bench_work *w = k->work;
     double start = clock_now_ns(), launches = 0;
-    if (k->other && count > 1 && session_runtime(k->other)->streams)
+    if (k->other && count > 1 && recording_fits(session_runtime(k->other)))
         return run_there(k, first_set, count, nanoseconds, diags);
-    if (k->other && w->sets == 1 && !session_runtime(k->other)->streams) { /* warm: the copies stay where they are */
-        bool good = call_run(k->call, diags);
-        for (int64_t i = 0; good && i < count; i++) {
-            good = call_launch_again(k->call, diags);
-            for (int n = 0; n < k->call->steps.count; n++)
-                launches += k->call->steps.at[n].milliseconds * 1e6;
-        }
-        *nanoseconds = launches;
-        return good;
-    }
     for (int64_t i = 0; i < count; i++) {
         if (w->sets > 1)
             arm_point_at(arm, (first_set + i) % w->sets);
@@ -214,8 +204,8 @@ bool arm_open_kernel(bench_arm *arm, bench_work *w, const char *device, const ch
     }
     arm->shares_buffers = !own;
     arm->threads = own ? 0 : w->threads; /* another device has its own */
-    if (own && session_runtime(k->other)->streams)
-        arm->clock = CLOCK_DEVICE_NAME;
+    if (own)
+        arm->clock = recording_clock(session_runtime(k->other));
     k->work = w;
     if (own)
         k->recording = (recording){.runtime = session_runtime(k->other),

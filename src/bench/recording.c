@@ -1,8 +1,17 @@
-/* Recorded launches: graphs of the device's own, between two of its marks. */
+/* Recorded launches: graphs of the device's own, between two of its marks; or batches. */
 #include "bench/recording.h"
+#include "bench/clock.h"
 #include <stdlib.h>
 
 enum { GRAPH_LAUNCHES = 512 };
+
+bool recording_fits(const runtime *r) {
+    return r->streams || r->batch;
+}
+
+const char *recording_clock(const runtime *r) {
+    return r->streams ? CLOCK_DEVICE_NAME : CLOCK_NAME;
+}
 
 static void **set_there(const recording *r, int64_t set) {
     return &r->there[set * r->work->arrays.count];
@@ -11,6 +20,7 @@ static void **set_there(const recording *r, int64_t set) {
 /* The arrays that are timed; what is checked goes through the host's. */
 static bool bring_there(recording *r, diag_list *diags) {
     bench_work *w = r->work;
+    const runtime_streams *q = r->runtime->streams;
     if (r->there)
         return true;
     if (!(r->there = calloc((size_t)(w->arrays.count * w->sets) + 1, sizeof *r->there))) {
@@ -22,20 +32,39 @@ static bool bring_there(recording *r, diag_list *diags) {
             int64_t bytes = w->arrays.at[n].shape.bytes;
             void **there = &set_there(r, s)[n];
             if (!(*there = r->runtime->allocate(r->device, bytes, diags)) ||
-                !r->runtime->streams->copy_in(r->device, NULL, *there, work_at(w, n, s), bytes, diags))
+                !(q ? q->copy_in(r->device, NULL, *there, work_at(w, n, s), bytes, diags)
+                    : r->runtime->copy_in(r->device, *there, work_at(w, n, s), bytes, diags)))
                 return false;
         }
-    return r->runtime->streams->wait(r->device, NULL, diags);
+    return !q || q->wait(r->device, NULL, diags);
+}
+
+/* With what happens only once. */
+static bool launch_first(recording *r, diag_list *diags) {
+    for (int64_t s = 0; s < r->work->sets; s++)
+        if (!r->enqueue(r->context, set_there(r, s), true, diags))
+            return false;
+    return true;
+}
+
+static bool run_batch(recording *r, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags) {
+    if (!r->launched && !(r->launched = launch_first(r, diags)))
+        return false;
+    double start = clock_now_ns();
+    bool good = true;
+    r->runtime->batch->begin(r->device);
+    for (int64_t i = 0; good && i < count; i++)
+        good = r->enqueue(r->context, set_there(r, (first_set + i) % r->work->sets), false, diags);
+    good = r->runtime->batch->end(r->device, diags) && good;
+    *nanoseconds = clock_now_ns() - start;
+    return good;
 }
 
 static bool record(recording *r, int64_t first_set, int64_t length, diag_list *diags) {
     const runtime_streams *q = r->runtime->streams;
     int64_t sets = r->work->sets;
     bool good = true;
-    for (int64_t s = 0; s < sets; s++) /* with what happens only once */
-        if (!r->enqueue(r->context, set_there(r, s), true, diags))
-            return false;
-    if (!q->record(r->device, diags))
+    if (!launch_first(r, diags) || !q->record(r->device, diags))
         return false;
     for (int64_t i = 0; good && i < length; i++)
         good = r->enqueue(r->context, set_there(r, (first_set + i) % sets), false, diags);
@@ -48,6 +77,8 @@ static bool record(recording *r, int64_t first_set, int64_t length, diag_list *d
 bool recording_run(recording *r, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags) {
     if (!bring_there(r, diags))
         return false;
+    if (!r->runtime->streams)
+        return run_batch(r, first_set, count, nanoseconds, diags);
     const runtime_streams *q = r->runtime->streams;
     device *d = r->device;
     int64_t sets = r->work->sets, turn = sets < GRAPH_LAUNCHES ? GRAPH_LAUNCHES / sets * sets : sets,

@@ -322,13 +322,6 @@ bool call_run_step(run_call *c, int number, diag_list *diags) {
     return launch_step(c, number, true, diags);
 }
 
-bool call_launch_again(run_call *c, diag_list *diags) {
-    for (int i = 0; i < c->steps.count; i++)
-        if (!launch_step(c, i, false, diags))
-            return false;
-    return true;
-}
-
 /* ---- on a queue ---- */
 
 /* Whether the host's memory holds it before or after the call. */
@@ -336,14 +329,13 @@ static bool is_transferred(const call_array *x) {
     return !x->on_device && !x->temporary;
 }
 
-static bool enqueue_steps(run_call *c, void *stream, void **marks, memories *workspaces, bool checked, diag_list *diags) {
+static bool enqueue_steps(run_call *c, void *stream, void **marks, memories *workspaces, diag_list *diags) {
     const runtime_streams *q = c->session->runtime->streams;
     device *d = c->session->device;
     for (int i = 0; i < c->steps.count; i++) {
         call_step *step = &c->steps.at[i];
         if (!gather(c, step, workspaces, diags) || (marks && !(marks[i] = q->mark(d, stream, diags))) ||
-            !(checked ? q->enqueue_checked : q->enqueue)(d, step->loaded, step->launch_arrays, step->launch_integers,
-                                                         step->launch_floats, stream, diags))
+            !q->enqueue(d, step->loaded, step->launch_arrays, step->launch_integers, step->launch_floats, stream, diags))
             return false;
     }
     return !marks || (marks[c->steps.count] = q->mark(d, stream, diags)) != NULL;
@@ -371,7 +363,7 @@ bool call_run_on(run_call *c, void *stream, diag_list *diags) {
         if (is_transferred(x) && x->declared->role != ARRAY_OUT)
             good = q->copy_in(d, stream, x->device, x->host.data, x->host.bytes, diags);
     }
-    good = good && enqueue_steps(c, stream, waits ? marks : NULL, &workspaces, false, diags);
+    good = good && enqueue_steps(c, stream, waits ? marks : NULL, &workspaces, diags);
     for (int i = 0; good && i < c->arrays.count; i++) {
         call_array *x = &c->arrays.at[i];
         if (is_transferred(x) && x->declared->role != ARRAY_IN)
@@ -390,8 +382,18 @@ bool call_run_on(run_call *c, void *stream, diag_list *diags) {
 }
 
 bool call_enqueue_again(run_call *c, diag_list *diags) {
+    const runtime *r = c->session->runtime;
+    device *d = c->session->device;
     memories workspaces = {0};
-    bool good = enqueue_steps(c, NULL, NULL, &workspaces, true, diags);
+    bool good = true;
+    for (int i = 0; good && i < c->steps.count; i++) {
+        call_step *step = &c->steps.at[i];
+        good = gather(c, step, &workspaces, diags) &&
+               (r->streams
+                    ? r->streams->enqueue_checked(d, step->loaded, step->launch_arrays, step->launch_integers,
+                                                  step->launch_floats, NULL, diags)
+                    : r->batch->launch(d, step->loaded, step->launch_arrays, step->launch_integers, step->launch_floats, diags));
+    }
     release_all(c, &workspaces);
     return good;
 }

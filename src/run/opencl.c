@@ -1,11 +1,10 @@
 /* The OpenCL runtime: emitted OpenCL C built by the device's driver, a block of work-items a task. Works with any driver behind the loader. */
 #define _DEFAULT_SOURCE /* madvise */
-#include "run/opencl_api.h"
 #include "run/opencl.h"
+#include "run/opencl_parts.h"
 #include "run/runtime.h"
 #include "target/gpu_plan.h"
 #include <inttypes.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,29 +15,6 @@
 #define OPTIONS "-cl-std=CL1.2"
 #define ROUNDED " -cl-fp32-correctly-rounded-divide-sqrt"
 enum { ITEMS_PER_LAUNCH = 1 << 30, LARGE_PAGE = 2 << 20, POLL_NANOSECONDS = 300 * 1000 };
-
-struct device {
-    const opencl_system *system;
-    cl_handle device, context, queue;
-    pthread_mutex_t lock; /* kernels' arguments are set, then used */
-    int units;
-    bool is_processor;
-    size_t work_group_limit;
-    uint64_t local_bytes, float_config;
-    char *identity; /* driver, device, versions, options: all besides the text that can change the binary */
-    bool keeps_compiled;
-    struct { /* opencl_build_joined */
-        cl_handle program;
-        char **texts;
-        int count;
-    } joined;
-    double last_milliseconds;
-};
-
-typedef struct memory {
-    cl_handle buffer;
-    void *own; /* what the buffer stands for on a processor, made by us; NULL: the driver's own */
-} memory;
 
 struct device_kernel {
     arena *arena; /* of the program's description */
@@ -167,7 +143,7 @@ static void *large_pages(size_t bytes) {
 
 void *opencl_allocate(device *d, int64_t bytes, diag_list *diags) {
     cl_status status = 0;
-    memory *m = calloc(1, sizeof *m);
+    opencl_memory *m = calloc(1, sizeof *m);
     size_t size = bytes > 0 ? (size_t)bytes : 1;
     if (m && d->is_processor && bytes > LARGE_PAGE)
         m->own = large_pages(size);
@@ -186,8 +162,10 @@ void *opencl_allocate(device *d, int64_t bytes, diag_list *diags) {
 }
 
 void opencl_release(device *d, void *p) {
-    memory *m = p;
+    opencl_memory *m = p;
     if (m) {
+        if (d->batches && m->own) /* the driver holds on to a buffer that is in use, and not to what it stands for */
+            d->system->api.Finish(d->queue);
         d->system->api.ReleaseMemObject(m->buffer);
         free(m->own);
     }
@@ -196,14 +174,14 @@ void opencl_release(device *d, void *p) {
 
 bool opencl_copy_in(device *d, void *to, const void *from, int64_t bytes, diag_list *diags) {
     cl_status status = bytes <= 0 ? 0
-                                  : d->system->api.EnqueueWriteBuffer(d->queue, ((memory *)to)->buffer, 1, 0, (size_t)bytes, from,
-                                                                      0, NULL, NULL);
+                                  : d->system->api.EnqueueWriteBuffer(d->queue, ((opencl_memory *)to)->buffer, 1, 0,
+                                                                      (size_t)bytes, from, 0, NULL, NULL);
     return !status || fail(diags, "E0852", "copying to the device", status);
 }
 
 bool opencl_copy_out(device *d, void *to, const void *from, int64_t bytes, diag_list *diags) {
     cl_status status = bytes <= 0 ? 0
-                                  : d->system->api.EnqueueReadBuffer(d->queue, ((const memory *)from)->buffer, 1, 0,
+                                  : d->system->api.EnqueueReadBuffer(d->queue, ((const opencl_memory *)from)->buffer, 1, 0,
                                                                      (size_t)bytes, to, 0, NULL, NULL);
     return !status || fail(diags, "E0852", "copying from the device", status);
 }
@@ -252,12 +230,7 @@ static void keep_binary(device *d, cl_handle program, const char *text, const ch
     free(bytes);
 }
 
-/* What is built: its name, who wrote it and the code of the diagnostic when the driver refuses it, and what the cache says of it. */
-typedef struct source {
-    const char *name, *text, *kind, *code, *description;
-} source;
-
-static cl_handle build_source(device *d, const source *s, diag_list *diags) {
+static cl_handle build_source(device *d, const opencl_source *s, diag_list *diags) {
     cl_status status = 0;
     const char *text = s->text;
     cl_handle program = d->system->api.CreateProgramWithSource(d->context, 1, &text, NULL, &status);
@@ -276,7 +249,7 @@ static cl_handle build_source(device *d, const source *s, diag_list *diags) {
     return program;
 }
 
-static cl_handle build(device *d, const source *s, diag_list *diags) {
+cl_handle opencl_compile(device *d, const opencl_source *s, diag_list *diags) {
     for (int i = 0; i < d->joined.count; i++)
         if (!strcmp(d->joined.texts[i], s->text) && !d->system->api.RetainProgram(d->joined.program))
             return d->joined.program;
@@ -298,7 +271,7 @@ bool opencl_build_joined(device *d, const char *joined, const char *const *texts
     memset(&d->joined, 0, sizeof d->joined);
     if (!count)
         return true;
-    d->joined.program = build_source(d, &(source){"joined texts", joined, "emitted code", "E0851", ""}, diags);
+    d->joined.program = build_source(d, &(opencl_source){"joined texts", joined, "emitted code", "E0851", ""}, diags);
     d->joined.texts = calloc((size_t)count, sizeof *d->joined.texts);
     for (int i = 0; d->joined.program && d->joined.texts && i < count; i++)
         if ((d->joined.texts[d->joined.count] = strdup(texts[i])))
@@ -310,7 +283,8 @@ static cl_handle build_plan(device *d, const launch_plan *plan, const char *text
     const char *schedule = plan->variants.count ? plan->variants.at[0].kernel->schedule : NULL;
     text_buffer description = {0};
     text_add(&description, "%s, OpenCL\nvariant 0: %s", plan->name, schedule ? schedule : "");
-    cl_handle program = build(d, &(source){plan->name, text, "emitted code", "E0851", text_get(&description)}, diags);
+    cl_handle program =
+        opencl_compile(d, &(opencl_source){plan->name, text, "emitted code", "E0851", text_get(&description)}, diags);
     text_free(&description);
     return program;
 }
@@ -473,7 +447,7 @@ static bool set_arguments(device *d, const gpu_entry *e, cl_handle kernel, void 
         const void *value = e->narrow ? (const void *)&narrow : &first_task;
         switch (q->kind) {
         case GPU_ARRAY:
-            buffer = arrays[q->position] ? ((const memory *)arrays[q->position])->buffer : NULL;
+            buffer = arrays[q->position] ? ((const opencl_memory *)arrays[q->position])->buffer : NULL;
             size = sizeof buffer;
             value = &buffer;
             break;
@@ -510,7 +484,7 @@ static cl_status wait(device *d, cl_handle event) {
             break;
         sched_yield();
         clock_gettime(CLOCK_MONOTONIC, &now);
-        polls = (now.tv_sec - begin.tv_sec) * 1000000000LL + (now.tv_nsec - begin.tv_nsec) < POLL_NANOSECONDS;
+        polls = getenv("EXPP") || (now.tv_sec - begin.tv_sec) * 1000000000LL + (now.tv_nsec - begin.tv_nsec) < POLL_NANOSECONDS;
     }
     return d->system->api.Finish(d->queue);
 }
@@ -525,8 +499,10 @@ static bool run(device *d, const gpu_entry *e, cl_handle kernel, int64_t tasks, 
         cl_handle event = NULL;
         if (!set_arguments(d, e, kernel, arrays, integers, floats, first, diags))
             return false;
-        cl_status status = d->system->api.EnqueueNDRangeKernel(d->queue, kernel, 1, NULL, &global, &local, 0, NULL, &event);
-        if (!status)
+        cl_status status =
+            d->system->api.EnqueueNDRangeKernel(d->queue, kernel, 1, NULL, &global, &local, 0, NULL, &event);
+        if (d->batches) { if (d->last) d->system->api.ReleaseEvent(d->last); d->last = event; continue; }
+        if (!status && !d->batches)
             status = wait(d, event);
         uint64_t begin = 0, end = 0;
         if (event && !d->system->api.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL) &&
@@ -540,9 +516,9 @@ static bool run(device *d, const gpu_entry *e, cl_handle kernel, int64_t tasks, 
     return true;
 }
 
-bool opencl_launch(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
-                   diag_list *diags) {
-    int variant = check(d, k->plan, arrays, integers, floats, diags) ? launch_variant(k->plan, integers, diags) : -1;
+static bool launch_checked(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
+                           diag_list *diags) {
+    int variant = launch_variant(k->plan, integers, diags);
     int64_t tasks;
     if (variant < 0 || !launch_task_count(k->plan, variant, integers, &tasks, diags))
         return false;
@@ -555,81 +531,25 @@ bool opencl_launch(device *d, device_kernel *k, void *const *arrays, const int64
     return ok;
 }
 
+bool opencl_launch(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
+                   diag_list *diags) {
+    return check(d, k->plan, arrays, integers, floats, diags) && launch_checked(d, k, arrays, integers, floats, diags);
+}
+
+/* ---- batches: the queue keeps order, and its driver's threads are woken once ---- */
+
+static void begin_batch(device *d) {
+    d->batches = true;
+}
+
+static bool end_batch(device *d, diag_list *diags) {
+    d->batches = false;
+    cl_status status = getenv("EXPW") ? d->system->api.Finish(d->queue) : wait(d, d->last);
+    return !status || fail(diags, "E0852", "the end of the launches", status);
+}
+
+const runtime_batch opencl_batch = {begin_batch, launch_checked, end_batch};
+
 double opencl_last_milliseconds(const device *d) {
     return d->last_milliseconds;
 }
-
-/* ---- kernels that come as text ---- */
-
-struct text_kernel {
-    cl_handle built, kernel;
-};
-
-static void unload_text(device *d, text_kernel *k) {
-    if (k && k->kernel)
-        d->system->api.ReleaseKernel(k->kernel);
-    if (k && k->built)
-        d->system->api.ReleaseProgram(k->built);
-    free(k);
-}
-
-static text_kernel *load_text(device *d, const char *name, const char *text, const char *entry, diag_list *diags) {
-    text_kernel *k = calloc(1, sizeof *k);
-    cl_status status = 0;
-    if (!k)
-        diag_error(diags, "E0803", (source_span){0}, "no memory to load %s", name);
-    else if ((k->built = build(d, &(source){name, text, "source", "E1022", name}, diags)) != NULL)
-        k->kernel = d->system->api.CreateKernel(k->built, entry, &status);
-    if (k && k->kernel && !status)
-        return k;
-    if (k && k->built)
-        diag_error(diags, "E1022", (source_span){0}, "%s: there is no kernel `%s` in it (%s)", name, entry,
-                   opencl_status_name(status));
-    unload_text(d, k);
-    return NULL;
-}
-
-static cl_status launch_text_locked(device *d, text_kernel *k, const text_launch *l, int *refused) {
-    size_t global[3], local[3];
-    for (int i = 0; i < l->count; i++) {
-        const text_argument *x = &l->arguments[i];
-        const void *value = x->array ? (const void *)&((memory *)x->array)->buffer : (const void *)&x->value;
-        cl_status status =
-            d->system->api.SetKernelArg(k->kernel, (uint32_t)i, x->array ? sizeof(cl_handle) : (size_t)x->bytes, value);
-        if (status) {
-            *refused = i;
-            return status;
-        }
-    }
-    for (int n = 0; n < 3; n++) {
-        local[n] = (size_t)l->threads[n];
-        global[n] = (size_t)(l->blocks[n] * l->threads[n]);
-        if (!global[n])
-            return 0;
-    }
-    /* Dimensions of one are left out: a kernel that asks for its dimensions sees those that it has. */
-    uint32_t dimensions = global[2] > 1 ? 3 : global[1] > 1 ? 2 : 1;
-    cl_status status = d->system->api.EnqueueNDRangeKernel(d->queue, k->kernel, dimensions, NULL, global, local, 0, NULL, NULL);
-    return status ? status : d->system->api.Finish(d->queue);
-}
-
-static bool launch_text(device *d, text_kernel *k, const text_launch *l, diag_list *diags) {
-    int refused = -1;
-    pthread_mutex_lock(&d->lock);
-    cl_status status = launch_text_locked(d, k, l, &refused);
-    pthread_mutex_unlock(&d->lock);
-    if (status && refused >= 0) {
-        diag *g = diag_error(diags, "E1022", (source_span){0}, "OpenCL: the kernel's argument %d is of another type (%s)",
-                             refused + 1, opencl_status_name(status));
-        diag_note(diags, g, "extents are passed as int64 (long), unless {\"name\": .., \"type\": \"int32\"} says otherwise");
-    } else if (status)
-        diag_error(diags, "E1022", (source_span){0}, "OpenCL: the launch failed: %s", opencl_status_name(status));
-    return !status;
-}
-
-static bool text_resources(const device *d, const text_kernel *k, kernel_resources *out) {
-    (void)d, (void)k, (void)out;
-    return false;
-}
-
-const runtime_text opencl_text = {load_text, unload_text, launch_text, text_resources, NULL};

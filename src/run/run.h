@@ -67,12 +67,22 @@ typedef struct runtime_text {
     /* Compiled (or taken from the cache) as our own text is. NULL with E1022, the compiler's log in the notes. */
     text_kernel *(*load)(device *d, const char *name, const char *text, const char *entry, diag_list *diags);
     void (*unload)(device *d, text_kernel *k);
-    /* On the device's own queue, without waiting; devices without queues run it to its end. */
+    /* On the device's own queue, without waiting; devices without queues run it to its end, unless it is one of a batch. */
     bool (*launch)(device *d, text_kernel *k, const text_launch *l, diag_list *diags);
     bool (*resources)(const device *d, const text_kernel *k, kernel_resources *out); /* false where the driver does not tell */
     /* The same as load for texts that use what this very architecture has and later ones need not (sm_90a); NULL: the runtime knows no such thing. */
     text_kernel *(*load_specific)(device *d, const char *name, const char *text, const char *entry, diag_list *diags);
 } runtime_text;
+
+/* For devices without queues of the caller's, whose launches still need not be awaited one by one: those between `begin` and `end` follow each other in one
+ * submission. One thread at a time; arrays are neither copied nor released meanwhile, texts' launches are included. */
+typedef struct runtime_batch {
+    void (*begin)(device *d);
+    /* For arguments that the runtime's `launch` took before: without the checks. */
+    bool (*launch)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
+                   diag_list *diags);
+    bool (*end)(device *d, diag_list *diags); /* waits for all of them */
+} runtime_batch;
 
 /* One row per runtime in run/runtimes.def */
 typedef struct runtime {
@@ -99,6 +109,7 @@ typedef struct runtime {
     bool (*launch)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
                    diag_list *diags);
     const runtime_streams *streams; /* NULL: it has none */
+    const runtime_batch *batch;     /* NULL: it has none */
     const runtime_text *text;       /* NULL: it takes only our own plans */
     int (*named)(const char *name); /* the device "runtime:name", -1: none; NULL: devices have numbers only */
 } runtime;

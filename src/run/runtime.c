@@ -5,7 +5,7 @@
 #include <string.h>
 
 const runtime runtime_table[] = {
-#define RUNTIME(name, target, target_for, host_memory, simulated, streams, text, named, prefix)                                  \
+#define RUNTIME(name, target, target_for, host_memory, simulated, streams, batch, text, named, prefix)                           \
     {name,                                                                                                                       \
      target,                                                                                                                     \
      target_for,                                                                                                                 \
@@ -24,6 +24,7 @@ const runtime runtime_table[] = {
      prefix##_unload,                                                                                                            \
      prefix##_launch,                                                                                                            \
      streams,                                                                                                                    \
+     batch,                                                                                                                      \
      text,                                                                                                                       \
      named},
 #include "run/runtimes.def"

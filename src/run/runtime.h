@@ -3,7 +3,7 @@
 #define TILEC_RUN_RUNTIME_H
 #include "run/run.h"
 
-#define RUNTIME(name, target, target_for, host_memory, simulated, streams, text, named, prefix)                                  \
+#define RUNTIME(name, target, target_for, host_memory, simulated, streams, batch, text, named, prefix)                           \
     int prefix##_count(void);                                                                                                    \
     bool prefix##_describe(int index, char *out, size_t size);                                                                   \
     device *prefix##_open(int index, diag_list *diags);                                                                          \
@@ -28,5 +28,6 @@ struct sim_matrix;
 bool simulator_launch_with(const struct sim_matrix *matrix, device_kernel *k, void *const *arrays, const int64_t *integers,
                            const float *floats, diag_list *diags);
 extern const runtime_streams cuda_streams;
+extern const runtime_batch opencl_batch;
 extern const runtime_text opencl_text, cuda_text;
 #endif

@@ -137,10 +137,9 @@ bool call_run(run_call *c, diag_list *diags);
 /* On the device's queue `stream` (NULL: its own): every step without waiting between them. Waits for the end only when results go to host memory or
  * `stream` is NULL; the steps' milliseconds are then the device's. Devices without queues: call_run, and E0665 for a stream. */
 bool call_run_on(run_call *c, void *stream, diag_list *diags);
-/* Enqueues the steps once more, on the device's own queue, for arguments they ran with before: no checks, no copies. */
+/* Enqueues the steps once more, on the device's own queue or in the batch that was begun there, for arguments they ran with before: no checks, no copies.
+ * For runtimes with streams or batches. */
 bool call_enqueue_again(run_call *c, diag_list *diags);
-/* After call_run on a device without queues: the launches once more, on what is in the device's memory; nothing is copied. */
-bool call_launch_again(run_call *c, diag_list *diags);
 
 /* Bytes of `cells` elements of an array whose last dimension is whole blocks; -1 on overflow. */
 int64_t host_array_bytes(element_type type, int rank, const int64_t *dims);

@@ -66,9 +66,13 @@ static void unknown_key(const tile_kernel *k, const char *key, source_span span,
     text_free(&names);
 }
 
-const tile_schedule *module_schedule(const tile_module *m, const tile_kernel *k, const char *target) {
+const tile_schedule *module_schedule(const tile_module *m, const tile_kernel *k, const char *target,
+                                     const schedule_setting *settings, int setting_count) {
     const tile_schedule *found = NULL;
     const char *name = k->origin ? k->origin : k->name;
+    for (int i = 0; i < setting_count; i++)
+        if (!strcmp(settings[i].key, SCHEDULE_KEY))
+            return NULL;
     for (int i = 0; m && i < m->schedules.count; i++) {
         const tile_schedule *s = m->schedules.at[i];
         if (strcmp(s->kernel, name))
@@ -328,7 +332,7 @@ bool schedule_choose_settings(arena *a, const tile_module *m, const tile_kernel 
                               const schedule_setting *settings, int setting_count, schedule_choice *out, diag_list *diags) {
     int errors = diags->errors, count = 0;
     *out = (schedule_choice){0};
-    const tile_schedule *given = module_schedule(m, k, row->target);
+    const tile_schedule *given = module_schedule(m, k, row->target, settings, setting_count);
     source_span span = given && given->entries.count ? given->span : k->span;
     /* The module's first: what is set over it replaces it. */
     setting_list all = {0};
@@ -345,6 +349,13 @@ bool schedule_choose_settings(arena *a, const tile_module *m, const tile_kernel 
         if (find_tile(k, s->key))
             continue;
         bool of_source = i < all.count - setting_count;
+        if (!strcmp(s->key, SCHEDULE_KEY)) { /* no key of a source's: the word opens one */
+            if (strcmp(s->value, "none") != 0) {
+                diag *g = diag_error(diags, "E0504", place.span, "schedule = %s: `none` alone can be said of it", s->value);
+                diag_caret(diags, g, "none: the module's schedule is not taken");
+            }
+            continue;
+        }
         if (k->origin && of_source && !schedule_has_option(k, s->key))
             continue; /* for the other half, or for the whole */
         if (option_target_has(row, s->key))

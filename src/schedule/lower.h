@@ -28,8 +28,9 @@ void options_print(text_buffer *out, const schedule_options *o);
 /* ---- choose.c ---- */
 /* Whether a bound kernel's blocks have the memory they need, and a thread's text is of a length that compilers like. */
 bool schedule_fits(const tile_kernel *bound, const machine_model *machine);
-/* Which of the module's schedules applies: one for this very target before one for any; NULL: none. */
-const tile_schedule *module_schedule(const tile_module *m, const tile_kernel *k, const char *target);
+/* Which of the module's schedules applies: one for this very target before one for any; NULL: none, or the settings say `schedule=none`. */
+const tile_schedule *module_schedule(const tile_module *m, const tile_kernel *k, const char *target,
+                                     const schedule_setting *settings, int setting_count);
 /* The value's words without blanks between them. Arena text. */
 const char *joined_words(arena *a, const tile_schedule_entry *e);
 

@@ -26,7 +26,7 @@ static bool has_rows(const tile_kernel *k) {
 }
 
 bool schedule_has_option(const tile_kernel *k, const char *key) {
-    return !strcmp(key, "vector") || !strcmp(key, "subgroups") || !strcmp(key, "indices") ||
+    return !strcmp(key, "vector") || !strcmp(key, "subgroups") || !strcmp(key, "indices") || !strcmp(key, SCHEDULE_KEY) ||
            ((!strcmp(key, "operands") || !strcmp(key, "stages") || !strcmp(key, "roles") || !strcmp(key, "promote") ||
              !strcmp(key, "matrix_access") || !strcmp(key, "edges")) &&
             has_products(k)) ||

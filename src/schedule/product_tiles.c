@@ -172,7 +172,7 @@ static int count_of(int number) {
 product_choice *schedule_products(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
                                   const schedule_setting *settings, int setting_count, split_device device) {
     static const char *const others[] = {"subgroups", "stages", "operands", "roles"};
-    const tile_schedule *given = module_schedule(m, k, row->target);
+    const tile_schedule *given = module_schedule(m, k, row->target, settings, setting_count);
     product_choice c = {a, m, k, row, settings, setting_count, device, .found = {0}};
     if (!device.blocks || device.units < 2 || !row->matrices.count || !find_products(a, k, &row->matrices, &c.found))
         return NULL;

@@ -141,8 +141,8 @@ range_survey survey_ranges(arena *a, const tile_kernel *k, const matrix_table *m
 
 int64_t proposed_for_task(const range_survey *s, const tile_range *r) {
     const range_role *role = &s->roles[r->id];
-    if (role->joined)
-        return 64;
+    if (role->joined) /* along memory: a state is joined once for many elements */
+        return role->contiguous && !role->strided && !role->contracted ? 1024 : 64;
     if (role->contracted)
         return role->contracted_twice_sided ? 256 : 1024;
     if (role->product_rows || role->product_columns)

@@ -103,6 +103,9 @@ typedef struct schedule_setting {
     source_span span; /* line 0: not from a source text */
 } schedule_setting;
 
+/* The key of the one setting that is of no source's: its value `none` leaves the module's schedule out. */
+#define SCHEDULE_KEY "schedule"
+
 /* Chooses tile sizes and options: from `settings` (--set), then the module's schedule for this target, then by the compiler. Diagnoses unknown
  * keys and illegal values (E05xx, naming the limit and the nearest legal value). Statics must be bound already. False on errors. */
 bool schedule_choose_settings(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *machine,

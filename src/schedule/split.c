@@ -31,7 +31,7 @@ const split_sizes *schedule_split_sizes(arena *a, const tile_module *m, const ti
 
 static bool from_settings(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
                           const schedule_setting *settings, int count, int64_t *chunk, diag_list *diags) {
-    const tile_schedule *given = module_schedule(m, k, row->target);
+    const tile_schedule *given = module_schedule(m, k, row->target, settings, count);
     schedule_setting found = {0};
     for (int i = 0; given && i < given->entries.count; i++)
         if (!strcmp(given->entries.at[i].key, "split"))

@@ -228,8 +228,21 @@ if any(line.startswith("opencl ") and "missing: " not in line for line in device
     status, answer, log = bench(*shape, "ours", "ours@opencl")
     other = row(answer, "ours@opencl")
     check("our kernel on OpenCL", status == 0 and other["status"] == "pass" and other["device"] == "opencl" and other["buffers"] != "the same", log, answer)
+    status, answer, log = bench("--kernel", "argmax", "--shape", "N=100000", "--cold", "ours", "ours@opencl")
+    other = row(answer, "ours@opencl")
+    check("a program on OpenCL, launches in one submission over many sets", status == 0 and other["status"] == "pass" and other["ratio"] and
+          other["clock"] == row(answer, "ours")["clock"], log, answer)
 else:
     print("skip our kernel on OpenCL (no device here)")
+
+# A kernel with a schedule, and without it.
+scheduled = os.path.join(work.name, "scheduled.tile")
+with open(scheduled, "w") as f:
+    f.write("kernel twice(x: f32[N]) -> (y: f32[N]) { for tile y[i: B] { y[i] = x[i] + x[i] } }\nschedule twice { B = 48 }\n")
+status, answer, log = bench("--file", scheduled, "--kernel", "twice", "--shape", "N=1000", "ours", "ours:schedule=none", "ours:schedule=other")
+kept, stripped, refused = (row(answer, a) for a in ("ours", "ours:schedule=none", "ours:schedule=other"))
+check("a schedule is taken, or left out", kept["schedule"] == "B = 48" and "(chosen)" in stripped["schedule"] and stripped["status"] == "pass" and stripped["ratio"], log, answer)
+check("refused: a schedule called otherwise", status == 1 and refused["status"] == "fail" and any(d["code"] == "E0504" for d in answer["diagnostics"]), log, answer)
 
 # An update array, a program, cold data, threads.
 status, answer, log = bench("--kernel", "residual_add", "--shape", "N=1000", "ours",
