@@ -56,7 +56,12 @@ const char *cuda_register_type(cfamily *p, element_type t, int lanes) {
     if (!names_have(&p->helpers, name)) {
         int bytes = kinds[k].bytes * lanes;
         names_add(p, &p->helpers, name);
-        text_add(&p->prelude, "struct alignas(%d) %s { %s v[%d]; };\n", bytes < 16 ? bytes : 16, name, kinds[k].scalar, lanes);
+        const bool words =
+            kinds[k].bytes == 1 && lanes % 4 == 0; /* then the device's compiler keeps them, and no byte in each register */
+        text_add(&p->prelude,
+                 words ? "struct alignas(%d) %s { union { %s v[%d]; unsigned w[%d]; }; };\n"
+                       : "struct alignas(%d) %s { %s v[%d]; };\n",
+                 bytes < 16 ? bytes : 16, name, kinds[k].scalar, lanes, lanes / 4);
     }
     return name;
 }
@@ -148,14 +153,25 @@ const char *cuda_memory_helper(cfamily *p, element_type t, int lanes, bool is_st
     return name;
 }
 
+/* A number below 2^23, without what it was raised by: two operations of full speed, where a conversion takes eight times as long. */
+static void whole_number(cfamily *p) {
+    if (cfamily_first_use(p, "whole_number"))
+        text_add(&p->prelude, HEAD "float whole_number(unsigned raised, float by)\n{\n"
+                                   "    return __uint_as_float(0x4b000000u | raised) - by; /* `by` is 2^23 more */\n}\n");
+}
+
 /* One value, or lanes values inside one block, of a block format: f16 scale, then 32 bytes (q8_0), or 16 with element i below element i + 16. */
 static void block_load(writer *w) {
     bool q8 = w->t == ELEMENT_Q8_0, eighth = w->t == ELEMENT_MXFP4, pairs = !eighth && w->lanes > 1;
     const char *scale = eighth ? NULL : cuda_helper(w->p, HELPER_CONVERT, ELEMENT_F32, ELEMENT_F16, 1);
     if (eighth && cfamily_first_use(w->p, "e2m1_number"))
-        text_add(&w->p->prelude,
-                 "/* a 4-bit number, doubled */\n" HEAD "float e2m1_number(int code)\n{\n    const int m = code & 7;\n"
-                 "    const int n = m + max(m - 4, 0) + 2 * max(m - 6, 0);\n    return (float)(code & 8 ? -n : n);\n}\n");
+        text_add(
+            &w->p->prelude,
+            "/* a 4-bit number, doubled: its bits are the exponent's last two and the fraction's first */\n" HEAD
+            "float e2m1_number(unsigned code)\n{\n    return __uint_as_float((code & 7) << 22 | (code & 8) << 28) * %s;\n}\n",
+            "1.7014118346046923e38f");
+    if (!eighth)
+        whole_number(w->p);
     begin(w, w->v, "const unsigned char *a, long long element");
     cfamily_prelude_line(w->p, "const unsigned char *b = a + element / 32 * %d;", element_table[w->t].block_bytes);
     cfamily_prelude_line(w->p, "const int i = (int)(element %% 32);");
@@ -172,11 +188,20 @@ static void block_load(writer *w) {
                        : eighth ? "b[1 + i % 16 + #]"
                                 : "b[2 + i % 16 + #]";
     if (q8)
-        return_lanes(w, arena_printf(w->p->arena, "d * (float)(signed char)%s", byte));
+        return_lanes(w, arena_printf(w->p->arena, "d * whole_number(%s ^ 128, 8388736.0f)", byte));
     else if (eighth)
         return_lanes(w, arena_printf(w->p->arena, "d * e2m1_number(i < 16 ? %s & 15 : %s >> 4)", byte, byte));
     else
-        return_lanes(w, arena_printf(w->p->arena, "d * ((float)(i < 16 ? %s & 15 : %s >> 4) - 8.0f)", byte, byte));
+        return_lanes(w, arena_printf(w->p->arena, "d * whole_number(i < 16 ? %s & 15 : %s >> 4, 8388616.0f)", byte, byte));
+    end(w);
+}
+
+/* By words, as they are kept. */
+static void splat_bytes(writer *w) {
+    begin(w, w->v, "signed char x");
+    cfamily_prelude_line(w->p, "%s r;", w->v);
+    cfamily_prelude_line(w->p, "for (int i = 0; i < %d; i++)\n        r.w[i] = (unsigned char)x * 0x1010101u;\n    return r;",
+                         w->lanes / 4);
     end(w);
 }
 
@@ -258,6 +283,20 @@ static void convert_one(writer *w, bool saturate) {
 
 /* Vectors lane by lane, through the scalar function where there is one. */
 static void convert_lanes(writer *w, bool saturate) {
+    if (w->from == ELEMENT_I8 && w->t == ELEMENT_F32) {
+        if (w->lanes % 4) { /* bytes of no whole word */
+            whole_number(w->p);
+            map(w, arena_printf(w->p->arena, "%s x", w->x), "whole_number((unsigned char)x.v[#] ^ 128, 8388736.0f)");
+            return;
+        }
+        begin(w, w->v, arena_printf(w->p->arena, "%s x", w->x));
+        cfamily_prelude_line(w->p, "unsigned w[%d]; /* each byte, raised by 128, becomes the end of a number from 2^23 on */",
+                             w->lanes / 4);
+        cfamily_prelude_line(w->p, "for (int i = 0; i < %d; i++)\n        w[i] = x.w[i] ^ 0x80808080;", w->lanes / 4);
+        return_lanes(w, "__uint_as_float(__byte_perm(w[# / 4], 0x4b000000, 0x7650 + # % 4)) - 8388736.0f");
+        end(w);
+        return;
+    }
     bool from_narrow = element_table[w->from].is_float && w->from != ELEMENT_F32,
          to_narrow = element_table[w->t].is_float && w->t != ELEMENT_F32;
     bool by_function = from_narrow || to_narrow || (w->from == ELEMENT_F32 && w->t != ELEMENT_F32);
@@ -416,7 +455,13 @@ const char *cuda_helper(cfamily *p, cfamily_helper h, element_type t, element_ty
     }
     names_add(p, &p->helpers, name);
     switch (h) {
-    case HELPER_SPLAT: map(w, arena_printf(w->p->arena, "%s x", cuda_scalar_type(t)), t == ELEMENT_BOOL ? "-(int)x" : "x"); break;
+    case HELPER_SPLAT:
+        if (t == ELEMENT_I8 && lanes % 4 == 0) {
+            splat_bytes(w);
+            break;
+        }
+        map(w, arena_printf(w->p->arena, "%s x", cuda_scalar_type(t)), t == ELEMENT_BOOL ? "-(int)x" : "x");
+        break;
     case HELPER_IOTA: map(w, "", "#"); break;
     case HELPER_BLOCK_LOAD: block_load(w); break;
     case HELPER_NEG: map(w, arena_printf(w->p->arena, "%s x", w->v), "(int)(0u - (unsigned)x.v[#])"); break;

@@ -577,6 +577,14 @@ static inline void fake_products_wait(unsigned left) {
 }
 
 // Functions that intrinsics bind (test/accept/intrinsics.tile).
+static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+    unsigned out = 0;
+    for (int i = 0; i < 4; i++) {
+        const unsigned from = selector >> 4 * i & 7;
+        out |= ((from < 4 ? x >> 8 * from : y >> 8 * (from - 4)) & 255) << 8 * i;
+    }
+    return out;
+}
 static inline int __popc(unsigned x) {
     return __builtin_popcount(x);
 }
