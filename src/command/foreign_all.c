@@ -6,6 +6,9 @@
 #include "command/source_options.h"
 #include "command/witness.h"
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -107,9 +110,19 @@ static void judge_one(const whole *w, FILE *out, const foreign_source *from, int
     arena_free(own.arena);
 }
 
+/* What one kernel's arena frees is the next one's: given back to the system it would cost more than to set it to zero. */
+static void keep_freed_memory(void) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    mallopt(M_TOP_PAD, 16 << 20);
+#endif
+}
+
 /* Kernels of the source by their places in the batch. */
 static void judge_batch(const whole *w, range b, FILE *out) {
     report own;
+    keep_freed_memory();
     foreign_source from = {0};
     begin_own(&own);
     bool ready;

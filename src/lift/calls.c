@@ -102,23 +102,17 @@ static int direction_of(const lift_value *v, int i) {
 }
 
 /* Which elements of a position are asked for. */
-static void uses_parts(const lift_function *f, const lift_value *argument, bool uses[3]) {
-    for (int i = 0; i < f->blocks.count; i++)
-        for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
-            const lift_value *v = f->blocks.at[i]->items.at[j];
-            bool mentions = false;
-            for (int n = 0; n < v->operand_count; n++)
-                mentions = mentions || v->operands[n] == argument;
-            if (!mentions)
-                continue;
-            int64_t part = -1;
-            if (v->op == LIFT_EXTRACTELEMENT && v->operands[1]->kind == LIFT_CONSTANT_INTEGER)
-                part = v->operands[1]->number;
-            if (v->op == LIFT_EXTRACTVALUE && v->position_count)
-                part = v->positions[0];
-            for (int d = 1; d < 3 && d < argument->type->count; d++)
-                uses[d] = uses[d] || part < 0 || part == d;
-        }
+static void uses_parts(const lift_value *argument, bool uses[3]) {
+    for (int i = 0; i < argument->users.count; i++) {
+        const lift_value *v = argument->users.at[i];
+        int64_t part = -1;
+        if (v->op == LIFT_EXTRACTELEMENT && v->operands[1]->kind == LIFT_CONSTANT_INTEGER)
+            part = v->operands[1]->number;
+        if (v->op == LIFT_EXTRACTVALUE && v->position_count)
+            part = v->positions[0];
+        for (int d = 1; d < 3 && d < argument->type->count; d++)
+            uses[d] = uses[d] || part < 0 || part == d;
+    }
 }
 
 void lift_uses_dimensions(const lift_function *f, bool uses[3]) {
@@ -141,7 +135,7 @@ void lift_uses_dimensions(const lift_function *f, bool uses[3]) {
         const lift_type *t = f->arguments.at[i]->type;
         bool position = b && (strstr(b, "position") || strstr(b, "_per_"));
         if (position && (t->kind == LIFT_VECTOR || t->kind == LIFT_ARRAY))
-            uses_parts(f, f->arguments.at[i], uses);
+            uses_parts(f->arguments.at[i], uses);
     }
 }
 

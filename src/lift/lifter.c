@@ -214,17 +214,17 @@ static bool walk(lifter *l) {
 
 /* Whether all that an address is for is to be accessed. */
 static bool only_accessed(const lift_function *f, const lift_value *address) {
+    const lift_values *users = lift_users(f, address);
     int seen = 0;
-    for (int i = 0; i < f->blocks.count; i++)
-        for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
-            const lift_value *v = f->blocks.at[i]->items.at[j];
-            for (int n = 0; n < v->operand_count; n++) {
-                bool accessed = v->op == LIFT_LOAD || (v->op == LIFT_STORE && n == 1) || v->op == LIFT_ATOMIC;
-                if (v->operands[n] == address && !accessed)
-                    return false;
-                seen += v->operands[n] == address;
-            }
+    for (int i = 0; i < users->count; i++) {
+        const lift_value *v = users->at[i];
+        for (int n = 0; n < v->operand_count; n++) {
+            bool accessed = v->op == LIFT_LOAD || (v->op == LIFT_STORE && n == 1) || v->op == LIFT_ATOMIC;
+            if (v->operands[n] == address && !accessed)
+                return false;
+            seen += v->operands[n] == address;
         }
+    }
     return seen == address->uses;
 }
 

@@ -73,6 +73,23 @@ static void read_notes(llvm_reading *r, lift_function *f, LLVMValueRef function)
             f->block_size[i] = (int64_t)LLVMConstIntGetZExtValue(operands[i]);
 }
 
+static void note_users(llvm_reading *r, lift_function *f) {
+    for (int i = 0; i < f->blocks.count; i++)
+        for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
+            lift_value *v = f->blocks.at[i]->items.at[j];
+            bool outside = false;
+            for (int n = 0; n < v->operand_count; n++) {
+                lift_value *x = v->operands[n];
+                if (x->kind != LIFT_ARGUMENT && (x->kind != LIFT_INSTRUCTION || x->id < 0))
+                    outside = outside || x->kind == LIFT_GLOBAL || x->kind == LIFT_INSTRUCTION;
+                else if (!x->users.count || x->users.at[x->users.count - 1] != v)
+                    VEC_PUSH(r->arena, x->users, v);
+            }
+            if (outside)
+                VEC_PUSH(r->arena, f->outside, v);
+        }
+}
+
 static void read_function(llvm_reading *r, lift_module *m, LLVMValueRef function) {
     enum { AMDGPU_KERNEL = 91, SPIR_KERNEL = 76, PTX_KERNEL = 71 };
     lift_function *f = NEW(r->arena, lift_function);
@@ -147,6 +164,7 @@ static void read_function(llvm_reading *r, lift_module *m, LLVMValueRef function
             VEC_PUSH(r->arena, last->blocks[i]->before, x);
         }
     }
+    note_users(r, f);
     VEC_PUSH(r->arena, m->functions, f);
 }
 

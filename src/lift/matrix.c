@@ -64,21 +64,21 @@ static void find_roles(const lift_function *f, const lift_value *v, bool roles[3
     if (*count == MOST_STEPS)
         return;
     seen[(*count)++] = v;
-    for (int i = 0; i < f->blocks.count; i++)
-        for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
-            const lift_value *use = f->blocks.at[i]->items.at[j];
-            int what = find_operation(use);
-            for (int n = 0; n < use->operand_count; n++) {
-                if (use->operands[n] != v)
-                    continue;
-                int place = what >= 0 && operations[what].operation == MATRIX_MULTIPLY ? n - operations[what].unused : -1;
-                if (place >= 0 && place < 3)
-                    roles[place] = true;
-                if (use->op == LIFT_EXTRACTELEMENT || use->op == LIFT_INSERTELEMENT || use->op == LIFT_PHI ||
-                    use->op == LIFT_EXTRACTVALUE || use->op == LIFT_INSERTVALUE)
-                    find_roles(f, use, roles, seen, count);
-            }
+    const lift_values *users = lift_users(f, v);
+    for (int i = 0; i < users->count; i++) {
+        const lift_value *use = users->at[i];
+        int what = find_operation(use);
+        for (int n = 0; n < use->operand_count; n++) {
+            if (use->operands[n] != v)
+                continue;
+            int place = what >= 0 && operations[what].operation == MATRIX_MULTIPLY ? n - operations[what].unused : -1;
+            if (place >= 0 && place < 3)
+                roles[place] = true;
+            if (use->op == LIFT_EXTRACTELEMENT || use->op == LIFT_INSERTELEMENT || use->op == LIFT_PHI ||
+                use->op == LIFT_EXTRACTVALUE || use->op == LIFT_INSERTVALUE)
+                find_roles(f, use, roles, seen, count);
         }
+    }
 }
 
 /* What a product takes it as; an accumulator where products take it in several places, or none does. */

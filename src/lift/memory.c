@@ -413,23 +413,15 @@ int64_t lift_unit_with(int64_t unit, int64_t wanted, lifted x) {
 
 /* The one instruction that uses v; NULL: there are more, or none. */
 static const lift_value *user_of(const lifter *l, const lift_value *v) {
-    for (int i = 0; v->uses == 1 && i < l->function->blocks.count; i++)
-        for (int j = 0; j < l->function->blocks.at[i]->items.count; j++) {
-            const lift_value *x = l->function->blocks.at[i]->items.at[j];
-            for (int n = 0; n < x->operand_count; n++)
-                if (x->operands[n] == v)
-                    return x;
-        }
-    return NULL;
+    const lift_values *users = lift_users(l->function, v);
+    return v->uses == 1 && users->count == 1 ? users->at[0] : NULL;
 }
 
 static bool is_stored_to(const lifter *l, const lift_value *pointer) {
-    for (int i = 0; i < l->function->blocks.count; i++)
-        for (int j = 0; j < l->function->blocks.at[i]->items.count; j++) {
-            const lift_value *x = l->function->blocks.at[i]->items.at[j];
-            if (x->op == LIFT_STORE && x->operands[1] == pointer)
-                return true;
-        }
+    const lift_values *users = lift_users(l->function, pointer);
+    for (int i = 0; i < users->count; i++)
+        if (users->at[i]->op == LIFT_STORE && users->at[i]->operands[1] == pointer)
+            return true;
     return false;
 }
 

@@ -149,6 +149,7 @@ typedef enum lift_value_kind {
 
 typedef struct lift_value lift_value;
 typedef struct lift_block lift_block;
+typedef VEC(lift_value *) lift_values;
 
 /* base + constant + the sum of index * stride, all in bytes */
 typedef struct lift_step {
@@ -191,7 +192,9 @@ struct lift_value {
     const char *scope;    /* ATOMIC, FENCE: "workgroup", "agent", "" */
     int line, column;
     const char *file;
-    int uses;
+    int uses; /* by operands, as LLVM counts them */
+    lift_values
+        users; /* arguments and instructions: the instructions of which it is an operand, in the order of the text, each once */
     lift_block *block;
 };
 
@@ -215,6 +218,7 @@ typedef struct lift_function {
     lift_argument_note *notes;
     VEC(lift_block *) blocks; /* the entry first */
     int value_count;
+    lift_values outside;   /* instructions with an operand that is no argument, instruction or number: of globals */
     int64_t block_size[3]; /* reqd_work_group_size; 0: not said */
     int line;
     const char *file;
@@ -225,6 +229,12 @@ typedef struct lift_module {
     VEC(lift_function *) functions;
     int version; /* of LLVM */
 } lift_module;
+
+/* The instructions of f of which v may be an operand, without looking through all of it. */
+static inline const lift_values *lift_users(const lift_function *f, const lift_value *v) {
+    bool own = v->kind == LIFT_ARGUMENT || (v->kind == LIFT_INSTRUCTION && v->id >= 0);
+    return own ? &v->users : &f->outside;
+}
 
 /* What runs before reading: inlining and promotion to registers, no more. Then the accesses of memory that are left are held (as if volatile), so that
  * every access of the source is still there afterwards: one whose value nobody needs may be the very one that is the defect. Then loops get one way in
@@ -250,7 +260,7 @@ typedef struct lift_reading {
 
 /* What the plugin exports. `text`: LLVM IR as text or bitcode. NULL on failure, *error then says why (text of the arena). */
 #define LIFT_READ_SYMBOL "tilec_lift_read"
-enum { LIFT_READ_INTERFACE = 3 };
+enum { LIFT_READ_INTERFACE = 4 };
 typedef lift_module *lift_read_function(int interface, arena *a, const char *text, size_t length, const lift_reading *how,
                                         const char **error);
 #endif

@@ -5,24 +5,24 @@
 
 /* Whether everything made of this address is read at constant places. */
 static bool only_read(const lift_function *f, const lift_value *address, int nesting) {
+    const lift_values *users = lift_users(f, address);
     int seen = 0;
-    for (int i = 0; i < f->blocks.count; i++)
-        for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
-            const lift_value *v = f->blocks.at[i]->items.at[j];
-            for (int n = 0; n < v->operand_count; n++) {
-                if (v->operands[n] != address)
-                    continue;
-                seen++;
-                if (v->op == LIFT_LOAD)
-                    continue;
-                bool step = v->op == LIFT_GEP || v->op == LIFT_BITCAST || v->op == LIFT_ADDRSPACECAST ||
-                            (v->op == LIFT_PHI && v->operand_count == 1); /* on the way out of a loop */
-                for (int s = 0; s < v->step_count; s++)
-                    step = step && v->steps[s].index->kind == LIFT_CONSTANT_INTEGER;
-                if (!step || nesting > 8 || !only_read(f, v, nesting + 1))
-                    return false;
-            }
+    for (int i = 0; i < users->count; i++) {
+        const lift_value *v = users->at[i];
+        for (int n = 0; n < v->operand_count; n++) {
+            if (v->operands[n] != address)
+                continue;
+            seen++;
+            if (v->op == LIFT_LOAD)
+                continue;
+            bool step = v->op == LIFT_GEP || v->op == LIFT_BITCAST || v->op == LIFT_ADDRSPACECAST ||
+                        (v->op == LIFT_PHI && v->operand_count == 1); /* on the way out of a loop */
+            for (int s = 0; s < v->step_count; s++)
+                step = step && v->steps[s].index->kind == LIFT_CONSTANT_INTEGER;
+            if (!step || nesting > 8 || !only_read(f, v, nesting + 1))
+                return false;
         }
+    }
     return address->kind == LIFT_GLOBAL || seen == address->uses;
 }
 
@@ -50,22 +50,21 @@ static bool has(const char *text, const char *word) {
 }
 
 bool lift_is_used_unsigned(const lift_function *f, const lift_value *x) {
+    const lift_values *users = lift_users(f, x);
     bool as_unsigned = false;
-    for (int i = 0; i < f->blocks.count; i++)
-        for (int j = 0; j < f->blocks.at[i]->items.count; j++) {
-            const lift_value *v = f->blocks.at[i]->items.at[j];
-            for (int n = 0; n < v->operand_count; n++) {
-                if (v->operands[n] != x)
-                    continue;
-                bool compares = v->op == LIFT_ICMP;
-                if (v->op == LIFT_SEXT || v->op == LIFT_SDIV || v->op == LIFT_SREM || v->op == LIFT_ASHR ||
-                    v->op == LIFT_SITOFP || (compares && v->predicate >= LIFT_SGT && v->predicate <= LIFT_SLE))
-                    return false;
-                as_unsigned = as_unsigned || v->op == LIFT_ZEXT || v->op == LIFT_UDIV || v->op == LIFT_UREM ||
-                              v->op == LIFT_LSHR || v->op == LIFT_UITOFP ||
-                              (compares && v->predicate >= LIFT_UGT && v->predicate <= LIFT_ULE);
-            }
+    for (int i = 0; i < users->count; i++) {
+        const lift_value *v = users->at[i];
+        for (int n = 0; n < v->operand_count; n++) {
+            if (v->operands[n] != x)
+                continue;
+            bool compares = v->op == LIFT_ICMP;
+            if (v->op == LIFT_SEXT || v->op == LIFT_SDIV || v->op == LIFT_SREM || v->op == LIFT_ASHR || v->op == LIFT_SITOFP ||
+                (compares && v->predicate >= LIFT_SGT && v->predicate <= LIFT_SLE))
+                return false;
+            as_unsigned = as_unsigned || v->op == LIFT_ZEXT || v->op == LIFT_UDIV || v->op == LIFT_UREM || v->op == LIFT_LSHR ||
+                          v->op == LIFT_UITOFP || (compares && v->predicate >= LIFT_UGT && v->predicate <= LIFT_ULE);
         }
+    }
     return as_unsigned;
 }
 

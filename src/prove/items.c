@@ -42,6 +42,14 @@ void prover_add_item(prover *p, verdict v, const char *subject, source_span span
         p->proof->unknown++;
 }
 
+proof_item prover_kept(const prover *p, const proof_item *x) {
+    proof_item kept = *x;
+    kept.subject = arena_strdup(p->arena, x->subject);
+    kept.explanation = x->explanation ? arena_strdup(p->arena, x->explanation) : NULL;
+    kept.witness = x->witness ? arena_strdup(p->arena, x->witness) : NULL;
+    return kept;
+}
+
 void prover_proved(prover *p, const char *subject, source_span span) {
     prover_add_item(p, VERDICT_PROVED, subject, span, NULL, NULL);
 }
@@ -59,7 +67,8 @@ void prover_refuted(prover *p, const char *subject, source_span span, const char
         diag_caret(p->diags, p->last, "%s", mend);
     if (p->limits->settle && !p->small) {
         p->settled = true;
-        sets_end_at(p->m->sets, 0);
+        if (p->m)
+            sets_end_at(p->m->sets, 0);
     }
 }
 
@@ -151,8 +160,9 @@ static void try_launch(prover *p, small_launches *t, double end) {
     int n = p->m->parameters.count;
     diag_list diags;
     proof result = {0};
-    diag_init(&diags, p->arena);
-    prover small = {.arena = p->arena,
+    arena *own = arena_new(); /* a model for each launch would add up */
+    diag_init(&diags, own);
+    prover small = {.arena = own,
                     .limits = p->limits,
                     .proof = &result,
                     .diags = &diags,
@@ -163,8 +173,10 @@ static void try_launch(prover *p, small_launches *t, double end) {
                     .code = p->code,
                     .judge = p->judge};
     sets *s = sets_new(TRIAL_OPERATIONS);
-    if (!s)
+    if (!s) {
+        arena_free(own);
         return;
+    }
     sets_end_at(s, end);
     bool *had = NEW_ARRAY(p->arena, bool, n + 1);
     for (int i = 0; i < n; i++) { /* constants for the while: products with them are affine */
@@ -175,14 +187,15 @@ static void try_launch(prover *p, small_launches *t, double end) {
             v->value = t->at[i];
         }
     }
-    small.m = model_new(p->arena, s, p->kernel, p->limits, p->launch);
+    small.m = model_new(own, s, p->kernel, p->limits, p->launch);
     p->judge(&small);
     for (int i = 0; i < n; i++)
         p->m->parameters.at[i]->has_value = had[i];
     sets_free(s);
     for (int i = 0; i < result.items.count; i++)
         if (result.items.at[i].verdict == VERDICT_REFUTED)
-            VEC_PUSH(p->arena, t->refuted, result.items.at[i]);
+            VEC_PUSH(p->arena, t->refuted, prover_kept(p, &result.items.at[i]));
+    arena_free(own);
 }
 
 static const proof_item *refuted_of(const small_launches *t, const char *subject) {

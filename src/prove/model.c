@@ -125,7 +125,6 @@ region *walk_region(model *m, region *parent, region_kind kind, scope *s, int de
     r->depth = depth;
     r->stmt = stmt;
     r->touches = NEW_ARRAY(m->arena, unsigned char, m->kernel->arrays.count + 1);
-    r->summaries = NEW_ARRAY(m->arena, summary *, m->kernel->arrays.count + 1);
     if (parent) {
         r->index = parent->children.count;
         VEC_PUSH(m->arena, parent->children, r);

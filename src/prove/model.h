@@ -119,7 +119,7 @@ struct region {
     VEC(region *) children;
     VEC(place *) places;    /* STEP */
     unsigned char *touches; /* by array id: access_use bits of everything inside */
-    summary **summaries;    /* by array id, each [SUMMARY_KINDS]; made when first asked for */
+    summary **summaries;    /* by array id, each [SUMMARY_KINDS]; made when first asked for, NULL before */
 };
 
 /* The last answer of array_inexact. */
@@ -496,6 +496,8 @@ void prover_start(prover *p);
 void prover_search(prover *p);
 /* An item, without a message. */
 void prover_add_item(prover *p, verdict v, const char *subject, source_span span, const char *witness, const char *explanation);
+/* The item, its texts in the prover's own arena. */
+proof_item prover_kept(const prover *p, const proof_item *x);
 void prover_proved(prover *p, const char *subject, source_span span);
 void prover_refuted(prover *p, const char *subject, source_span span, const char *witness, const char *explanation,
                     const char *mend);

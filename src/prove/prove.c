@@ -95,32 +95,32 @@ static void settle_by_bounds(prover *p) {
     enum { SEEKING_OPERATIONS = 30000, SEEKING_MILLISECONDS = 500 };
     proof result = {0};
     diag_list quiet;
-    diag_init(&quiet, p->arena);
     p->property = "bounds";
     p->code = "E0401";
     sets *s = sets_new(SEEKING_OPERATIONS);
     if (!s)
         return;
     prover scan = *p;
+    scan.arena = arena_new();
+    diag_init(&quiet, scan.arena);
     scan.proof = &result;
     scan.diags = &quiet;
     scan.small = scan.quick = true;
     scan.end = prover_clock() + SEEKING_MILLISECONDS;
     sets_end_at(s, scan.end);
-    scan.m = model_new(p->arena, s, p->kernel, p->limits, p->launch);
+    scan.m = model_new(scan.arena, s, p->kernel, p->limits, p->launch);
     seek_out_of_bounds(&scan);
     sets_free(s);
-    for (int i = 0; i < result.items.count && !p->settled; i++) {
-        const proof_item *t = &result.items.at[i];
-        if (t->verdict == VERDICT_REFUTED)
-            prover_refuted(p, t->subject, t->span, t->witness, t->explanation, NULL);
-    }
+    for (int i = 0; i < result.items.count && !p->settled; i++)
+        if (result.items.at[i].verdict == VERDICT_REFUTED) {
+            proof_item t = prover_kept(p, &result.items.at[i]);
+            prover_refuted(p, t.subject, t.span, t.witness, t.explanation, NULL);
+        }
+    arena_free(scan.arena);
 }
 
 static void judge_properties(prover *p) {
     digits_form form = {0};
-    if (p->limits->settle)
-        settle_by_bounds(p);
     for (size_t i = 0; i < sizeof properties / sizeof *properties && !p->settled; i++) {
         p->property = properties[i].name;
         p->code = properties[i].code;
@@ -151,8 +151,12 @@ static void judge_kernel(prover *p, const kernel_ir *k, cond *launch) {
     memo_key(k, launch, p->limits, key);
     sets *s = memo_find(p->arena, key, p->proof) ? NULL : new_session(p);
     if (s) {
-        p->m = model_new(p->arena, s, k, p->limits, launch);
-        judge_properties(p);
+        if (p->limits->settle)
+            settle_by_bounds(p);
+        if (!p->settled) {
+            p->m = model_new(p->arena, s, k, p->limits, launch);
+            judge_properties(p);
+        }
         sets_free(s);
         memo_keep(key, p->proof, first);
         p->m = NULL;

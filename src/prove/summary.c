@@ -109,6 +109,8 @@ static int_set *compute(model *m, region *r, const kernel_array *a, int kind) {
 }
 
 int_set *summary_of(model *m, region *r, const kernel_array *a, int kind) {
+    if (!r->summaries)
+        r->summaries = NEW_ARRAY(m->arena, summary *, m->kernel->arrays.count + 1);
     summary *memo = r->summaries[a->id];
     if (!memo)
         memo = r->summaries[a->id] = NEW_ARRAY(m->arena, summary, SUMMARY_KINDS);
