@@ -127,7 +127,8 @@ static expr *primary(parser *p) {
             e->kind = EXPR_REDUCE;
             if (e->args.count != 1 || e->args.at[0]->kind != EXPR_NAME) {
                 diag *g = parser_error(p, "E0104", t, "`%s[...]` names the one range it reduces", e->name);
-                diag_caret(p->diags, g, "write `%s[k](x[i, k])`; reduce several ranges one after the other", e->name);
+                diag_caret(p->diags, g,
+                           "write `%s[k](x[i, k])`; reduce several ranges one after the other, or a product by `a @ b`", e->name);
                 return close_expr(p, e);
             }
             e->range = e->args.at[0]->name;

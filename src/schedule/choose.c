@@ -100,6 +100,7 @@ typedef struct need {
     int matrix_products;
     bool ringed; /* and operands are copied ahead */
     bool chained;
+    bool windows, windows_in_place;
 } need;
 
 /* Operations of a value: what lanes hand to each other takes a step for each halving of the subgroup. */
@@ -156,7 +157,9 @@ static bool needs_bound(arena *a, const tile_kernel *bound, const machine_model 
                       : 0,
                   low.matrix_products,
                   low.ringed,
-                  low.chained};
+                  low.chained,
+                  low.windows,
+                  low.windows_in_place};
     return true;
 }
 
@@ -229,8 +232,34 @@ static void shorten(const tile_kernel *k, const machine_model *machine, choice *
     }
 }
 
+enum { LEAST_OF_LOOP = 4, LEAST_OF_TASK = 8 };
+
+/* Products that read windows of an operand multiply copies of them, which repeat its elements as often as windows overlap: tiles so small that copies and results stay in
+ * the cache, a loop's first, then results' from the outermost inwards. */
+static void fit_windows(const tile_kernel *k, const machine_model *machine, choice *choices, int count) {
+    need now;
+    while (needs(k, machine, choices, count, &now, NULL) && now.windows &&
+           (now.windows_in_place || now.bytes > machine->cache_bytes / 2)) {
+        bool smaller = false;
+        for (int turn = 0; turn < 2 && !smaller; turn++)
+            for (int i = 0; i < count && !smaller; i++) {
+                const int64_t size = choices[i].value, least = turn ? LEAST_OF_TASK : LEAST_OF_LOOP;
+                if (!choices[i].chosen_here || choices[i].of_loop == turn || size <= least)
+                    continue;
+                need with;
+                choices[i].value = (size + 1) / 2;
+                smaller = needs(k, machine, choices, count, &with, NULL) && (now.windows_in_place || with.bytes != now.bytes);
+                choices[i].value = smaller ? choices[i].value : size;
+            }
+        if (!smaller)
+            return;
+    }
+}
+
 static bool fit(const tile_kernel *k, const machine_model *machine, choice *choices, int count, source_span span,
                 diag_list *diags) {
+    if (!machine->subgroup_lanes)
+        fit_windows(k, machine, choices, count);
     for (int round = 0; round < 200; round++) {
         need now;
         if (!needs(k, machine, choices, count, &now, diags))

@@ -447,6 +447,13 @@ static bool cannot_stage(lower *l, const tile_value *heavy, int operand) {
     return false;
 }
 
+static bool leaves_somewhere(lower *l, const tile_value *heavy, const tile_value *x) {
+    bool leaves = false;
+    for (int i = 0; i < heavy->axis_count; i++)
+        leaves = leaves || leaves_along(l, x, heavy->axes[i]);
+    return leaves;
+}
+
 /* Operands of a product are copied to f32 when that pays: a narrow type would be converted again for each result that reads it, and lanes
  * want their elements side by side. A schedule may say that they are, and as what, or that they are not. */
 static bool is_copied(lower *l, const tile_value *heavy, int operand, bool spatial) {
@@ -458,11 +465,14 @@ static bool is_copied(lower *l, const tile_value *heavy, int operand, bool spati
     }
     if (choice == OPERANDS_STAGED)
         return x->axis_count && (may_copy(l, x) || cannot_stage(l, heavy, operand));
+    const bool window = may_copy(l, x) && leaves_somewhere(l, heavy, x);
+    l->out->windows = l->out->windows || window;
     int64_t reuse = operand_reuse(heavy, x);
     bool narrow = x->type != (is_whole_number(x->type) ? x->type : arithmetic_type(x->type));
     bool pays = is_cheap(l, x) ? reuse >= 16 && (narrow || spatial) : reuse > 1;
     if (!pays || (may_copy(l, x) && tile_product(x->axes, x->axis_count) * 4 <= l->machine->cache_bytes / 2))
         return pays;
+    l->out->windows_in_place = l->out->windows_in_place || window;
     operand_route(l, heavy, operand, "read in place: a copy of it does not fit the cache");
     return false;
 }

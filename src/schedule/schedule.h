@@ -199,6 +199,8 @@ typedef struct lowering {
     bool ringed;                /* operands of some are copied ahead */
     bool chained;               /* the kernel is wholly in fragments (lanes_chain.h) */
     int matrix_products;        /* products that go by matrix instructions */
+    bool windows;               /* a product's operand is read through windows that leave its array: lanes need a copy of it */
+    bool windows_in_place;      /* and one has none, as it would not fit the cache */
     VEC(const char *) routes;   /* for --explain: the route taken and the ones refused, a line each */
 } lowering;
 /* Lowers a kernel whose STATIC and TILE names are all bound: for a task that is one thread, or (machine->subgroup_lanes) a block of threads.
