@@ -146,7 +146,7 @@ static void broken_twins_are_caught(void **state) {
         /* the copies of this step are not waited for */
         {"warpgroup_ring", "M = 128, N = 64, K = 128", "wait_async 0\n", "wait_async 1\n", SIM_RACE},
         /* what threads have stored themselves, which no proxy fence has published */
-        {"filled_ring", "M = 1, N = 1, K = 1", "        fence block orders shared proxy\n", "", SIM_ASYNC},
+        {"filled_ring", "M = 1, N = 1, K = 1", "    fence block orders shared proxy\n", "", SIM_ASYNC},
         /* threads fill the slot that the step before last still reads */
         {"filled_ring", "M = 1, N = 64, K = 256", "wait_async mma 1", "wait_async mma 2", SIM_RACE},
         /* sums are stored while they are added to */
