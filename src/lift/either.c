@@ -1,6 +1,8 @@
 /* Pointers that lead into one of several arrays: a condition and both pointers. What is done with one is done under its condition, so every access stays one to a
- * single array. */
+ * single array. What a branch chooses of two values that are known where it stands is decided there. */
 #include "lift/lifter.h"
+
+enum { MOST_COMPUTED = 8 };
 
 static bool is_pointer(const lifted *x) {
     return x->kind == LIFTED_POINTER || x->kind == LIFTED_EITHER;
@@ -144,12 +146,72 @@ static bool ready(const lifter *l, const lift_value *x, const lift_block *b) {
     return x && (x->kind != LIFT_INSTRUCTION || (x->id >= 0 && flow_dominates(l->flow, x->block, b)));
 }
 
-void lift_decide_pointers(lifter *l, lifted c, const lift_value *branch, const lift_block *join) {
+/* The same, or made of that by arithmetic alone: computed at once, it is what it would be on its way. */
+static bool can_compute(const lifter *l, const lift_value *v, const lift_block *b, int nesting) {
+    if (ready(l, v, b))
+        return true;
+    if (!v || nesting > MOST_COMPUTED || v->id < 0)
+        return false;
+    switch (v->op) {
+    case LIFT_ADD:
+    case LIFT_SUB:
+    case LIFT_MUL:
+    case LIFT_TRUNC:
+    case LIFT_ZEXT:
+    case LIFT_SEXT:
+    case LIFT_GEP: break;
+    case LIFT_LOAD:
+        if (!lift_is_parameter_load(l, v))
+            return false;
+        break;
+    default: return false;
+    }
+    for (int i = 0; i < v->operand_count; i++)
+        if (!can_compute(l, v->operands[i], b, nesting + 1))
+            return false;
+    for (int i = 0; i < v->step_count; i++)
+        if (!can_compute(l, v->steps[i].index, b, nesting + 1))
+            return false;
+    return true;
+}
+
+static lifted computed(lifter *l, const lift_value *v, const lift_block *b) {
+    if (ready(l, v, b))
+        return lift_operand(l, v);
+    for (int i = 0; i < v->operand_count + v->step_count; i++) {
+        const lift_value *part = i < v->operand_count ? v->operands[i] : v->steps[i - v->operand_count].index;
+        if (!ready(l, part, b))
+            l->env[part->id] = computed(l, part, b);
+    }
+    l->now = v;
+    return v->op == LIFT_LOAD ? lift_load(l, v, v->type, lift_operand(l, v->operands[0])) : lift_operation(l, v);
+}
+
+/* The integer that the phi is, where it is the lesser or the greater of what its branch compares. False: it is not, or not seen to be. */
+static bool decide_integer(lifter *l, lifted c, const lift_value *phi, const lift_block *b, int first) {
+    int count = l->at->items.count, statements = l->statements;
+    const lift_value *now = l->now;
+    lifted r;
+    if (c.kind != LIFTED_CONDITION || !can_compute(l, phi->operands[0], b, 0) || !can_compute(l, phi->operands[1], b, 0))
+        return false;
+    lifted x = computed(l, phi->operands[first], b), y = computed(l, phi->operands[!first], b);
+    bool done = !lift_stopped(l) && l->at->items.count == count && lift_by_size(l, c, x, y, &r);
+    if (l->at->items.count != count) { /* what is stated on the way holds there alone */
+        l->at->items.count = count;
+        l->statements = statements;
+    }
+    l->now = now;
+    if (done)
+        lift_set(l, phi, r);
+    return done;
+}
+
+void lift_decide(lifter *l, lifted c, const lift_value *branch, const lift_block *join) {
     const lift_block *b = branch->block;
     for (int i = 0; join && i < join->items.count && join->items.at[i]->op == LIFT_PHI && !lift_stopped(l); i++) {
         const lift_value *phi = join->items.at[i];
-        if (phi->type->kind != LIFT_POINTER || join->before.count != 2 || phi->block_count != 2 ||
-            phi->blocks[0] == phi->blocks[1])
+        bool pointer = phi->type->kind == LIFT_POINTER, integer = phi->type->kind == LIFT_INTEGER && phi->type->bits > 1;
+        if ((!pointer && !integer) || join->before.count != 2 || phi->block_count != 2 || phi->blocks[0] == phi->blocks[1])
             continue;
         bool from[2][2]; /* whether the branch's side is how the incoming way begins */
         for (int side = 0; side < 2; side++)
@@ -160,7 +222,13 @@ void lift_decide_pointers(lifter *l, lifted c, const lift_value *branch, const l
         bool straight = from[0][0] && from[1][1] && !from[0][1] && !from[1][0];
         bool crossed = from[0][1] && from[1][0] && !from[0][0] && !from[1][1];
         int first = straight ? 0 : crossed ? 1 : -1;
-        if (first < 0 || !ready(l, phi->operands[0], b) || !ready(l, phi->operands[1], b))
+        if (first < 0)
+            continue;
+        if (integer) {
+            l->decided[phi->id] = l->aliased[phi->id] = decide_integer(l, c, phi, b, first);
+            continue;
+        }
+        if (!ready(l, phi->operands[0], b) || !ready(l, phi->operands[1], b))
             continue;
         lifted x = lift_operand(l, phi->operands[first]), y = lift_operand(l, phi->operands[!first]);
         if (lift_stopped(l) || !is_pointer(&x) || !is_pointer(&y))

@@ -641,6 +641,31 @@ lifted lift_compare(lifter *l, const lift_value *v, lift_predicate p, lifted x, 
     return folded(l, op, a, b);
 }
 
+/* What a `let` without a value from memory is. */
+static const index_expr *meaning(const index_expr *x) {
+    const kernel_stmt *let = x->op == IX_VAR && x->var->kind == INDEX_VALUE ? x->var->owner : NULL;
+    return let && let->kind == KSTMT_LET && let->value->op == KERNEL_INDEX ? let->value->index : x;
+}
+
+static bool same_number(const index_expr *x, const index_expr *y) {
+    return ix_equal(x, y) || ix_equal(meaning(x), meaning(y));
+}
+
+bool lift_by_size(lifter *l, lifted c, lifted x, lifted y, lifted *out) {
+    arena *a = l->arena;
+    if (x.kind != LIFTED_INDEX || y.kind != LIFTED_INDEX || c.kind != LIFTED_CONDITION ||
+        (c.c->op != COND_LT && c.c->op != COND_LE))
+        return false;
+    bool below = c.c->op == COND_LT && ix_equal(c.c->y, ix_add(a, y.x, ix_const(a, 1))); /* x < n ? x : n - 1 */
+    if (same_number(c.c->x, x.x) && (below || same_number(c.c->y, y.x)))
+        *out = lifted_index(x.bits, ix_min(a, c.c->x, below ? y.x : c.c->y));
+    else if (same_number(c.c->x, y.x) && same_number(c.c->y, x.x))
+        *out = lifted_index(x.bits, ix_max(a, c.c->x, c.c->y));
+    else
+        return false;
+    return true;
+}
+
 lifted lift_select(lifter *l, lifted c, lifted x, lifted y, const lift_type *t) {
     arena *a = l->arena;
     int64_t n;
@@ -665,14 +690,9 @@ lifted lift_select(lifter *l, lifted c, lifted x, lifted y, const lift_type *t) 
         lifted yes = bitwise(l, LIFT_AND, c, x), no = bitwise(l, LIFT_AND, lift_not(l, c), y);
         return bitwise(l, LIFT_OR, yes, no);
     }
-    if (x.kind == LIFTED_INDEX && y.kind == LIFTED_INDEX && c.kind == LIFTED_CONDITION &&
-        (c.c->op == COND_LT || c.c->op == COND_LE)) {
-        bool below = c.c->op == COND_LT && ix_equal(c.c->y, ix_add(a, y.x, ix_const(a, 1))); /* x < n ? x : n - 1 */
-        if (ix_equal(c.c->x, x.x) && (below || ix_equal(c.c->y, y.x)))
-            return lifted_index(x.bits, ix_min(a, x.x, y.x));
-        if (ix_equal(c.c->x, y.x) && ix_equal(c.c->y, x.x))
-            return lifted_index(x.bits, ix_max(a, x.x, y.x));
-    }
+    lifted chosen;
+    if (lift_by_size(l, c, x, y, &chosen))
+        return chosen;
     kernel_value *p = lift_as_value(l, x), *q = lift_as_value(l, y);
     return lifted_value(x.bits, kernel_op3(l->k, KERNEL_SELECT, p->type, lift_as_value(l, c), p, q));
 }

@@ -151,7 +151,7 @@ typedef struct lifter {
     lifted *env, *global_env;
     int *nesting;       /* by value: how many operations stand in its text without a name in between */
     bool *aliased;      /* by value: a phi that stands for what came in */
-    bool *decided;      /* by value: a phi of pointers that the branch before it has chosen already */
+    bool *decided;      /* by value: a phi that the branch before it has chosen already */
     bool *address_only; /* by value: a widened integer that is nothing but the one index of arguments' addresses */
     VEC(address_use) addresses;
     int global_count;
@@ -204,6 +204,8 @@ lifted lift_integer(lifter *l, const lift_value *v, lift_opcode op, lifted x, li
 lifted lift_compare(lifter *l, const lift_value *v, lift_predicate p, lifted x, lifted y, int bits);
 lifted lift_extend(lifter *l, const lift_value *v, lift_opcode op, lifted x, int from, int to);
 lifted lift_select(lifter *l, lifted c, lifted x, lifted y, const lift_type *t);
+/* c ? x : y where c compares the two by size: the lesser or the greater. False: it does not. */
+bool lift_by_size(lifter *l, lifted c, lifted x, lifted y, lifted *out);
 lifted lift_not(lifter *l, lifted c);
 bool lift_same(const lifted *x, const lifted *y);
 bool lift_is_number(const lifted *x, int64_t *n);
@@ -272,8 +274,9 @@ void lift_on_both(lifter *l, const lifted *p, void (*each)(lifter *l, lifted sid
 lifted lift_either_load(lifter *l, const lift_value *v, const lift_type *t, lifted p); /* scalars */
 void lift_either_store(lifter *l, const lift_type *t, lifted p, lifted x);
 lifted lift_compare_pointers(lifter *l, const lift_value *v, lift_predicate p, lifted x, lifted y);
-/* Phis of pointers where the ways of a branch meet again, both of whose values are known at the branch: which is meant is what it asks. */
-void lift_decide_pointers(lifter *l, lifted c, const lift_value *branch, const lift_block *join);
+/* Phis of pointers, and of integers of which the lesser or the greater is taken, where the ways of a branch meet again, both of whose values are known at the
+ * branch: which is meant is what it asks. */
+void lift_decide(lifter *l, lifted c, const lift_value *branch, const lift_block *join);
 
 /* ---- matrix.c: matrices that a subgroup holds ---- */
 bool lift_matrix_call(lifter *l, const lift_value *v); /* false: it is none; nothing was done */

@@ -184,7 +184,7 @@ static lift_block *lift_choice(lifter *l, flow_loop *region, lift_block *b, cons
             }
             return lift_edge(l, region, b, t->blocks[!side]);
         }
-    lift_decide_pointers(l, c, t, join && flow_loop_at(l->flow, region, join) ? NULL : join);
+    lift_decide(l, c, t, join && flow_loop_at(l->flow, region, join) ? NULL : join);
     position = at->items.count;
     lift_branch(l, c, &yes, &no);
     lift_side(l, region, b, t->blocks[0], join, yes);

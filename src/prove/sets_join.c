@@ -401,7 +401,10 @@ static isl_set *projection(union_cache *cache, isl_set *of, int first, int count
             return isl_set_copy(t->without);
         }
     }
-    isl_set *without = isl_set_project_out(isl_set_copy(of), isl_dim_set, (unsigned)first, (unsigned)count);
+    isl_set *without = isl_set_copy(of);
+    if (isl_set_n_basic_set(of) == 1)
+        without = isl_set_from_basic_set(set_digits_together(set_piece(without), first, count));
+    without = isl_set_project_out(without, isl_dim_set, (unsigned)first, (unsigned)count);
     without = isl_set_compute_divs(without);
     if (without && isl_set_n_basic_set(without) > 1)
         without = sets_join(cache, without, parameters, parameters + (int)isl_set_dim(without, isl_dim_set));

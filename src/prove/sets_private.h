@@ -1,4 +1,4 @@
-/* Private to sets.c, sets_join.c (the two files that call isl) and sets_kept.c. */
+/* Private to sets.c, sets_join.c, sets_digits.c (the files that call isl) and sets_kept.c. */
 #ifndef TILEC_PROVE_SETS_PRIVATE_H
 #define TILEC_PROVE_SETS_PRIVATE_H
 #include "prove/sets.h"
@@ -77,6 +77,9 @@ void answers_forget(answers *t);
 isl_set *sets_join(union_cache *cache, isl_set *x, int parameters, int variables);
 /* Takes x, gives it without the `count` dimensions from `first` on: factor by factor. */
 isl_set *sets_project_factors(union_cache *cache, isl_set *x, int first, int count, int parameters, int variables);
+/* Takes b: of the `count` dimensions from `first` on, those that are the digits of one number are one; the others of them take any value. What is left without all
+ * of these dimensions is the same. sets_digits.c. */
+isl_basic_set *set_digits_together(isl_basic_set *b, int first, int count);
 /* Takes a set of one piece: that piece. */
 isl_basic_set *set_piece(isl_set *x);
 /* Takes x and y: both. Without the search for a point that isl_set_intersect makes of every result. */

@@ -1,10 +1,11 @@
-/* Reads of a shared cell that the threads of the block have written together, seen from the text: an earlier statement, over thread ids and loops
- * of constant bounds, writes a box of cells. Its index in each dimension is a sum of ids, loop variables and lanes, each used once, whose
- * factors leave no gap: every cell of the box is some thread's, with values that the sums determine. The statement's conditions, said of
- * these values, must hold where the read stands. No set is made; what is not seen here is asked of sets. */
+/* Reads of a cell that the threads of the block have written together, or that this thread has, seen from the text: an earlier statement, over thread ids
+ * (of a shared array) and loops of constant bounds, writes a box of cells. Its index in each dimension is a sum of ids, loop variables and lanes, each used
+ * once, whose factors leave no gap: every cell of the box is written with values that the sums determine. Statements of one sequence that write cells side
+ * by side count as lanes of the first. The statement's conditions, said of these values, must hold where the read stands. No set is made; what is not seen
+ * here is asked of sets. */
 #include "prove/interval.h"
 
-enum { MOST_DIGITS = 24, MOST_RANK = 8, MOST_NESTING = 64, MOST_CHOSEN = 8 };
+enum { MOST_DIGITS = 24, MOST_RANK = 8, MOST_NESTING = 64, MOST_CHOSEN = 8, MOST_SIDE_BY_SIDE = 64 };
 
 /* A variable of the write that the cell determines: dimension `dim` has factor * (variable - lo), 0 <= variable - lo <= span. */
 typedef struct digit {
@@ -16,6 +17,8 @@ typedef struct box {
     model *m;
     const place *write, *read;
     const scope *outside; /* both stand in it; its variables have the same values */
+    int64_t lanes; /* cells that the write has along lane_dim from its index on: a vector's, or those of statements beside it */
+    int lane_dim;  /* -1: it has one cell */
     digit digits[MOST_DIGITS];
     int count;
     index_sum index[MOST_RANK];           /* of the write's first lane */
@@ -29,13 +32,18 @@ static bool is_thread_id(const model *m, const index_var *v) {
     return d >= m->instance_dims[LEVEL_BLOCK] && d < m->thread_dims;
 }
 
+/* An id of whichever thread has made the write: it need not be the read's. */
+static bool is_any_thread(const box *b, const index_var *v) {
+    return b->write->array->space == SPACE_SHARED && is_thread_id(b->m, v);
+}
+
 /* How many values the variable of the write has, *step apart, from *lo; 0: it is none of its own, or not of constant bounds. */
 static int64_t values_of(const box *b, const index_var *v, int64_t *lo, int64_t *step) {
     const model *m = b->m;
     int64_t hi;
     *lo = 0;
     *step = 1;
-    if (is_thread_id(m, v))
+    if (is_any_thread(b, v))
         return m->thread_extents[m->position[v->id] - m->task_dims];
     const scope *at = model_knows(m, v) ? m->scope_of[v->id] : NULL;
     if (!at || at->kind != SCOPE_LOOP || at->depth <= b->outside->depth || at->counted || !ix_is_const(at->stmt->lo, lo) ||
@@ -46,7 +54,7 @@ static int64_t values_of(const box *b, const index_var *v, int64_t *lo, int64_t 
 
 static bool is_outside_variable(const void *context, const index_var *v) {
     const box *b = context;
-    return !is_thread_id(b->m, v) && b->m->position[v->id] >= 0 && b->m->position[v->id] < b->outside->depth;
+    return !is_any_thread(b, v) && b->m->position[v->id] >= 0 && b->m->position[v->id] < b->outside->depth;
 }
 
 /* Whether x has the same value for the read and for every thread that runs the write. */
@@ -89,7 +97,7 @@ static bool dimension_covered(box *b, int d) {
     const place *w = b->write, *r = b->read;
     int first = b->count;
     index_sum rest = {.count = 0};
-    wide further = w->lanes > 1 && w->vector_dim == d ? w->lanes - 1 : 0;
+    wide further = b->lane_dim == d ? b->lanes - 1 : 0;
     if (!index_sum_add(m, &b->index[d], w->indices[d], 1, 0))
         return false;
     rest.constant = b->index[d].constant;
@@ -174,8 +182,8 @@ static bool not_positive(box *b, index_sum *s, int more) {
     for (int d = 0; d < w->array->rank; d++) {
         int64_t by = q[d] + (d == more);
         /* the first lane stands up to lanes - 1 before the cell; the read has further cells */
-        if (w->lanes > 1 && w->vector_dim == d && q[d] < 0)
-            s->constant += (wide)-q[d] * (w->lanes - 1);
+        if (b->lane_dim == d && q[d] < 0)
+            s->constant += (wide)-q[d] * (b->lanes - 1);
         if (by > 0)
             s->constant += (wide)by * further_cells(b, d);
         if (by && !index_sum_add(b->m, s, r->indices[d], by, 0))
@@ -239,44 +247,117 @@ static bool holds(box *b, const cond *c, bool negated, int nesting) {
 
 static bool is_plain_write(const place *w) {
     return w->use == ACCESS_WRITE && !w->asynchronous && !w->atomic && !w->collective && !w->clip && !w->combined &&
-           !w->extents && !w->unordered;
+           !w->unordered;
 }
 
-/* The other branch of the condition writes the same cells. */
-static bool other_branch_too(const model *m, const place *w) {
+/* How many cells the place has from its index on, all along dimension *d (-1: it is one cell); 0: along several, or not known. */
+static int64_t run_of(const place *w, int *d) {
+    int64_t count = 1, extent;
+    *d = -1;
+    if (!w->extents) {
+        *d = w->lanes > 1 ? w->vector_dim : -1;
+        return w->lanes > 1 && w->vector_dim < 0 ? 0 : w->lanes;
+    }
+    for (int i = 0; i < w->array->rank; i++) {
+        if (!ix_is_const(w->extents[i], &extent) || extent < 1 || extent > INT32_MAX || (extent > 1 && *d >= 0))
+            return 0;
+        *d = extent > 1 ? i : *d;
+        count *= extent;
+    }
+    return count;
+}
+
+/* How many cells further along dimension d another write begins; -1: it is not beside this one, or not known to be. */
+static int64_t cells_further(model *m, const place *w, const place *x, int d) {
+    index_sum apart = {.count = 0};
+    for (int i = 0; i < w->array->rank; i++)
+        if (i != d && !ix_equal(w->indices[i], x->indices[i]))
+            return -1;
+    if (!index_sum_add(m, &apart, x->indices[d], 1, 0) || !index_sum_add(m, &apart, w->indices[d], -1, 0))
+        return -1;
+    for (int i = 0; i < apart.count; i++)
+        if (apart.terms[i].factor)
+            return -1;
+    return apart.constant >= 0 && apart.constant < MOST_SIDE_BY_SIDE ? (int64_t)apart.constant : -1;
+}
+
+/* How many cells from the write's on are written along dimension d by statements of its sequence, which all run where it does; those of the read's own
+ * sequence stand before the read, which is in `reader`. */
+static int64_t side_by_side(model *m, const place *w, const region *reader, int d) {
+    const region *sequence = w->region->parent;
+    bool there[2 * MOST_SIDE_BY_SIDE] = {false};
+    int64_t count = 0;
+    for (int i = 0; sequence->kind == REGION_SEQUENCE && i < sequence->children.count; i++) {
+        const region *r = sequence->children.at[i];
+        if (sequence == reader->parent && i >= reader->index)
+            break;
+        for (int j = 0; j < r->places.count; j++) {
+            const place *x = r->places.at[j];
+            int along;
+            int64_t run, n;
+            if (x->array != w->array || x->scope != w->scope || !is_plain_write(x) || x->active ||
+                (run = run_of(x, &along)) < 1 || run > MOST_SIDE_BY_SIDE || (along >= 0 && along != d) ||
+                (n = cells_further(m, w, x, d)) < 0)
+                continue;
+            for (int64_t c = n; c < n + run; c++)
+                there[c] = true;
+        }
+    }
+    while (count < 2 * MOST_SIDE_BY_SIDE && there[count])
+        count++;
+    return count;
+}
+
+/* The other branch of the condition writes the same cells: `lanes` along dimension d, by statements side by side where w alone has fewer. */
+static bool other_branch_too(model *m, const place *w, const region *reader, int64_t lanes, int dim) {
     const scope *s = w->scope;
     for (int i = 0; i < m->places.count; i++) {
         const place *x = m->places.at[i];
         if (x->array != w->array || !is_plain_write(x) || x->scope->kind != SCOPE_GUARD || x->scope->parent != s->parent ||
             x->scope->stmt != s->stmt || x->scope->guard != s->guard || x->scope->negated == s->negated || x->lanes != w->lanes ||
-            x->vector_dim != w->vector_dim || x->active)
+            x->vector_dim != w->vector_dim || x->active || !x->extents != !w->extents)
             continue;
         int d = 0;
-        while (d < w->array->rank && ix_equal(x->indices[d], w->indices[d]))
+        while (d < w->array->rank && ix_equal(x->indices[d], w->indices[d]) &&
+               (!w->extents || ix_equal(x->extents[d], w->extents[d])))
             d++;
-        if (d == w->array->rank)
+        int along;
+        if (d == w->array->rank && (run_of(x, &along) == lanes || side_by_side(m, x, reader, dim) >= lanes))
             return true;
     }
     return false;
 }
 
-static bool covers(model *m, const place *write, const place *read, const scope *outside) {
+static bool covers(model *m, const place *write, const place *read, const region *reader) {
+    const scope *outside = reader->parent->scope;
     if (!is_plain_write(write) || write->array->rank > MOST_RANK)
         return false;
     for (const scope *s = write->scope; s != outside; s = s->parent)
         if (!s || (s->kind != SCOPE_LOOP && s->kind != SCOPE_GUARD) || s->may_stop || s->counted)
             return false;
     box b = {.m = m, .write = write, .read = read, .outside = outside};
+    b.lanes = run_of(write, &b.lane_dim);
+    if (!b.lanes)
+        return false;
+    int64_t own = b.lanes, more;
+    for (int d = 0; !write->active && b.lanes == own && d < write->array->rank; d++)
+        if ((own == 1 || b.lane_dim == d) && (more = side_by_side(m, write, reader, d)) > own) {
+            b.lanes = more;
+            b.lane_dim = d;
+        }
     for (int d = 0; d < write->array->rank; d++)
         if (!dimension_covered(&b, d))
             return false;
-    bool both = write->scope->kind == SCOPE_GUARD && write->scope != outside && !write->active && other_branch_too(m, write);
+    bool both = write->scope->kind == SCOPE_GUARD && write->scope != outside && !write->active &&
+                other_branch_too(m, write, reader, b.lanes, b.lane_dim);
     for (const scope *s = both ? write->scope->parent : write->scope; s != outside; s = s->parent) {
         int64_t lo, step;
         if (s->kind == SCOPE_LOOP ? !values_of(&b, s->var, &lo, &step) : !holds(&b, s->guard, s->negated, 0))
             return false;
     }
     if (write->active) { /* lane l takes part if l < active: the cell is below the index + active */
+        if (write->extents)
+            return false;
         index_sum end = {.constant = 1};
         int d = write->vector_dim;
         return d >= 0 && index_sum_add(m, &end, write->indices[d], -1, 0) && index_sum_add(m, &end, write->active, -1, 0) &&
@@ -285,26 +366,27 @@ static bool covers(model *m, const place *write, const place *read, const scope 
     return true;
 }
 
-static bool some_covers(model *m, const region *r, const place *read, const scope *outside, int nesting) {
+static bool some_covers(model *m, const region *r, const place *read, const region *reader, int nesting) {
     if (nesting > MOST_NESTING || !(r->touches[read->array->id] & ACCESS_WRITE))
         return false;
     for (int i = 0; i < r->places.count; i++)
-        if (r->places.at[i]->array == read->array && covers(m, r->places.at[i], read, outside))
+        if (r->places.at[i]->array == read->array && covers(m, r->places.at[i], read, reader))
             return true;
     for (int i = 0; i < r->children.count; i++)
-        if (some_covers(m, r->children.at[i], read, outside, nesting + 1))
+        if (some_covers(m, r->children.at[i], read, reader, nesting + 1))
             return true;
     return false;
 }
 
 bool written_together(model *m, const place *read) {
-    if (read->array->space != SPACE_SHARED || read->clip || read->asynchronous || m->persistent || m->breaks.count)
+    bool shared = read->array->space == SPACE_SHARED;
+    if ((!shared && read->array->space != SPACE_PRIVATE && read->array->space != SPACE_REGISTER) || read->clip ||
+        read->asynchronous || m->persistent || m->breaks.count)
         return false;
     for (const region *r = read->region; r->parent && !r->tasks && !r->threads; r = r->parent)
         for (int i = r->index - 1; r->parent->kind == REGION_SEQUENCE && i >= 0; i--)
             if ((r->parent->children.at[i]->touches[read->array->id] & ACCESS_WRITE) &&
-                threads_stay_together(m, r->parent->scope) &&
-                some_covers(m, r->parent->children.at[i], read, r->parent->scope, 0))
+                (!shared || threads_stay_together(m, r->parent->scope)) && some_covers(m, r->parent->children.at[i], read, r, 0))
                 return true;
     return false;
 }

@@ -228,3 +228,15 @@ __kernel void copied_back(__global const int4 *x, __global int4 *y, int n) {
     e = async_work_group_copy(y + first, tile, count, 0);
     wait_group_events(1, &e);
 }
+__kernel void clipped(__global const float *x, __global float *y, int n) { /* the lesser and the greater, chosen by branches */
+    __local float tile[32];
+    int l = get_local_id(0), first = get_group_id(0) * 32;
+    int left = n - first < 32 ? n - first : 32, last = l < left ? l : left - 1, least;
+    if (l >= 3)
+        least = l;
+    else
+        least = 3;
+    tile[l] = x[first + last];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    y[first + l] = tile[least] - x[(last <= 5 ? 5 : last) % n];
+}

@@ -122,6 +122,11 @@ def rows():
     yield "copied_columns", ["n=3"], {"x": x, "y": np.zeros((3, 64), f32)}, {"y": x.transpose(1, 0, 2).reshape(3, 64)[:, ::-1]}, "64", "3"
     x = rng.integers(-99, 99, (75, 4)).astype(i32)
     yield "copied_back", ["n=75"], {"x": x, "y": np.zeros((75, 4), i32)}, {"y": x + (np.arange(75) % 32)[:, None]}, "32", "3"
+    x = normal(75)
+    last = np.minimum(np.arange(96), 74)
+    tile = np.arange(96) // 32 * 32 + np.maximum(np.arange(96) % 32, 3)
+    inside = np.minimum(np.arange(96) % 32, np.minimum(75 - np.arange(96) // 32 * 32, 32) - 1)
+    yield "clipped", ["n=75"], {"x": x, "y": np.zeros(96, f32)}, {"y": x[last][tile] - x[np.maximum(inside, 5)]}, "32", "3"
 
 SHAPES = {"transpose": ["x=[rows, cols]", "y=[cols, rows]"], "first_negative": [], "vectors": [], "copied_columns": ["y=[n, 64]"]}
 ON_OPENCL = {"first_negative", "transpose", "copied_columns"}

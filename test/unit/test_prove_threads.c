@@ -208,7 +208,19 @@ static void tile_condition(maker *m) {
     text_add(&m->text, "%s", one_of(m, conditions, 14));
 }
 
-/* A tile of 4 x 8 cells that the four threads fill together, each its part, with something put slightly wrong, or not, and then read. */
+/* A vector of the tile, or the same cells by statements of their own, of which one may be missing or stand elsewhere. */
+static void tile_store(maker *m, const char *row, const char *column, int lanes, const char *active, bool single) {
+    int wrong = roll(m, 6) ? -1 : roll(m, lanes), by = roll(m, 3);
+    for (int i = 0; single && i < lanes; i++)
+        if (i != wrong || by)
+            text_add(&m->text, "    store s[%s, %s + %d] <- x[4 * l]\n", row, column, i == wrong ? i + by - 1 : i);
+    if (!single)
+        text_add(&m->text, "    store s[%s, %s:%d]%s <- %s\n", row, column, lanes, active,
+                 lanes == 4 ? "x[4 * l:4]" : "x[4 * l:2]");
+}
+
+/* A tile of 4 x 8 cells that the four threads (or two loops of a single one) fill together, each its part, with something put slightly wrong, or not, and
+ * then read. */
 static char *make_tile(uint64_t seed) {
     static const char *const rows[] = {"2 * e + g", "e", "e + 2 * g", "g", "3 * e + g", "2 * e + l", "(k0 mod 2) + 2 * e"},
                              *const columns[] = {"4 * l", "4 * g", "4 * l", "4 * l + e", "2 * l", "4 * l + 2 * e", "0"},
@@ -220,15 +232,18 @@ static char *make_tile(uint64_t seed) {
         roll(&m, 2);
     bool guarded = roll(&m, 2), both = guarded && roll(&m, 2);
     int lanes = roll(&m, 8) < 7 ? 4 : 2, common = roll(&m, 16);
+    bool loops = roll(&m, 3) < 1;
+    const char *threads = loops ? "    for g in 0 .. 2 {\n    for l in 0 .. 2 {\n" : "", *end = loops ? "    }\n    }\n" : "";
     const char *row = rows[roll(&m, 4) < 3 ? 0 : roll(&m, 7)], *column = columns[roll(&m, 4) < 3 ? 0 : roll(&m, 7)];
     text_buffer *t = &m.text;
     text_add(t,
-             "kernel random {\n    symbol N\n    task (t < 1)\n    subgroup (g < 2)\n    lane (l < 2)\n    global in x: f32[64]\n"
-             "    shared s: f32[5, 10]\n    register v: f32[]\n    store v[] <- 0:f32\n");
+             "kernel random {\n    symbol N\n    task (t < 1)\n%s    global in x: f32[64]\n"
+             "    %s s: f32[5, 10]\n    register v: f32[]\n    store v[] <- 0:f32\n",
+             loops ? "" : "    subgroup (g < 2)\n    lane (l < 2)\n", loops ? "private" : "shared");
     text_add(t, "    for k0 in 0 .. N %s {\n    let n = min(4, N - k0)\n", roll(&m, 2) ? "step 4" : "step 1");
     if (common > 13)
-        text_add(t, "    if %s {\n", common == 14 ? "k0 < 3" : "l < N");
-    text_add(t, "    for e in 0 .. %d {\n", roll(&m, 8) < 7 ? 2 : 1 + roll(&m, 3));
+        text_add(t, "    if %s {\n", common == 14 ? "k0 < 3" : loops ? "k0 + 1 < N" : "l < N");
+    text_add(t, "%s    for e in 0 .. %d {\n", threads, roll(&m, 8) < 7 ? 2 : 1 + roll(&m, 3));
     if (guarded) {
         text_add(t, "    if ");
         tile_condition(&m);
@@ -236,13 +251,16 @@ static char *make_tile(uint64_t seed) {
     }
     bool masked = roll(&m, 4) == 3;
     for (int branch = 0; branch <= both; branch++) {
-        text_add(t, "%s    store s[%s, %s:%d]%s <- %s\n", branch ? "    } else {\n" : "", branch && roll(&m, 4) == 3 ? "g" : row,
-                 column, lanes, masked && !branch ? " active N - 4 * l" : "", lanes == 4 ? "x[4 * l:4]" : "x[4 * l:2]");
+        text_add(t, "%s", branch ? "    } else {\n" : "");
+        tile_store(&m, branch && roll(&m, 4) == 3 ? "g" : row, column, lanes, masked && !branch ? " active N - 4 * l" : "",
+                   !masked && roll(&m, 3) < 1);
     }
-    text_add(t, "%s    }\n%s", guarded ? "    }\n" : "", roll(&m, 20) < 19 ? "    barrier block orders shared\n" : "");
+    text_add(t, "%s    }\n%s%s%s", guarded ? "    }\n" : "", end,
+             !loops && roll(&m, 20) < 19 ? "    barrier block orders shared\n" : "", threads);
     text_add(t, "    for k in %s {\n    for j in 0 .. %d {\n    store v[] <- s[%s, %s]\n    }\n    }\n", one_of(&m, reads, 5),
              masked && roll(&m, 2) < 1 ? 1 : 4, read_rows[roll(&m, 3) < 2 ? 0 : roll(&m, 7)], one_of(&m, read_columns, 5));
-    text_add(t, "%s%s    }\n}\n", roll(&m, 20) < 19 ? "    barrier block orders shared\n" : "", common > 13 ? "    }\n" : "");
+    text_add(t, "%s%s%s    }\n}\n", end, !loops && roll(&m, 20) < 19 ? "    barrier block orders shared\n" : "",
+             common > 13 ? "    }\n" : "");
     char *text = strdup(text_get(t));
     text_free(t);
     return text;
