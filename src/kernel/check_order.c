@@ -106,7 +106,8 @@ static void check_atomic(checker *c, const kernel_stmt *s) {
         return;
     const kernel_array *a = s->access.array;
     check_value_is(c, s->value, a->element, 1, kernel_stmt_names[s->kind]);
-    if (a->element != ELEMENT_F32 && a->element != ELEMENT_I32 && a->element != ELEMENT_U32)
+    bool wide = a->element == ELEMENT_I64 && !grid && (bits || s->combine == KERNEL_ADD); /* signed or not is the same to these */
+    if (a->element != ELEMENT_F32 && a->element != ELEMENT_I32 && a->element != ELEMENT_U32 && !wide)
         check_fail(c, "E0961", here, "`%s` on %s; it takes f32, i32 or u32", kernel_stmt_names[s->kind],
                    element_table[a->element].name);
     if (s->combine != KERNEL_ADD && s->combine != KERNEL_MIN && s->combine != KERNEL_MAX &&

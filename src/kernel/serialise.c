@@ -234,6 +234,8 @@ static void note_stmt(serial *s, kernel_stmt *x, kernel_block *b, int at) {
     case KSTMT_ATOMIC: {
         if (value_exchanges(x->value, 0))
             refuse(s, x->span, "lanes exchange values");
+        if (x->access.array->element == ELEMENT_I64 && x->access.array->space != SPACE_GLOBAL)
+            refuse(s, x->span, "an atomic on 64-bit integers of the block's own");
         spill fresh = {.let = x};
         x->uses = s->spills.count;
         VEC_PUSH(s->arena, s->spills, fresh);

@@ -26,7 +26,8 @@ static void atomic(lifter *l, const lift_value *v, lifted pointer, const lift_ty
     kernel_value *y = lift_as_value(l, x);
     if (lift_stopped(l))
         return;
-    if (e != ELEMENT_F32 && e != ELEMENT_I32 && e != ELEMENT_U32) {
+    bool wide = e == ELEMENT_I64 && u.op != KERNEL_MIN && u.op != KERNEL_MAX;
+    if (e != ELEMENT_F32 && e != ELEMENT_I32 && e != ELEMENT_U32 && !wide) {
         lift_fail(l, "E1128", v, "an atomic on %s", element_table[e].name);
         return;
     }
@@ -42,7 +43,7 @@ static void atomic(lifter *l, const lift_value *v, lifted pointer, const lift_ty
     if (u.negated)
         y = kernel_op1(k, KERNEL_NEG, y->type, y);
     if (y->type != e)
-        y = kernel_op1(k, KERNEL_BITCAST, e, y);
+        y = kernel_op1(k, wide ? KERNEL_CONVERT : KERNEL_BITCAST, e, y);
     kernel_stmt *s = kernel_append(k, l->at, KSTMT_ATOMIC, lift_span(l, v));
     s->combine = u.op;
     s->access = access;
@@ -60,7 +61,8 @@ static void atomic(lifter *l, const lift_value *v, lifted pointer, const lift_ty
     kernel_value *old = kernel_ref(k, s);
     old->type = e;
     old->lanes = 1;
-    l->env[v->id] = lifted_value(32, e == ELEMENT_U32 ? kernel_op1(k, KERNEL_BITCAST, ELEMENT_I32, old) : old);
+    l->env[v->id] = wide ? lifted_value(64, kernel_op1(k, KERNEL_CONVERT, ELEMENT_INDEX, old))
+                         : lifted_value(32, e == ELEMENT_U32 ? kernel_op1(k, KERNEL_BITCAST, ELEMENT_I32, old) : old);
 }
 
 static level_kind scope_of(const lift_value *v, lifted pointer) {
@@ -120,7 +122,7 @@ bool lift_atomic_call(lifter *l, const lift_value *v, const char *name) {
         size_t n = strlen(v->callee); /* _Z10atomic_minPU3AS1Vjj: the value's type stands last */
         u.is_unsigned = (u.op == KERNEL_MIN || u.op == KERNEL_MAX) && v->callee[n - 1] == 'j';
         lifted pointer = lift_operand(l, v->operands[0]);
-        lifted x = known[i].implied       ? lifted_number(l, 32, known[i].implied)
+        lifted x = known[i].implied       ? lifted_number(l, t->kind == LIFT_INTEGER ? t->bits : 32, known[i].implied)
                    : v->operand_count > 1 ? lift_operand(l, v->operands[1])
                                           : (lifted){.kind = LIFTED_ANY};
         if (!lift_stopped(l))

@@ -41,6 +41,9 @@ const char *llvm_run_passes(llvm_reading *r);
 /* ---- llvm_structs.c ---- */
 void llvm_split_structs(llvm_reading *r); /* copies of structs become copies of their fields */
 
+/* ---- llvm_pointers.c ---- */
+void llvm_settle_pointers(llvm_reading *r); /* loads of program-scope pointers that nothing writes */
+
 /* ---- llvm_events.c ---- */
 void llvm_find_events(llvm_reading *r); /* wait_group_events of addresses becomes a call with the events themselves */
 #endif

@@ -79,6 +79,7 @@ const char *llvm_run_passes(llvm_reading *r) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     llvm_find_events(r);
     llvm_split_structs(r);
+    llvm_settle_pointers(r);
     LLVMErrorRef e = LLVMRunPasses(r->module, LIFT_PASSES_BEFORE, machine, options);
     if (!e && keeps_pointers(r)) {
         forget_loop_notes(r);

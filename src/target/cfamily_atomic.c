@@ -28,7 +28,8 @@ static const char *word_of(kernel_op op) {
 static const char *function_for(cfamily *p, kernel_op op, element_type t, memory_space space) {
     const cfamily_atomics *of = p->dialect->atomics;
     const char *word = word_of(op);
-    if (!of || !word || (t != ELEMENT_I32 && t != ELEMENT_U32 && t != ELEMENT_F32))
+    bool wide = t == ELEMENT_I64 && op != KERNEL_MIN && op != KERNEL_MAX;
+    if (!of || !word || (t != ELEMENT_I32 && t != ELEMENT_U32 && t != ELEMENT_F32 && !wide))
         return NULL;
     bool shared = space == SPACE_SHARED;
     const char *name = arena_printf(p->arena, "atomic_%s_%s%s", word, c_type_tag(t), shared && *of->shared ? "_shared" : "");

@@ -180,7 +180,9 @@ static const char *atomic_itself(arena *a, const char *update, element_type t, c
     (void)place;
     if (t == ELEMENT_F32 && update[0] != 'a') /* add alone */
         return NULL;
-    return arena_printf(a, "atomic%c%s(p, v)", update[0] - 'a' + 'A', update + 1);
+    const char *form =
+        t == ELEMENT_I64 ? "(long long)atomic%c%s((unsigned long long *)p, (unsigned long long)v)" : "atomic%c%s(p, v)";
+    return arena_printf(a, form, update[0] - 'a' + 'A', update + 1);
 }
 
 static const cfamily_atomics cuda_atomics = {

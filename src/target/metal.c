@@ -152,9 +152,10 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
 }
 
 static const char *atomic_itself(arena *a, const char *update, element_type t, const char *place) {
-    return t == ELEMENT_F32 ? NULL
-                            : arena_printf(a, "atomic_fetch_%s_explicit((%satomic_%s *)p, v, memory_order_relaxed)", update,
-                                           place, t == ELEMENT_U32 ? "uint" : "int");
+    return t == ELEMENT_F32 || t == ELEMENT_I64
+               ? NULL
+               : arena_printf(a, "atomic_fetch_%s_explicit((%satomic_%s *)p, v, memory_order_relaxed)", update, place,
+                              t == ELEMENT_U32 ? "uint" : "int");
 }
 
 static const cfamily_atomics metal_atomics = {

@@ -117,7 +117,7 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
 
 static const char *atomic_itself(arena *a, const char *update, element_type t, const char *place) {
     (void)place;
-    return t == ELEMENT_F32 ? NULL : arena_printf(a, "atomic_%s(p, v)", update);
+    return t == ELEMENT_F32 || t == ELEMENT_I64 ? NULL : arena_printf(a, "atomic_%s(p, v)", update);
 }
 
 static const cfamily_atomics opencl_atomics = {

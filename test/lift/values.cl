@@ -91,12 +91,13 @@ __kernel void narrow(__global const uchar *x, __global const char *w, __global h
     y[i] = (uchar)clamp(s, 0, 255);
 }
 __constant float table[5] = {1, -2, 4, -8, 16};
+__constant float *last = &table[4];
 __kernel void tables(__global const int *x, __global float *y) {
     float own[4];
     int i = get_global_id(0);
     for (int k = 0; k < 4; k++)
         own[k] = k * 10 + table[k];
-    y[i] = own[x[i] & 3] + table[4];
+    y[i] = own[x[i] & 3] + *last;
 }
 __kernel void transpose(__global const float *x, __global float *y, int rows, int cols) {
     __local float tile[8][9];
@@ -109,7 +110,7 @@ __kernel void transpose(__global const float *x, __global float *y, int rows, in
     if (r < rows && c < cols)
         y[c * rows + r] = tile[get_local_id(0)][get_local_id(1)];
 }
-__kernel void histogram(__global const uchar *x, __global uint *counts, int n) {
+__kernel void histogram(__global const uchar *x, __global uint *counts, __global ulong *sums, int n) {
     __local uint own[16];
     int t = get_local_id(0);
     if (t < 16)
@@ -120,6 +121,8 @@ __kernel void histogram(__global const uchar *x, __global uint *counts, int n) {
     barrier(CLK_LOCAL_MEM_FENCE);
     if (t < 16)
         atomic_add(&counts[t], own[t]);
+    if (t < 16)
+        atom_add(&sums[t & 1], (ulong)own[t] * 1000000007ul);
 }
 __kernel void strided(__global const float *x, __global float *y, int n) {
     __local float part[32];

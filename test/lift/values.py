@@ -89,7 +89,9 @@ def rows():
     x = normal(13, 21)
     yield "transpose", ["rows=13", "cols=21"], {"x": x, "y": np.zeros((21, 13), f32)}, {"y": x.T}, "8,8", "3,2"
     x = rng.integers(0, 256, 500).astype(np.uint8)
-    yield "histogram", ["n=500"], {"x": x, "counts": np.zeros(16, u32)}, {"counts": np.bincount(x & 15, minlength=16)}, "32", "3"
+    counts = np.bincount(x & 15, minlength=16)
+    yield "histogram", ["n=500"], {"x": x, "counts": np.zeros(16, u32), "sums": np.zeros(2, np.int64)}, \
+        {"counts": counts, "sums": np.array([counts[0::2].sum(), counts[1::2].sum()], np.int64) * 1000000007}, "32", "3"
     x = normal(2, 75)
     sums = np.stack([x[:, l::32].sum(1) for l in range(32)], 1)
     yield "strided", ["n=75"], {"x": x, "y": np.zeros((2, 75), f32)}, {"y": x - sums[:, 31 - np.arange(75) % 32]}, "32", "2"
