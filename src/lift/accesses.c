@@ -172,6 +172,11 @@ static const lift_object *object_of(const lifted *p) {
     return p->kind == LIFTED_POINTER ? p->object : NULL;
 }
 
+/* Whether the address is a multiple of so many bytes, or a launch value can make it one. */
+static bool steps_by(const lifted *p, int64_t size) {
+    return p->kind != LIFTED_POINTER || lift_unit_with(0, size, *p) % size == 0;
+}
+
 /* Copies and fills of a constant size, as structs and local arrays give rise to, byte range by byte range of what the destination holds. */
 bool lift_copy_call(lifter *l, const lift_value *v, const char *name) {
     bool copy = !strcmp(name, "memcpy") || !strcmp(name, "memmove"), fill = !strcmp(name, "memset");
@@ -193,7 +198,7 @@ bool lift_copy_call(lifter *l, const lift_value *v, const char *name) {
     while (t && (t->kind == LIFT_ARRAY || t->kind == LIFT_VECTOR))
         t = t->element;
     int64_t unit = lift_unit_of(&from, lift_unit_of(&to, bytes % 4 ? bytes % 2 ? 1 : 2 : 4));
-    if (!t || (t->size && (bytes % t->size || lift_unit_of(&from, lift_unit_of(&to, t->size)) % t->size)))
+    if (!t || (t->size && (bytes % t->size || !steps_by(&to, t->size) || !steps_by(&from, t->size))))
         t = lift_integer_type(unit); /* by what the addresses step by */
     if (!t || !t->size || bytes % t->size) {
         lift_fail(l, "E1128", v, "`%s` between memory of different elements", name);

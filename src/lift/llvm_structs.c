@@ -11,15 +11,27 @@ typedef struct ranges {
     bool fits;
 } ranges;
 
+/* Members of unions lie over one another. */
 static void add(ranges *r, unsigned long long first, unsigned long long size) {
-    if (r->count && r->first[r->count - 1] + r->size[r->count - 1] == first) {
-        r->size[r->count - 1] += size;
-    } else if (r->count < MOST_RANGES) {
-        r->first[r->count] = first;
-        r->size[r->count++] = size;
-    } else {
-        r->fits = false;
+    unsigned long long end = first + size;
+    int kept = 0;
+    for (int i = 0; i < r->count; i++) {
+        unsigned long long own = r->first[i] + r->size[i];
+        if (first <= own && r->first[i] <= end) {
+            first = r->first[i] < first ? r->first[i] : first;
+            end = own > end ? own : end;
+        } else {
+            r->first[kept] = r->first[i];
+            r->size[kept++] = r->size[i];
+        }
     }
+    r->count = kept;
+    if (r->count == MOST_RANGES) {
+        r->fits = false;
+        return;
+    }
+    r->first[r->count] = first;
+    r->size[r->count++] = end - first;
 }
 
 /* !{i64 offset, i64 size, !type, ...} */

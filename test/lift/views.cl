@@ -98,3 +98,14 @@ kernel void joined(global const uchar4 *x, global float *out, global uchar *part
     uchar4 p = as_uchar4(out[i] + 1);
     parts[i] = p.s3 ^ p.s0;
 }
+
+/* Structs as far apart in bytes as the launch says: their copies go by what they hold. */
+kernel void pitched(global const float *x, global char *out, int pitch)
+{
+    int i = get_global_id(0);
+    struct four { float at[4]; };
+    struct four s;
+    for (int j = 0; j < 4; j++)
+        s.at[j] = x[4 * i + j];
+    *(global struct four *)(out + i * pitch) = s;
+}

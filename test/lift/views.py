@@ -50,6 +50,8 @@ def rows():
     out = x * 2
     parts = (out + f32(1)).view(u8).reshape(16, 4)
     yield "joined", [], {"x": x.view(u8), "out": np.zeros(16, f32), "parts": np.zeros(16, u8)}, {"out": out, "parts": parts[:, 3] ^ parts[:, 0]}, "8", "2"
+    x = normal(16, 4)
+    yield "pitched", ["pitch=20"], {"x": x.reshape(-1), "out": np.zeros(80, f32)}, {"out": np.pad(x, [(0, 0), (0, 1)])}, "8", "2"
 
 def run(device, name, values, arrays, wanted, block, grid):
     words = [tilec, "run", source, "--kernel", name, "--device", device, "--block", block, "--grid", grid]
