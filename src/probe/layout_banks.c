@@ -39,6 +39,23 @@ const char *layout_access_fault(const layout_access_request *r) {
     return NULL;
 }
 
+/* Registers whose places lie side by side in every lane are read at once. */
+static int joined(one_access *a, int count) {
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        one_access *last = kept ? &a[kept - 1] : NULL;
+        bool beside =
+            last && (last->bytes == WORD || last->bytes == 2 * WORD) && last->bytes == a[i].bytes * (last->bytes / WORD);
+        for (int lane = 0; lane < LANES && beside; lane++)
+            beside = a[i].address[lane] == last->address[lane] + last->bytes;
+        if (beside)
+            last->bytes += a[i].bytes;
+        else
+            a[kept++] = a[i];
+    }
+    return kept;
+}
+
 /* The accesses of the request, one after the other. */
 static int accesses(const layout_access_request *r, one_access *out) {
     int row = r->stride * r->element_bytes;
@@ -54,7 +71,7 @@ static int accesses(const layout_access_request *r, one_access *out) {
                 out[reg].address[lane] = l->operand == 'a' ? i * row + j * r->element_bytes : j * row + i * r->element_bytes;
                 out[reg].bytes = WORD;
             }
-        return registers;
+        return joined(out, registers);
     }
     bool along = !strcmp(r->access, "row");
     out->bytes = !strcmp(r->access, "column") ? r->element_bytes : 16;

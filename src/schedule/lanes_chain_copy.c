@@ -21,7 +21,7 @@ static bool stands_alone(const lower *l, const tile_stmt *loop) {
 /* Everything that is copied in this loop (NULL: before all statements) can be copied ahead, or nothing is. */
 void chain_choose_rings(lower *l) {
     chain *c = l->chain;
-    const int asked = l->machine->options.stages, most = asked ? asked : l->machine->stages;
+    const int asked = l->machine->stages ? l->machine->options.stages : 1, most = asked ? asked : l->machine->stages;
     int64_t bytes = 0, fixed = 0;
     for (int i = 0; i < c->products.count; i++)
         for (int o = 0; o < 2; o++) {

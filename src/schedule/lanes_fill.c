@@ -6,7 +6,8 @@
 enum { MOST_KEPT = 176 }; /* registers of a thread: its accumulators and what waits in it */
 
 bool lanes_ring_fills(lower *l, const tile_value *product, int operand) {
-    return lanes_by_reference(l, product) && lanes_ring_operand_refusal(l, product, operand);
+    const bool held = l->machine->held_stages && l->rings[product->id] > 0; /* lanes_ahead.c: all of them */
+    return held || (lanes_by_reference(l, product) && lanes_ring_operand_refusal(l, product, operand));
 }
 
 bool lanes_fill_any(lower *l, const tile_stmt *loop, bool filled) {
@@ -36,10 +37,19 @@ bool lanes_fill_waits(lower *l, const tile_stmt *loop) {
     return registers <= MOST_KEPT;
 }
 
+/* Products share the tiles of equal operands where they are held. */
+static bool is_first(lower *l, const tile_stmt *loop, int item, int operand) {
+    const kernel_array *tile = lanes_stage_ring(l, loop->body.items.at[item]->value, operand);
+    for (int n = 0; n < 2 * item + operand; n++)
+        if (lanes_stage_ring(l, loop->body.items.at[n / 2]->value, n % 2) == tile)
+            return false;
+    return true;
+}
+
 static void fill_all(lower *l, const tile_stmt *loop, index_expr *slot, fill_phase phase) {
     for (int i = 0; i < loop->body.items.count; i++)
         for (int o = 0; o < 2; o++)
-            if (lanes_ring_fills(l, loop->body.items.at[i]->value, o))
+            if (lanes_ring_fills(l, loop->body.items.at[i]->value, o) && is_first(l, loop, i, o))
                 lanes_stage_fill(l, loop->body.items.at[i]->value, o, slot, phase);
 }
 

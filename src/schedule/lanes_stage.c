@@ -168,10 +168,10 @@ static const copied_tile *copied_before(lower *l, const staged_tile *t, element_
     return NULL;
 }
 
-/* A ring of the same elements, which products of single threads share: noted for no block. */
+/* A ring of the same elements, which products of single threads share, and others whose tiles threads hold: noted for no block. */
 static kernel_array *in_ring(lower *l, const staged_tile *t) {
     for (int i = 0; i < l->copied.count; i++)
-        if (!l->copied.at[i].in && !l->copied.at[i].matrix && l->copied.at[i].count == t->count &&
+        if (!l->copied.at[i].in && l->copied.at[i].matrix == t->matrix && l->copied.at[i].count == t->count &&
             lanes_stage_same_elements(l->copied.at[i].x, t->x))
             return l->copied.at[i].array;
     return NULL;
@@ -202,6 +202,13 @@ static void lay_out_by_reference(lower *l, kernel_array *array, int lead) {
     array->alignment = SWIZZLE_BYTES;
 }
 
+/* Elements between rows of `cells`, so that the pieces of neighbouring rows that a subgroup reads at once lie in different banks: a row is an odd number of pieces. */
+static int64_t padding(const lower *l, const staged_tile *t, element_type type, int64_t cells) {
+    const int64_t piece =
+        t->matrix && l->machine->fragment_row ? l->machine->fragment_row : ACCESS_BYTES / element_table[type].block_bytes;
+    return !t->matrix || cells % piece ? piece : (cells / piece + 1) % 2 * piece;
+}
+
 staged_tile lanes_stage_tile(lower *l, const tile_value *product, int operand) {
     arena *a = l->arena;
     staged_tile t = lanes_stage_shape(l, product, operand);
@@ -211,7 +218,8 @@ staged_tile lanes_stage_tile(lower *l, const tile_value *product, int operand) {
         widest = t.axes[d].width > 1 ? &t.axes[d] : widest;
     kernel_array **made = array_of_tile(l, &t, product, operand);
     const bool of_threads = lead && !t.matrix;
-    if (!*made && of_threads)
+    const bool shares = of_threads || (lead && l->machine->held_stages);
+    if (!*made && shares)
         *made = in_ring(l, &t);
     if (!*made) {
         index_expr *dims[MOST_STAGED_AXES + 1] = {ix_const(a, t.slots)};
@@ -227,13 +235,15 @@ staged_tile lanes_stage_tile(lower *l, const tile_value *product, int operand) {
         } else if ((widest && widest->dim != t.count - 1) || t.matrix ||
                    across) { /* lanes of one vector, or neighbours in memory, go to rows apart: they start in other banks */
             (*made)->layout.kind = LAYOUT_PAD;
-            (*made)->layout.amount = ACCESS_BYTES / element_table[(*made)->element].block_bytes;
+            (*made)->layout.amount = padding(l, &t, (*made)->element, t.axes[t.count - 1].cells);
+            if (!(*made)->layout.amount)
+                (*made)->layout.kind = LAYOUT_ROW;
         }
     }
     for (int d = 0; d < t.count; d++)
         ix_is_const((*made)->dims[d + lead], &t.axes[d].cells);
     t.array = *made;
-    if (of_threads && !in_ring(l, &t))
+    if (shares && !in_ring(l, &t))
         note_copied(l, &t);
     return t;
 }
@@ -457,8 +467,9 @@ static void keep_loads(point *p, staged_tile *t, kernel_stmt *test) {
             for (int d = 0; d < t->count; d++)
                 if (t->axes[d].trips > 1)
                     dims[rank++] = ix_const(l->arena, t->axes[d].trips);
-            k->array = kernel_add_array(l->ir, lower_name(l, arena_printf(l->arena, "%s_kept", k->load->array->name)),
-                                        SPACE_REGISTER, USE_LOCAL, v->type, rank, dims);
+            k->array = kernel_add_array(
+                l->ir, lower_name(l, arena_printf(l->arena, "%s_kept", k->load->array ? k->load->array->name : t->array->name)),
+                SPACE_REGISTER, USE_LOCAL, v->type, rank, dims);
             k->array->lanes = v->lanes;
             k->array->span = t->span;
         }
@@ -516,7 +527,7 @@ int64_t lanes_stage_bytes(lower *l, const tile_value *product, int operand) {
     element_type type = lanes_staged_type(l, product);
     int64_t cells = 1;
     for (int d = 0; d < t.count; d++)
-        cells *= t.axes[d].cells + (d == t.count - 1 ? ACCESS_BYTES / element_table[type].block_bytes : 0);
+        cells *= t.axes[d].cells + (d == t.count - 1 ? padding(l, &t, type, t.axes[d].cells) : 0);
     return (element_bytes(type, cells) + 127) / 128 * 128;
 }
 

@@ -16,7 +16,7 @@ typedef struct tile_axis {
     int64_t trips;
 } tile_axis;
 
-/* A load of an operand whose values a thread keeps in registers until it stores what is made of them. */
+/* A load of an operand, or all of it, whose values a thread keeps in registers until it stores what is made of them. */
 typedef struct kept_load {
     tile_value *load;
     kernel_array *array; /* a cell for each of the thread's units; NULL: made when they are first loaded */

@@ -52,7 +52,10 @@ static kept_loads *kept_of(lower *l, const staged_tile *t, const tile_value *pro
             return l->kept.at[i];
     kept_loads *all = NEW(l->arena, kept_loads);
     *all = (kept_loads){.product = product, .operand = operand};
-    add_loads(l, all, t->x);
+    if (l->machine->held_stages)
+        VEC_PUSH(l->arena, all->items, ((kept_load){t->x, NULL})); /* the element itself, whatever it is made of */
+    else
+        add_loads(l, all, t->x);
     VEC_PUSH(l->arena, l->kept, all);
     return all;
 }

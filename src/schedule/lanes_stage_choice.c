@@ -117,7 +117,8 @@ void lanes_stage_decide(lower *l, const tile_value *product, const tile_range *r
     bool wanted = choice == OPERANDS_CHOSEN || operands_by_fragments(choice);
     const matrix_instruction *with = wanted ? lanes_fragment_row(l, product, rows, columns, &unfit) : NULL;
     if (with && choice != OPERANDS_FRAGMENTS_STAGED && (l->machine->direct_fragments || choice == OPERANDS_FRAGMENTS_DIRECT)) {
-        why = lanes_direct_refusal(l, product, with, rows, columns, loops, loop_count);
+        const bool ahead = l->machine->held_stages && l->machine->options.stages > 1 && choice != OPERANDS_FRAGMENTS_DIRECT;
+        why = ahead ? "tiles are copied a step ahead" : lanes_direct_refusal(l, product, with, rows, columns, loops, loop_count);
         if (!why) {
             l->matrices[product->id] = with;
             l->stages[product->id] = l->direct[product->id] = true;

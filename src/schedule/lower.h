@@ -423,6 +423,9 @@ bool lanes_fill_waits(lower *l, const tile_stmt *loop);
 void lanes_fill_step(lower *l, const tile_stmt *loop, int64_t size, index_expr *at, index_expr *slot, fill_phase phase);
 void lanes_fill_tell(lower *l, const tile_stmt *loop); /* which operands, and why they are no copies */
 bool lanes_ring_alone(lower *l);
+/* ---- lanes_ahead.c ---- */
+/* The same where the target copies nothing asynchronously and two stages are asked for: the threads hold the next tiles in registers. E0506 where that can't be. */
+bool lanes_ahead_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, int64_t size);
 bool lanes_ring_of_threads(lower *l); /* whether single threads multiply what is copied ahead, in some loop of the kernel */
 /* What a step of the ring does besides copies: multiplies the tiles in its slot. */
 void lanes_ring_settle(lower *l, const tile_stmt *loop, index_expr *hi, int64_t size, index_expr *step);

@@ -525,6 +525,8 @@ static void lower_loop_tiles(lower *l, const tile_stmt *s) {
             ;
         else if (l->spreads && !l->chain && !before && lanes_ring_loop(l, s, lo, hi, constant))
             ;
+        else if (l->spreads && !l->chain && !before && lanes_ahead_loop(l, s, lo, hi, constant))
+            ;
         else if (l->spreads)
             lower_tiles_apart(l, s, lo, hi, exact_hi, constant, on_grid || (ix_is_const(lo, &first) && first == 0));
         else

@@ -376,8 +376,8 @@ bool option_target_has(const machine_model *machine, const char *key) {
            ((!strcmp(key, "subgroups") || !strcmp(key, "indices")) && machine->subgroup_lanes) ||
            (!strcmp(key, "tasks") && machine->subgroup_lanes) || (!strcmp(key, "operands") && machine->stages_operands) ||
            ((!strcmp(key, "sums") || !strcmp(key, "edges")) && !machine->subgroup_lanes && machine->stages_operands) ||
-           (!strcmp(key, "stages") && machine->stages) || (!strcmp(key, "roles") && machine->warpgroup_subgroups) ||
-           (!strcmp(key, "promote") && machine->warpgroup_subgroups) ||
+           (!strcmp(key, "stages") && (machine->stages || machine->held_stages)) ||
+           (!strcmp(key, "roles") && machine->warpgroup_subgroups) || (!strcmp(key, "promote") && machine->warpgroup_subgroups) ||
            (!strcmp(key, "matrix_access") && machine->direct_fragments);
 }
 

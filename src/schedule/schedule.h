@@ -66,20 +66,22 @@ typedef struct machine_model {
     int dealing_subgroups; /* the same of the halves of a split kernel (tile/split.h), whose subgroups take tiles of a loop in turn; 0: no different */
     int64_t shared_bytes; /* memory that a block shares */
     int row_registers; /* of a thread, that elements of a row may take which several loops read (rows.c); 0: each loop reads it again */
-    int widest_vector;       /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
-    bool subgroups_alone;    /* lanes of a subgroup exchange where not every subgroup of the block comes by */
-    int most_subgroups;      /* that a schedule may ask for */
-    bool stages_operands;    /* the lowering honours schedule_options.operands */
-    bool staging_pays;       /* shared memory is surely nearer than global memory's caches: copying pays by itself */
-    int stages;              /* that rings of such operands have, when they fit; 0: the target has no asynchronous copies */
-    int64_t ring_bytes;      /* of shared memory that kernels with such rings may take; 0: shared_bytes */
-    bool warpgroups_pay;     /* the compiler may choose them for a launch on a device that has them */
+    int widest_vector;    /* elements that a thread of a block takes at once; 0: what 16 bytes hold */
+    bool subgroups_alone; /* lanes of a subgroup exchange where not every subgroup of the block comes by */
+    int most_subgroups;   /* that a schedule may ask for */
+    bool stages_operands; /* the lowering honours schedule_options.operands */
+    bool staging_pays;    /* shared memory is surely nearer than global memory's caches: copying pays by itself */
+    int stages;           /* that rings of such operands have, when they fit; 0: the target has no asynchronous copies */
+    int held_stages;      /* the same where threads copy by themselves, through registers, and it is asked for; 0: they don't */
+    int64_t ring_bytes;   /* of shared memory that kernels with such rings may take; 0: shared_bytes */
+    bool warpgroups_pay;  /* the compiler may choose them for a launch on a device that has them */
     int warpgroup_subgroups; /* of a warpgroup, whose matrix instructions read operands from shared memory; 0: the target has none */
     int warpgroup_block, warpgroup_stages; /* where they are used: subgroups of a block, slots of the ring of operands, */
     int64_t warpgroup_bytes;               /* and shared memory that a block may take, where the device has them */
     matrix_table matrices;                 /* what products of tiles may be made of; empty: multiply-adds of single elements */
     unsigned
         left_of_sums; /* 1u << bytes: left operands of elements of so many bytes lie as accumulators of a subgroup side by side do */
+    int fragment_row; /* elements of a row of an operand in shared memory that a subgroup's lanes read at once; 0: what 16 bytes hold */
     bool direct_fragments; /* their operands are loaded straight from memory where they lie there as they are multiplied */
     int matrix_tile;       /* elements of their tiles along rows and along columns, where the compiler chooses; 0: 128 */
     bool producer;         /* this lowering is the one with a producer (lower_roles); nothing in a target's row */

@@ -58,8 +58,8 @@ fi
 for kernel in product product_f32; do
     expect "AIR: $kernel from device memory" 0 $'air.simdgroup_matrix_8x8_load` of target air on global memory\nbit for bit' \
         "$tilec" check "$file" --kernel $kernel --target air --set "operands=fragments(direct)" --explain --read-back quickest --shape M=70,N=40,K=20
-    expect "AIR: $kernel from threadgroup memory" 0 $'air.simdgroup_matrix_8x8_load` of target air on shared memory\n`air.simdgroup_matrix_8x8_store` of target air on global memory\nbit for bit' \
-        "$tilec" check "$file" --kernel $kernel --target air --set "operands=fragments(staged)" --explain --read-back quickest --shape M=70,N=40,K=20
+    expect "AIR: $kernel from threadgroup memory, two stages" 0 $'air.simdgroup_matrix_8x8_load` of target air on shared memory\n`air.simdgroup_matrix_8x8_store` of target air on global memory\nloaded into registers before a step\nbit for bit' \
+        "$tilec" check "$file" --kernel $kernel --target air --set "operands=fragments(staged)" --set stages=2 --set BK=16 --explain --read-back quickest --shape M=70,N=40,K=20
 done
 expect "Metal: matrices by name" 0 $'`multiply` calls `simdgroup_multiply_accumulate`\n`store` calls `simdgroup_store` of target metal on global memory\n`matrix` calls `simdgroup_load` of target metal on global memory\nbit for bit' \
     "$tilec" check "$file" --kernel product --target metal --explain --read-back quickest --shape M=70,N=40,K=20

@@ -270,6 +270,13 @@ static void warpgroups(void **state) {
                    "E0506", 8, 29, "can't be made of fragments", "leave it out, or say fragments");
     expect_refused(product, "schedule product for cuda { operands = fragments(warpgroup), stages = 2 }\n", "cuda", NULL, NULL,
                    "E0506", 8, 29, "fragments of warpgroups", "the nearest legal value is fragments");
+    /* threads that hold the next tiles: one of each operand, of tiles that a block has room for twice */
+    expect_refused(product, "schedule product for metal { stages = 3 }\n", "metal", NULL, NULL, "E0506", 8, 30, "2 stages ahead",
+                   "the nearest legal value is 2");
+    expect_refused(product, "schedule product for metal { stages = 2, operands = fragments(direct) }\n", "metal", NULL, NULL,
+                   "E0506", 8, 30, "1 stages ahead", "the nearest legal value is 1");
+    expect_refused(product, "schedule product for metal { stages = 2, BM = 128, BN = 128, BK = 32 }\n", "metal", NULL, NULL,
+                   "E0506", 8, 30, "1 stages ahead", "the nearest legal value is 1, or 2 of smaller tiles");
     /* operands that are no copies of their arrays: threads make them, a producer can't */
     trial t = expect_accepted(rounded, NULL, "cuda", "operands", "fragments(warpgroup)", "operands = fragments(warpgroup)");
     assert_true(has_route(&t, "wgmma.m64n128k16") && has_route(&t, "ring of 3 stages") &&

@@ -1,5 +1,7 @@
 /* Operands in shared memory: which products have them there and what is said of the others; that each barrier and each cell's copy is needed, as the
  * prover sees it. Values: test/accept/staged.tile and the shipped kernels in test_lanes. */
+#include "probe/layout_view.h"
+#include "target/fragment_layout.h"
 #include "compile.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -311,11 +313,14 @@ static bool take_out(kernel_block *b, bool store, int *n) {
  * beside it where elements may be missing. */
 static void each_part_is_needed(void **state) {
     (void)state;
+    static const char small[] =
+        KERNEL("(a: f16[M, K], b: f16[K, N]) -> (c: f32[M, N])",
+               "for k: BK in K { acc += a[i, k] @ b[k, j] }") "schedule f for cuda { BM = 32, BN = 32, BK = 8 }\n";
     bool quick = getenv("TILEC_QUICK") != NULL; /* under valgrind: one barrier */
     for (int store = 0; store < 2 - quick; store++) {
         int found = 0;
         for (int n = 0; n < (quick ? 1 : 100); n++) {
-            trial t = compile(half, "cuda", "staged");
+            trial t = compile(small, "cuda", "staged");
             assert_true(t.good);
             int left = n;
             if (!take_out(&kernel_of(&t)->body, store, &left)) {
@@ -353,6 +358,9 @@ static bool take_out_kind(kernel_block *b, kernel_stmt_kind kind, int *n) {
 /* A ring, one text for whole tiles and others, of matrix instructions and of single threads in turn: each copy, each group of them, the wait and the barrier. */
 static void each_part_of_a_ring_is_needed(void **state) {
     (void)state;
+    static const char small[] = KERNEL(
+        "(a: f16[M, K], b: f16[K, N]) -> (c: f32[M, N])",
+        "for k: BK in K { acc += a[i, k] @ b[k, j] }") "schedule f for cuda { BM = 32, BN = 32, BK = 16, subgroups = 2 x 2 }\n";
     static const struct {
         kernel_stmt_kind kind;
         int count;
@@ -360,7 +368,7 @@ static void each_part_of_a_ring_is_needed(void **state) {
     for (int i = 0; i < (getenv("TILEC_QUICK") ? 1 : 4); i++)
         for (int n = 0; n < parts[i].count; n++) {
             const bool threads = (i + n) % 2;
-            trial t = threads ? compile(single, "cuda", NULL) : compile(half, "cuda", "fragments");
+            trial t = threads ? compile(single, "cuda", NULL) : compile(small, "cuda", "fragments");
             proof p = {0};
             int left = n;
             assert_true(t.good);
@@ -373,13 +381,103 @@ static void each_part_of_a_ring_is_needed(void **state) {
         }
 }
 
+/* The n-th slot of a ring of two, counted from the steps: 0 instead. */
+static bool take_slot(arena *a, kernel_block *b, int *n) {
+    for (int i = 0; i < b->items.count; i++) {
+        kernel_stmt *s = b->items.at[i];
+        kernel_value *v = s->kind == KSTMT_LET ? s->value : NULL;
+        if (v && v->op == KERNEL_INDEX && v->index->op == IX_MOD && (*n)-- == 0) {
+            v->index = ix_const(a, 0);
+            return true;
+        }
+        if (take_slot(a, &s->body, n) || take_slot(a, &s->otherwise, n))
+            return true;
+    }
+    return false;
+}
+
+/* Tiles held in registers while others are multiplied: each barrier, each store into shared memory (of the first and of further whole tiles), each slot. */
+static void each_part_ahead_is_needed(void **state) {
+    (void)state;
+    enum { BARRIERS = 2, STORES = 4, SLOTS = 2 };
+    static const char text[] = KERNEL("(a: f16[M, K], b: f16[K, N]) -> (c: f32[M, N])",
+                                      "for k: BK in K { acc += a[i, k] @ b[k, j] }") "schedule f for metal { BM = 16, BN = 16, "
+                                                                                     "BK = 8, subgroups = 2 x 2, stages = 2 }\n";
+    trial whole = compile(text, "metal", NULL);
+    assert_true(whole.good);
+    bool told = false;
+    for (int i = 0; i < whole.c.lowered.routes.count; i++)
+        told = told || strstr(whole.c.lowered.routes.at[i], "loaded into registers before a step's products");
+    assert_true(told);
+    assert_int_equal(count_kind(&kernel_of(&whole)->body, KSTMT_BARRIER), BARRIERS);
+    assert_int_equal(count_kind(&kernel_of(&whole)->body, KSTMT_COPY), 0);
+    arena_free(whole.arena);
+    for (int n = 0; n < BARRIERS + STORES + SLOTS; n++) {
+        trial t = compile(text, "metal", NULL);
+        int left = n < BARRIERS ? n : n < BARRIERS + STORES ? n - BARRIERS : n - BARRIERS - STORES;
+        kernel_block *body = &kernel_of(&t)->body;
+        assert_true(n < BARRIERS + STORES ? take_out(body, n >= BARRIERS, &left) : take_slot(t.arena, body, &left));
+        proof p = {0};
+        if (prove_plan(t.arena, t.c.lowered.plan, target_find("metal")->limits(), &p, &t.diags))
+            fail_msg("proved without part %d", n);
+        assert_true(p.refuted > 0);
+        arena_free(t.arena);
+    }
+}
+
+static bool without_conflicts(const kernel_array *tile, const char *instruction, char operand) {
+    fragment_layout l;
+    int64_t cells = 0;
+    assert_true(fragment_layout_find("metal", instruction, operand, &l));
+    assert_true(ix_is_const(tile->dims[tile->rank - 1], &cells));
+    const int64_t stride = cells + (tile->layout.kind == LAYOUT_PAD ? tile->layout.amount : 0);
+    const layout_access_request r = {0, element_table[tile->element].block_bytes, (int)stride, "fragment", &l};
+    text_buffer out = {0};
+    layout_view_banks(&out, &r, LAYOUT_TEXT);
+    bool none = strstr(text_get(&out), "no conflict") != NULL;
+    text_free(&out);
+    return none;
+}
+
+/* Matrices of 8 x 8 out of staged tiles of any width: their rows lie in different banks. */
+static void staged_matrices_have_their_banks(void **state) {
+    (void)state;
+    static const char *const sizes[] = {"BM = 32, BN = 32, BK = 8", "BM = 32, BN = 64, BK = 16", "BM = 64, BN = 32, BK = 32"};
+    for (int i = 0; i < 6; i++) {
+        const char *text = i % 2 ? single : half, *instruction = i % 2 ? "simdgroup_matrix.8x8.f32" : "simdgroup_matrix.8x8.f16";
+        arena *a = arena_new();
+        trial t = compile(arena_printf(a, "%sschedule f for metal { %s, operands = fragments(staged) }\n", text, sizes[i / 2]),
+                          "metal", NULL);
+        assert_true(t.good);
+        int found = 0;
+        for (int n = 0; n < kernel_of(&t)->arrays.count; n++) {
+            const kernel_array *tile = kernel_of(&t)->arrays.at[n];
+            if (tile->space != SPACE_SHARED)
+                continue;
+            assert_true(without_conflicts(tile, instruction, 'a'));
+            found++;
+        }
+        assert_int_equal(found, 2);
+        arena_free(t.arena);
+        arena_free(a);
+    }
+    fragment_layout l; /* and without the padding they would not */
+    assert_true(fragment_layout_find("metal", "simdgroup_matrix.8x8.f16", 'a', &l));
+    text_buffer out = {0};
+    layout_view_banks(&out, &(layout_access_request){0, 2, 32, "fragment", &l}, LAYOUT_TEXT);
+    assert_non_null(strstr(text_get(&out), "4 cycles where 1 would do"));
+    text_free(&out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(forms),
                                        cmocka_unit_test(refused),
                                        cmocka_unit_test(each_part_is_needed),
                                        cmocka_unit_test(direct_has_no_copies),
                                        cmocka_unit_test(guards_are_needed),
-                                       cmocka_unit_test(each_part_of_a_ring_is_needed)};
+                                       cmocka_unit_test(each_part_of_a_ring_is_needed),
+                                       cmocka_unit_test(each_part_ahead_is_needed),
+                                       cmocka_unit_test(staged_matrices_have_their_banks)};
     const struct CMUnitTest few[] = {cmocka_unit_test(each_part_is_needed)};
     return getenv("TILEC_QUICK") ? cmocka_run_group_tests(few, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }
