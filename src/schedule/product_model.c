@@ -9,9 +9,9 @@
 enum {
     BY_WARPGROUP = 1800,
     BY_SUBGROUP = 1000,
-    BY_THREADS = 118, /* of 128: the rest of the instructions beside them */
-    WAVEFRONTS = 3,   /* that an access of 16 bytes takes of shared memory, where several lanes read the same */
-    LANE_ROWS = 8,    /* as lanes stand over a product's tile (lanes_spread.c) */
+    BY_THREADS = 95, /* of 128 */
+    WAVEFRONTS = 5,  /* that an access of 16 bytes takes of shared memory, where several lanes read the same */
+    LANE_ROWS = 8,   /* as lanes stand over a product's tile (lanes_spread.c) */
     LANE_COLUMNS = 4,
     SHARED_BYTES = 128,
     FAR_BYTES = 40,
@@ -22,7 +22,8 @@ enum {
     STORED_BYTES = 24,
     AFTER_EACH = 4, /* clocks from one operation to the next in a thread */
     BUSY_THREADS = 512,
-    BUSY_SUBGROUPS = 8
+    BUSY_SUBGROUPS = 8,
+    BUSY_OF_THREADS = 6
 };
 /* Of a processor, where the device does not say. */
 enum { ALL_SHARED = 228 * 1024, ALL_REGISTERS = 64 * 1024, MOST_RESIDENT_THREADS = 2048 };
@@ -92,7 +93,9 @@ tiling_cost product_cost(arena *a, const tiling *t, const product_work *w, const
                                                 : FAR_BY_SUBGROUP);
     c.each = greatest(multiplied, greatest(shared, far));
     /* what it takes at least, however few others there are: its subgroups wait for their own fragments */
-    c.alone = t->warpgroups ? multiplied : multiplied * BUSY_SUBGROUPS / (t->subgroup_rows * t->subgroup_columns);
+    c.alone = t->warpgroups
+                  ? multiplied
+                  : multiplied * (t->single ? BUSY_OF_THREADS : BUSY_SUBGROUPS) / (t->subgroup_rows * t->subgroup_columns);
     c.landing = w->computed ? LANDING : LANDING / ahead; /* what threads load themselves they wait for in each step */
     c.stored = (int64_t)t->rows * t->columns * 4 / STORED_BYTES;
     c.computed = accumulated * w->operations * AFTER_EACH;
