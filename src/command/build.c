@@ -211,7 +211,8 @@ int command_build(const command_line *line) {
     const char *name = option_value(line, "--target"), *folder = option_value(line, "-o");
     bool all = name && !strcmp(name, "all");
     compile_options o = {.target = all ? target_table : command_target(line, &r.diags), .dump_file = r.json ? stderr : stdout};
-    bool held = o.target && command_name_values(line, "--shape", r.arena, &statics, &r.diags) &&
+    bool held = o.target && command_machine(line, &r.diags) &&
+                command_name_values(line, "--shape", r.arena, &statics, &r.diags) &&
                 command_settings(line, r.arena, &settings, &r.diags) && command_dump(line, &o.dump, &r.diags);
     if (line->positional_count != 1) {
         diag_error(&r.diags, "E0860", (source_span){0}, "build: %s",

@@ -139,7 +139,8 @@ int command_check(const command_line *line) {
     name_values statics;
     setting_list settings;
     compile_options o = {.target = command_target(line, &r.diags), .sample_statics = true, .dump_file = r.json ? stderr : stdout};
-    bool held = o.target && command_name_values(line, "--shape", r.arena, &statics, &r.diags) &&
+    bool held = o.target && command_machine(line, &r.diags) &&
+                command_name_values(line, "--shape", r.arena, &statics, &r.diags) &&
                 command_settings(line, r.arena, &settings, &r.diags) && command_dump(line, &o.dump, &r.diags);
     if (!line->positional_count) {
         diag_error(&r.diags, "E0860", (source_span){0}, "%s: which file?", line->command->name);

@@ -69,6 +69,8 @@ json_t *report_diagnostics(const report *r, int first); /* JSON array of those f
 
 /* The target named by --target or the first one; NULL with E0862. */
 const target *command_target(const command_line *line, diag_list *diags);
+/* --machine: the processor that target c's files are for; first of all that asks for a target's machine. False with E0860: there is none of that name. */
+bool command_machine(const command_line *line, diag_list *diags);
 /* Symbols of --shape. */
 typedef struct name_values {
     arena *arena;

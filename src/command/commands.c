@@ -26,6 +26,7 @@
 static const option_row check_options[] = {
     {"--kernel", "NAME", "this kernel or program of the file; several"}, {"--target", "NAME", "the target to prove it for (default: c)"}, SHAPE_ROW, SET_ROW, DUMP_ROW,
     WITNESS_ROW,
+    {"--machine", "NAME", "the processor that target c's text is for, avx512, avx2, sse or neon, with features as in avx2+vnni (default: this one)"},
     {"--read-back", "WHAT", "quickest or all: read the text printed for the target again and hold its results against those of the Kernel IR that was proved, at --shape; FILE: that text instead"},
     {"--arg", "NAME=WHAT", "of a kernel in another language: a value 5, a range 0..100, or a shape f32[M, K]"}, LAUNCH_ROWS,
     {"--summary", NULL, "of a text in another language: a line for each kernel, by several processes (of Metal with more than 16 kernels by itself)"},
@@ -36,6 +37,7 @@ static const option_row build_options[] = {
     KERNEL_ROW, {"--target", "NAME", "the target (default: c); all: every one, each into DIR/TARGET"},
     {"-o", "DIR", "the folder to write to (default: the current one)"},
     SHAPE_ROW, SET_ROW, DUMP_ROW,
+    {"--machine", "NAME", "the processor that target c's text is for, avx512, avx2, sse or neon, with features as in avx2+vnni (default: this one)"},
     {"--arg", "NAME=WHAT", "of a kernel in another language: a value 5, a range 0..100, or a shape f32[M, K]"}, LAUNCH_ROWS,
     {"--explain", NULL, "the schedule chosen, the launch plan, every property proved"},
     {"--language", "VERSION", "what the text must be taken by: 3.0, 3.1, .. of metal and air, sm_80, .. of cuda (`tilec probe --device languages`)"},

@@ -111,6 +111,19 @@ bool command_dump(const command_line *line, const char **letters, diag_list *dia
     return false;
 }
 
+bool command_machine(const command_line *line, diag_list *diags) {
+    const char *name = option_value(line, "--machine"), *of = option_value(line, "--target"), *known;
+    if (name && of && strcmp(of, "c") != 0 && strcmp(of, "opencl_cpu") != 0) {
+        diag_error(diags, "E0860", (source_span){0}, "--machine is for targets c and opencl_cpu, not %s", of);
+        return false;
+    }
+    if (!name || target_machine_name(name, &known))
+        return true;
+    diag *g = diag_error(diags, "E0860", (source_span){0}, "--machine: no processor `%s`", name);
+    diag_note(diags, g, "those there are: %s", known);
+    return false;
+}
+
 const target *command_target(const command_line *line, diag_list *diags) {
     const char *name = option_value(line, "--target");
     if (!name)

@@ -1,5 +1,5 @@
-/* Fragments in emitted C: those of a vector's instructions are variables. A fragment of `a` with one row is the four bytes of its step of the sum; of `b`, 16
- * columns of such four bytes; accumulators are 16 lanes. Each instruction is one function of the prelude, whose portable form gives the same bits. */
+/* Fragments in emitted C: those of a vector's instructions are variables. A fragment of `a` with one row is the four bytes of its step of the sum; of `b`, a vector's
+ * columns of such four bytes; accumulators are as many lanes: 16, 8 or 4. Each instruction is one function of the prelude, whose portable form gives the same bits. */
 #include "target/c_fragment.h"
 #include <string.h>
 
@@ -19,11 +19,16 @@ static bool has_type(const kernel_fragment *f) {
                                            : f->element == ELEMENT_BF16 || f->element == ELEMENT_I8;
 }
 
+static bool has_lanes(const kernel_fragment *f) { /* bytes in vectors of 16, 32 or 64 of them, bf16 in those of 64 alone */
+    const bool whole = f->element == ELEMENT_I8 || f->element == ELEMENT_I32;
+    return f->columns == FRAGMENT_LANES || (whole && (f->columns == FRAGMENT_LANES / 2 || f->columns == FRAGMENT_LANES / 4));
+}
+
 static bool is_vector(const kernel_fragment *f) {
     return f->holder == LEVEL_TASK && has_type(f) &&
            ((f->role == FRAGMENT_A && f->rows == 1 && f->columns == group_of(f)) ||
-            (f->role == FRAGMENT_B && f->rows == group_of(f) && f->columns == FRAGMENT_LANES) ||
-            (f->role == FRAGMENT_ACCUMULATOR && f->rows == 1 && f->columns == FRAGMENT_LANES));
+            (f->role == FRAGMENT_B && f->rows == group_of(f) && has_lanes(f)) ||
+            (f->role == FRAGMENT_ACCUMULATOR && f->rows == 1 && has_lanes(f)));
 }
 
 bool c_fragments_begin(cfamily *p, const kernel_ir *k) {
@@ -33,19 +38,26 @@ bool c_fragments_begin(cfamily *p, const kernel_ir *k) {
             return cfamily_refuse(
                 p, f->span,
                 "fragments of %d x %d %s, role %s, held by a %s (it has 1 x 16 and 16 x 16 accumulators of f32 and "
-                "i32, and operands of bf16 and i8 of four bytes, or 64, along the sum, held by a task)",
+                "i32, 1 x 8 and 1 x 4 of i32, and operands of bf16 and i8 of four bytes, or 64, along the sum, held by a task)",
                 f->rows, f->columns, element_table[f->element].name, role_names[f->role], level_names[f->holder]);
     }
     cfamily_fragments_name(p, k);
     return c_tiles_begin(p, k);
 }
 
-static const char *words(cfamily *p) {
-    return c_vector(p, "i32", "int32_t", 4, FRAGMENT_LANES);
+static const char *words(cfamily *p, int lanes) {
+    return c_vector(p, "i32", "int32_t", 4, lanes);
+}
+
+/* Functions of 16 lanes have no number in their names. */
+static const char *of_lanes(cfamily *p, const char *name, int lanes) {
+    return lanes == FRAGMENT_LANES ? name : arena_printf(p->arena, "%s_x%d", name, lanes);
 }
 
 static const char *type_of(cfamily *p, const kernel_fragment *f) {
-    return f->role == FRAGMENT_A ? "int32_t" : f->role == FRAGMENT_B ? words(p) : c_register_type(p, f->element, FRAGMENT_LANES);
+    return f->role == FRAGMENT_A   ? "int32_t"
+           : f->role == FRAGMENT_B ? words(p, f->columns)
+                                   : c_register_type(p, f->element, f->columns);
 }
 
 void c_fragments_declare(cfamily *p, const kernel_ir *k, text_buffer *out) {
@@ -82,8 +94,8 @@ static bool is_grouped(cfamily *p, const kernel_stmt *s) {
     const kernel_array *a = s->access.array;
     int group = group_of(f);
     return f->role == FRAGMENT_B && a->layout.kind == LAYOUT_BOX && a->layout.bits == 0 && a->rank == 2 && s->row_dim == 1 &&
-           s->column_dim == 0 && !s->row_step && !s->column_step && a->layout.box[0] == FRAGMENT_LANES &&
-           a->layout.box[1] == group && cfamily_multiple(p, cfamily_fold(p, s->access.indices[0])) % FRAGMENT_LANES == 0 &&
+           s->column_dim == 0 && !s->row_step && !s->column_step && a->layout.box[0] == f->columns && a->layout.box[1] == group &&
+           cfamily_multiple(p, cfamily_fold(p, s->access.indices[0])) % f->columns == 0 &&
            cfamily_multiple(p, cfamily_fold(p, s->access.indices[1])) % group == 0;
 }
 
@@ -110,16 +122,17 @@ bool c_fragment_transfer(cfamily *p, const kernel_stmt *s, c_transfer *out) {
     return out->row && out->column ? true : cfamily_refuse(p, s->span, "fragments whose rows lie at no equal distances");
 }
 
-/* (pointer, elements between rows): four bytes of rows, made 16 columns of them. */
+/* (pointer, elements between rows): four bytes of rows, made columns of them. */
 static const char *group_of_rows(cfamily *p, const kernel_fragment *f) {
     bool bytes = element_table[f->element].block_bytes == 1;
-    const char *name = bytes ? "group_of_4_rows" : "group_of_2_rows", *narrow = bytes ? "u8" : "u16",
+    const int lanes = f->columns;
+    const char *name = of_lanes(p, bytes ? "group_of_4_rows" : "group_of_2_rows", lanes), *narrow = bytes ? "u8" : "u16",
                *type = c_storage_type(f->element);
     if (names_have(&p->helpers, name))
         return name;
-    const char *wider = c_resize(p, narrow, "i32", FRAGMENT_LANES), *w = words(p);
+    const char *wider = c_resize(p, narrow, "i32", lanes), *w = words(p, lanes);
     names_add(p, &p->helpers, name);
-    text_add(&p->prelude, "INLINE %s %s(const %s *p, int64_t row)\n{\n    %sx%d r[%d];\n", w, name, type, narrow, FRAGMENT_LANES,
+    text_add(&p->prelude, "INLINE %s %s(const %s *p, int64_t row)\n{\n    %sx%d r[%d];\n", w, name, type, narrow, lanes,
              group_of(f));
     for (int i = 0; i < group_of(f); i++)
         text_add(&p->prelude, "    __builtin_memcpy(&r[%d], p + %d * row, sizeof r[%d]);\n", i, i, i);
@@ -130,18 +143,18 @@ static const char *group_of_rows(cfamily *p, const kernel_fragment *f) {
     return name;
 }
 
-/* (pointer, bytes between columns): 16 columns of four bytes that lie side by side each. */
-static const char *group_of_columns(cfamily *p) {
-    const char *name = "group_of_columns";
+/* (pointer, bytes between columns): columns of four bytes that lie side by side each. */
+static const char *group_of_columns(cfamily *p, int lanes) {
+    const char *name = of_lanes(p, "group_of_columns", lanes);
     if (names_have(&p->helpers, name))
         return name;
-    const char *w = words(p);
+    const char *w = words(p, lanes);
     names_add(p, &p->helpers, name);
-    text_add(&p->prelude,
-             "INLINE int32_t word_at(const void *p)\n{\n    int32_t x;\n    __builtin_memcpy(&x, p, 4);\n    return x;\n}\n"
-             "INLINE %s %s(const void *q, int64_t column)\n{\n    const char *p = q;\n    return (%s){",
-             w, name, w);
-    for (int i = 0; i < FRAGMENT_LANES; i++)
+    if (first_use(p, "word_at"))
+        text_add(&p->prelude,
+                 "INLINE int32_t word_at(const void *p)\n{\n    int32_t x;\n    __builtin_memcpy(&x, p, 4);\n    return x;\n}\n");
+    text_add(&p->prelude, "INLINE %s %s(const void *q, int64_t column)\n{\n    const char *p = q;\n    return (%s){", w, name, w);
+    for (int i = 0; i < lanes; i++)
         text_add(&p->prelude, "%sword_at(p + %d * column)", i ? ", " : "", i);
     text_add(&p->prelude, "};\n}\n");
     return name;
@@ -186,7 +199,7 @@ static bool load_or_store(cfamily *p, const kernel_stmt *s) {
                    *value = store ? arena_printf(a, ", %s", x) : "";
         h = t.columns_along ? (cfamily_helper)(h + !t.whole) : (cfamily_helper)(h + 2 + !t.whole);
         cfamily_line(p, "%s%s%s;", store ? "" : x, store ? "" : " = ",
-                     cfamily_call(p, h, e, e, FRAGMENT_LANES, "%s%s%s%s", t.place, stride, value, count));
+                     cfamily_call(p, h, e, e, f->columns, "%s%s%s%s", t.place, stride, value, count));
         return true;
     }
     bool side_by_side = t.grouped || (f->role == FRAGMENT_A ? t.columns_along
@@ -194,11 +207,12 @@ static bool load_or_store(cfamily *p, const kernel_stmt *s) {
     if (t.whole && side_by_side) {
         const char *own = arena_printf(a, "&%s", x);
         cfamily_line(p, "__builtin_memcpy(%s, %s, %d);", store ? t.place : own, store ? own : t.place,
-                     f->role == FRAGMENT_A ? GROUP_BYTES : GROUP_BYTES * FRAGMENT_LANES);
+                     f->role == FRAGMENT_A ? GROUP_BYTES : GROUP_BYTES * f->columns);
     } else if (t.whole && !store && f->role == FRAGMENT_B && t.columns_along) {
         cfamily_line(p, "%s = %s(%s, %s);", x, group_of_rows(p, f), t.place, t.row);
     } else if (t.whole && !store && f->role == FRAGMENT_B && t.rows_along) {
-        cfamily_line(p, "%s = %s(%s, (%s) * %d);", x, group_of_columns(p), t.place, t.column, element_table[e].block_bytes);
+        cfamily_line(p, "%s = %s(%s, (%s) * %d);", x, group_of_columns(p, f->columns), t.place, t.column,
+                     element_table[e].block_bytes);
     } else {
         if (t.grouped)
             t.row = "1", t.column = arena_printf(a, "%d", group_of(f));
@@ -230,7 +244,7 @@ static const char *dot_of_two(cfamily *p) {
     static const char name[] = "dot_bf16";
     if (names_have(&p->helpers, name))
         return name;
-    const char *w = words(p), *v = c_register_type(p, ELEMENT_F32, FRAGMENT_LANES), *fma = c_flushed_fma(p);
+    const char *w = words(p, FRAGMENT_LANES), *v = c_register_type(p, ELEMENT_F32, FRAGMENT_LANES), *fma = c_flushed_fma(p);
     names_add(p, &p->helpers, name);
     text_add(&p->prelude,
              "INLINE %s %s(int32_t a, %s b, %s c)\n{\n"
@@ -244,27 +258,56 @@ static const char *dot_of_two(cfamily *p) {
     return name;
 }
 
-/* The instruction multiplies bytes without sign by such with one: 128 is added to the former, and 128 times the latter taken off again. */
-static const char *dot_of_four(cfamily *p) {
-    static const char name[] = "dot_i8";
+/* VPDPBUSD multiplies bytes without sign by such with one: 128 is added to the former, and 128 times the latter taken off again. */
+static const char biased[] = "    %s bias = (%s){0} + (int32_t)0x80808080, x = (%s){0} + (a ^ (int32_t)0x80808080);\n"
+                             "    c = (%s)((%s)c - (%s)%s((%s){0}, bias, b));\n    return %s(c, x, b);\n";
+/* VPMADDWD sums pairs of products of 16 bits: of the even bytes, then of the odd ones. */
+static const char in_words[] =
+    "    %s x = (%s)((%s){0} + a), y = (%s)b;\n"
+    "    c += (%s)%s((x << 8) >> 8, (y << 8) >> 8);\n    c += (%s)%s(x >> 8, y >> 8);\n    return c;\n";
+typedef struct byte_dot {
+    int lanes;
+    const char *macro, *function; /* a builtin; NULL: the compiler knows the instruction by its name alone */
+} byte_dot;
+static const byte_dot byte_dots[] = {
+    {16, "defined(__AVX512VNNI__)", "__builtin_ia32_vpdpbusd_v16si"},
+    {16, "defined(__AVX512VNNI__)", "__builtin_ia32_vpdpbusd512"},
+    {8, "(defined(__AVXVNNI__) || (defined(__AVX512VNNI__) && defined(__AVX512VL__)))", "__builtin_ia32_vpdpbusd_v8si"},
+    {8, "(defined(__AVXVNNI__) || (defined(__AVX512VNNI__) && defined(__AVX512VL__)))", "__builtin_ia32_vpdpbusd256"},
+    {8, "defined(__AVX2__)", "__builtin_ia32_pmaddwd256"},
+    {4, "defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_NEON) && !defined(__AARCH64EB__) && defined(__aarch64__)", NULL},
+};
+
+static const char *dot_of_four(cfamily *p, int lanes) {
+    const char *name = of_lanes(p, "dot_i8", lanes);
     if (names_have(&p->helpers, name))
         return name;
-    const char *w = words(p), *u = c_vector(p, "u32", "uint32_t", 4, FRAGMENT_LANES);
+    const char *w = words(p, lanes), *u = c_vector(p, "u32", "uint32_t", 4, lanes),
+               *h = c_vector(p, "i16", "int16_t", 2, 2 * lanes);
     names_add(p, &p->helpers, name);
-    static const char native[] = "    %s bias = (%s){0} + (int32_t)0x80808080, x = (%s){0} + (a ^ (int32_t)0x80808080);\n"
-                                 "    c = (%s)((%s)c - (%s)%s((%s){0}, bias, b));\n    return %s(c, x, b);\n";
     text_add(&p->prelude, "INLINE %s %s(int32_t a, %s b, %s c)\n{\n", w, name, w, w);
-    static const char *const builtins[] = {"__builtin_ia32_vpdpbusd_v16si", "__builtin_ia32_vpdpbusd512"};
-    for (int i = 0; i < COUNT(builtins); i++) {
-        text_add(&p->prelude, "#%s defined(__AVX512VNNI__) && __has_builtin(%s)\n", i ? "elif" : "if", builtins[i]);
-        text_add(&p->prelude, native, w, w, w, w, u, u, builtins[i], w, builtins[i]);
+    const char *test = "#if";
+    for (int i = 0; i < COUNT(byte_dots); i++) {
+        const byte_dot *d = &byte_dots[i];
+        if (d->lanes != lanes)
+            continue;
+        text_add(&p->prelude, d->function ? "%s %s && __has_builtin(%s)\n" : "%s %s\n", test, d->macro, d->function);
+        if (!d->function)
+            text_add(
+                &p->prelude,
+                "    __asm__(\"sdot %%0.4s, %%1.16b, %%2.16b\" : \"+w\"(c) : \"w\"((%s){0} + a), \"w\"(b));\n    return c;\n", w);
+        else if (strstr(d->function, "pmaddwd"))
+            text_add(&p->prelude, in_words, h, h, w, h, w, d->function, w, d->function);
+        else
+            text_add(&p->prelude, biased, w, w, w, w, u, u, d->function, w, d->function);
+        test = "#elif";
     }
     text_add(&p->prelude,
              "#else\n    for (int l = 0; l < %d; l++) {\n        uint32_t sum = (uint32_t)c[l];\n"
              "        for (int i = 0; i < 32; i += 8)\n"
              "            sum += (uint32_t)((int8_t)((uint32_t)a >> i) * (int8_t)((uint32_t)b[l] >> i));\n"
              "        c[l] = (int32_t)sum;\n    }\n    return c;\n#endif\n}\n",
-             FRAGMENT_LANES);
+             lanes);
     return name;
 }
 
@@ -275,8 +318,8 @@ static bool multiply(cfamily *p, const kernel_stmt *s) {
     const kernel_fragment *d = s->fragments[0].fragment;
     if (s->asynchronous)
         return false;
-    cfamily_line(p, "%s = %s(%s, %s, %s);", name[0], d->element == ELEMENT_F32 ? dot_of_two(p) : dot_of_four(p), name[1], name[2],
-                 name[3]);
+    cfamily_line(p, "%s = %s(%s, %s, %s);", name[0], d->element == ELEMENT_F32 ? dot_of_two(p) : dot_of_four(p, d->columns),
+                 name[1], name[2], name[3]);
     return true;
 }
 
@@ -293,9 +336,9 @@ bool c_fragment_statement(cfamily *p, const kernel_stmt *s) {
     case KSTMT_FRAGMENT_FILL:
         if (f->role != FRAGMENT_ACCUMULATOR)
             return false;
-        cfamily_line(p, "%s = %s;", cfamily_fragment_name(p, f, s->fragments[0].index),
-                     cfamily_call(p, HELPER_SPLAT, f->element, f->element, FRAGMENT_LANES, "%s",
-                                  cfamily_statement_value(p, s->value).text));
+        cfamily_line(
+            p, "%s = %s;", cfamily_fragment_name(p, f, s->fragments[0].index),
+            cfamily_call(p, HELPER_SPLAT, f->element, f->element, f->columns, "%s", cfamily_statement_value(p, s->value).text));
         return true;
     case KSTMT_FRAGMENT_LOAD:
     case KSTMT_FRAGMENT_STORE: return load_or_store(p, s);

@@ -30,5 +30,7 @@ bool c_program(arena *a, const proved_plan *p, struct gpu_program *out, diag_lis
 struct program_build;
 bool c_build_program(const struct program_build *p, const char *directory, diag_list *diags); /* c_program.c */
 const machine_model *c_machine(void);                                                         /* c_machine.c */
+/* From now on c_machine is a processor of that name, which files are built for; *why: the names there are. False: there is no such; nothing changed. */
+bool c_machine_name(const char *name, const char **why);
 const target_limits *c_limits(void);
 #endif

@@ -63,3 +63,7 @@ char *target_entry_name(const char *plan_name, int variant) {
     arena_free(a);
     return b.text;
 }
+
+bool target_machine_name(const char *name, const char **why) {
+    return c_machine_name(name, why);
+}

@@ -19,6 +19,9 @@ typedef struct target {
 extern const target target_table[];
 extern const int target_count;
 const target *target_find(const char *name);
+/* Makes target c, for the rest of the process, one for a processor of that name, "avx2+vnni", in place of this computer's; before anything asks for machine().
+ * False: *why names those there are. */
+bool target_machine_name(const char *name, const char **why);
 /* The target whose files `tilec build` writes beside this one's, for its host program to compare with; NULL for most. */
 const target *target_companion(const target *t);
 
