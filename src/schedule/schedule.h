@@ -158,8 +158,8 @@ bool schedule_few_tasks(const few_choice *c, ix_lookup lookup, void *context);
 const char *schedule_few_route(arena *a, const few_choice *c, ix_lookup lookup, void *context);
 
 /* Tiles of a product for a launch on threads that are tasks' own, where the compiler chooses them: more rows where each thread still has several tasks and the near
- * cache has room; the right operand read in place where that cache holds it as it is; sums of one tile stored from registers, smaller blocks at edges. As schedule_few's: NULL: there is no such choice. tall_tiles.c */
-enum { TALL_SETTINGS = 4 };
+ * cache has room, fewer where threads would have no task; the right operand read in place where that cache holds it as it is; sums of one tile stored from registers, smaller blocks at edges. As schedule_few's: NULL: there is no such choice. tall_tiles.c */
+enum { TALL_SETTINGS = 5 };
 typedef struct tall_choice tall_choice;
 const tall_choice *schedule_tall(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
                                  const schedule_setting *settings, int setting_count, split_device device);

@@ -2,6 +2,7 @@
  * in the near cache as it is isn't packed; and sums of a single tile are stored from registers. None of it changes a sum, so no result depends on it. */
 #include "schedule/lower.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -26,6 +27,10 @@ enum {
     LEAST_PACKED = 4 * LEAST_OF_WIDTHS
 };
 
+/* Where the usual tiles leave threads without a task: rows halved so often at most, to one block of the arithmetic's, as long as each task has products that take many times longer
+ * than to wake a thread. */
+enum { SHARES = 4, LEAST_ROWS = 6, LEAST_PRODUCTS = 1 << 20 };
+
 struct tall_choice {
     const tile_kernel *kernel;
     const tile_range *rows;
@@ -33,6 +38,8 @@ struct tall_choice {
     int64_t threads, value; /* the usual rows */
     int64_t most;           /* rows that the near cache has room for */
     schedule_setting heights[HEIGHTS];
+    schedule_setting shares[SHARES];
+    const tile_range *product_columns, *product_summed; /* with the rows: how many products there are */
     const tile_range *columns, *summed;
     int bytes;      /* of an element of the right operand */
     int64_t tile;   /* of the sum; 0: sums and edges are as the schedule has them, or a matrix instruction's */
@@ -123,6 +130,10 @@ static int64_t size_of(const schedule_choice *c, const tile_range *r) {
     return at >= 0 ? c->bindings.at[at].value : range_capacity(r);
 }
 
+static int64_t share_rows(const tall_choice *c, int number) {
+    return (c->value + (2 << number) - 1) / (2 << number);
+}
+
 const tall_choice *schedule_tall(arena *a, const tile_module *m, const tile_kernel *k, const machine_model *row,
                                  const schedule_setting *settings, int setting_count, split_device device) {
     search s = {.k = k};
@@ -147,6 +158,11 @@ const tall_choice *schedule_tall(arena *a, const tile_module *m, const tile_kern
     c->most = row->cache_bytes / 2 / 4 / columns - summed; /* results and the right operand's tile take half of it */
     for (int i = 0; i < HEIGHTS; i++)
         c->heights[i] = (schedule_setting){.key = c->usual.bindings.at[at].name, .value = arena_printf(a, "%d", TALLEST >> i)};
+    for (int i = 0; i < SHARES; i++)
+        c->shares[i] =
+            (schedule_setting){.key = c->usual.bindings.at[at].name, .value = arena_printf(a, "%" PRId64, share_rows(c, i))};
+    c->product_columns = s.columns;
+    c->product_summed = s.summed;
     const element_type type = s.product->operands[0]->type;
     const matrix_instruction *by =
         type == s.product->operands[1]->type ? matrix_row_of_task(&row->matrices, type, accumulator_type(s.product)) : NULL;
@@ -187,22 +203,53 @@ static bool is_near(const tall_choice *c, ix_lookup lookup, void *context, int64
     return row <= LONGEST_ROW && *bytes <= c->cache_bytes / (row % LINE ? PART_OF_OTHER : PART_OF_ALIGNED);
 }
 
-/* -1: the usual tiles. */
-static int height_of(const tall_choice *c, ix_lookup lookup, void *context) {
-    int64_t others = 1, rows = 0, extent;
-    for (int i = 0; c && i < c->kernel->task.count; i++) {
+/* The rows, and how many tasks each of their tiles makes. `width`: of the columns' tiles, 0: the usual one. */
+static bool extents_of(const tall_choice *c, int64_t width, ix_lookup lookup, void *context, int64_t *rows, int64_t *others) {
+    int64_t extent;
+    *rows = 0;
+    *others = 1;
+    for (int i = 0; i < c->kernel->task.count; i++) {
         const tile_range *r = c->kernel->task.at[i];
-        int64_t size = size_of(&c->usual, r);
+        int64_t size = width && r == c->product_columns ? width : size_of(&c->usual, r);
         if (r->whole)
             continue;
         if (!ix_eval(r->extent, lookup, context, &extent) || extent < 0 || size < 1)
-            return -1;
+            return false;
         if (r == c->rows)
-            rows = extent;
-        else if (__builtin_mul_overflow(others, (extent + size - 1) / size, &others))
-            return -1;
+            *rows = extent;
+        else if (__builtin_mul_overflow(*others, (extent + size - 1) / size, others))
+            return false;
     }
-    for (int i = 0; c && i < HEIGHTS; i++) {
+    return true;
+}
+
+/* Which fewer rows give more threads a task; -1: the usual ones. */
+static int share_of(const tall_choice *c, int64_t width, ix_lookup lookup, void *context) {
+    int64_t rows, others, columns, summed, products, most, tasks;
+    if (!c || !extents_of(c, width, lookup, context, &rows, &others) ||
+        !ix_eval(c->product_columns->extent, lookup, context, &columns) ||
+        !ix_eval(c->product_summed->extent, lookup, context, &summed) || __builtin_mul_overflow(rows, columns, &products) ||
+        __builtin_mul_overflow(products, summed, &products) ||
+        __builtin_mul_overflow(others, (rows + c->value - 1) / c->value, &most))
+        return -1;
+    int best = -1;
+    for (int i = 0; i < SHARES && most < c->threads; i++) {
+        int64_t size = share_rows(c, i);
+        if (size < LEAST_ROWS || __builtin_mul_overflow(others, (rows + size - 1) / size, &tasks) ||
+            products / LEAST_PRODUCTS < tasks)
+            break;
+        if (tasks > most)
+            best = i, most = tasks;
+    }
+    return best;
+}
+
+/* -1: the usual tiles. */
+static int height_of(const tall_choice *c, ix_lookup lookup, void *context) {
+    int64_t others, rows;
+    if (!c || !extents_of(c, 0, lookup, context, &rows, &others))
+        return -1;
+    for (int i = 0; i < HEIGHTS; i++) {
         int64_t height = TALLEST >> i, tasks;
         const bool alone = c->threads == 1 && rows > c->value && (rows > height / 2 || i == HEIGHTS - 1);
         if (height > c->value && height <= c->most && !__builtin_mul_overflow(others, (rows + height - 1) / height, &tasks) &&
@@ -239,12 +286,16 @@ int schedule_tall_tiles(const tall_choice *c, ix_lookup lookup, void *context, s
     const bool near = is_near(c, lookup, context, &bytes), known = size_of_right(c, lookup, context, &row, &bytes);
     const int height = near ? -1 : height_of(c, lookup, context);
     const bool large = known && bytes >= (near ? LEAST_OF_WIDTHS : LEAST_PACKED);
+    const int width = near ? width_of(c, lookup, context, bytes) : -1;
+    const int share = height >= 0 ? -1 : share_of(c, width < 0 ? 0 : (int64_t)widths[width].vectors * c->lanes, lookup, context);
     if (near) {
         out[count++] = (schedule_setting){.key = "operands", .value = "direct"};
-        out[count++] = c->narrow[width_of(c, lookup, context, bytes)];
+        out[count++] = c->narrow[width];
     } else if (height >= 0) {
         out[count++] = c->heights[height];
     }
+    if (share >= 0)
+        out[count++] = c->shares[share];
     if ((near || large) && is_one_tile(c, lookup, context))
         out[count++] = (schedule_setting){.key = "sums", .value = "registers"};
     if (large && c->tile)
@@ -269,6 +320,11 @@ const char *schedule_tall_route(arena *a, const tall_choice *c, ix_lookup lookup
             text_add(&b, "%ssums are of one tile, at most %" PRId64 " products, and are stored from registers", join, c->tile);
         } else if (!strcmp(taken[i].key, "edges")) {
             text_add(&b, "%swhat blocks leave over goes in smaller ones", join);
+        } else if (atoll(taken[i].value) < c->value) {
+            text_add(&b,
+                     "%stiles of %s rows in place of %" PRId64 ", which would leave some of the %" PRId64
+                     " threads without a task",
+                     join, taken[i].value, c->value, c->threads);
         } else if (c->threads == 1) {
             text_add(&b, "%stiles of %s rows in place of %" PRId64 ": the other operand is packed less often", join,
                      taken[i].value, c->value);

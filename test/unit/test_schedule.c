@@ -497,8 +497,10 @@ static void rows_of_launches(void **state) {
     expect_tall(product, "", 16, 2 * MIB, 1024, 1024, "edges halved");
     expect_tall(product, "", 1, 2 * MIB, 100, 64, "BM 192, edges halved"); /* a thread that is alone shares with none */
     expect_tall(product, "", 2, 2 * MIB, 100, 64, "edges halved");
-    expect_tall(product, "", 1, 2 * MIB, 64, 64, "edges halved"); /* f16 is converted, once, to the packed tile */
-    expect_tall(product, "", 1, 2 * MIB, 64, 16, NULL);           /* 16 KB of it are not worth another text */
+    expect_tall(product, "", 8, 2 * MIB, 256, 200, "BM 24, edges halved"); /* three tasks would leave five threads without one */
+    expect_tall(product, "", 8, 2 * MIB, 24, 24, NULL);                    /* too little for a second */
+    expect_tall(product, "", 1, 2 * MIB, 64, 64, "edges halved");          /* f16 is converted, once, to the packed tile */
+    expect_tall(product, "", 1, 2 * MIB, 64, 16, NULL);                    /* 16 KB of it are not worth another text */
     expect_tall(plain, "", 1, 2 * MIB, 64, 64,
                 "operands direct, BN 64, edges halved"); /* 128 KB of 2 MB lie in the near cache unpacked, */
     expect_tall(plain, "", 1, 2 * MIB, 64, 96, "operands direct, BN 48, edges halved"); /* no vector is left over, */
