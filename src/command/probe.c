@@ -352,8 +352,9 @@ static bool ask_access(probing *p, const char *name) {
     const char *words;
     if (!option_integer("--offset", option_value(p->line, "--offset"), &offset, &p->report->diags))
         return false;
-    access_outcome outcome =
-        offset < 0 || offset > 1024 ? ACCESS_NOT_ASKED : access_try(p->report->arena, p->device, name, (int)offset, &words);
+    access_outcome outcome = offset < 0 || offset >= ACCESS_MOST_OFFSET || (offset > 1024 && strcmp(name, ACCESS_LOCAL_MEMORY))
+                                 ? ACCESS_NOT_ASKED
+                                 : access_try(p->report->arena, p->device, name, (int)offset, &words);
     if (outcome == ACCESS_NOT_ASKED) {
         diag *g = diag_error(&p->report->diags, "E1202", (source_span){0}, "%s can't be asked for `%s`", p->device, name);
         diag_note(&p->report->diags, g, "the evidence of the trait `alignment` names the accesses");

@@ -197,10 +197,36 @@ static access_outcome try_map(arena *a, const char *device_name, const access_ro
     return status ? ACCESS_FAULTED : ACCESS_TAKEN;
 }
 
+static access_outcome try_local(arena *a, const char *device_name, int bytes, const char **words) {
+    diag_list diags;
+    diag_init(&diags, a);
+    int index;
+    const runtime *r = runtime_find(device_name, &index, &diags);
+    device *d = r && !strcmp(r->name, "opencl") ? r->open(index, &diags) : NULL;
+    void *memory = d ? r->allocate(d, BYTES, &diags) : NULL;
+    unsigned char word[4];
+    if (!memory || bytes < 1)
+        return ACCESS_NOT_ASKED;
+    const char *text =
+        arena_printf(a,
+                     "__kernel void touch(__global uchar *p) {\n    __local uchar s[%d];\n    s[p[0] %% %d] = p[1];\n"
+                     "    barrier(CLK_LOCAL_MEM_FENCE);\n    p[2] = s[p[3] %% %d];\n}\n",
+                     bytes, bytes, bytes);
+    text_kernel *k = r->text->load(d, "touch", text, "touch", &diags);
+    const text_argument arguments[] = {{.array = memory}};
+    text_launch launch = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}, .arguments = arguments, .count = 1};
+    if (k && r->text->launch(d, k, &launch, &diags) && r->copy_out(d, word, memory, 4, &diags))
+        return ACCESS_TAKEN;
+    *words = first_words(a, &diags);
+    return k ? ACCESS_FAULTED : ACCESS_NOT_COMPILED;
+}
+
 access_outcome access_try(arena *a, const char *device, const char *name, int offset, const char **words) {
     int documented;
     const char *at;
     *words = NULL;
+    if (!strcmp(name, ACCESS_LOCAL_MEMORY))
+        return try_local(a, device, offset, words);
     for (int i = 0; (at = access_name(device, i, &documented)); i++)
         if (!strcmp(at, name)) {
             if (!strncmp(device, "cpu", 3))

@@ -14,6 +14,9 @@ typedef enum access_outcome {
 } access_outcome;
 const char *access_outcome_text(access_outcome o);
 
+/* Not an access: whether a kernel may declare so many bytes of local memory, which some drivers of OpenCL end the process for. */
+#define ACCESS_LOCAL_MEMORY "local memory"
+enum { ACCESS_MOST_OFFSET = 1 << 26 };
 /* The accesses of "cpu", "cuda:0", "opencl:0" and the alignment in bytes that documents want; NULL past the last. */
 const char *access_name(const char *device, int number, int *documented);
 /* The kernel `touch` (bytes, offset) that asks for one, by number; NULL: no kernel does. Arena. */

@@ -1,5 +1,6 @@
 /* The findings page: a section a device, an instruction below it, a row a fact. */
 #include "probe/findings.h"
+#include "probe/findings_parts.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@ static const char style[] =
     ":root{color-scheme:light dark;--ground:#fff;--ink:#1c2024;--quiet:#60646c;--line:#d9dce1;--good:#18794e;--bad:#c62a2f}"
     "@media(prefers-color-scheme:dark){:root{--ground:#101214;--ink:#edeef0;--quiet:#a9adb5;--line:#363a40;--good:#4cc38a;--bad:#"
     "ff6369}}"
-    "*{box-sizing:border-box}body{margin:0 auto;max-width:1200px;padding:20px 16px "
+    "*{box-sizing:border-box}body{margin:0 auto;max-width:1320px;padding:20px 16px "
     "60px;background:var(--ground);color:var(--ink);"
     "font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}"
     "h1{font-size:26px;margin:8px 0 4px}h2{font-size:20px;margin:36px 0 4px}h3{font-size:16px;margin:26px 0 "
@@ -20,14 +21,17 @@ static const char style[] =
     "td.open{color:var(--quiet);white-space:nowrap}td.bad{color:var(--bad);white-space:nowrap}"
     "details{margin-top:4px;color:var(--quiet)}summary{cursor:pointer}code{font:12px/1.5 "
     "ui-monospace,monospace;overflow-wrap:anywhere}"
-    "ul{margin:4px 0;padding-left:18px}";
+    "ul{margin:4px 0;padding-left:18px}a{color:inherit}td.quiet{color:var(--quiet)}"
+    "table.facts{table-layout:fixed;min-width:1100px}table.facts th:nth-child(1){width:11%}table.facts th:nth-child(2){width:18%}"
+    "table.facts th:nth-child(3){width:14%}table.facts th:nth-child(5){width:25%}table.facts "
+    "th:nth-child(6){width:8%}table.facts td{overflow-wrap:anywhere;white-space:normal}";
 
-static const char *text_of(const json_t *row, const char *name) {
+const char *findings_text(const json_t *row, const char *name) {
     const char *text = json_string_value(json_object_get(row, name));
     return text ? text : "";
 }
 
-static void add(text_buffer *out, const char *text) {
+void findings_add(text_buffer *out, const char *text) {
     for (; *text; text++)
         switch (*text) {
         case '<': text_add(out, "&lt;"); break;
@@ -38,8 +42,13 @@ static void add(text_buffer *out, const char *text) {
         }
 }
 
+bool findings_same_device(const json_t *x, const json_t *y) {
+    return !strcmp(findings_text(x, "device"), findings_text(y, "device")) &&
+           !strcmp(findings_text(x, "description"), findings_text(y, "description"));
+}
+
 static bool is_finding(const json_t *row) {
-    const char *kind = text_of(row, "kind");
+    const char *kind = findings_text(row, "kind");
     return !strcmp(kind, "finding") || !strcmp(kind, "layout") || !strcmp(kind, "model");
 }
 
@@ -47,7 +56,7 @@ static bool is_finding(const json_t *row) {
 static bool is_same(const json_t *x, const json_t *y) {
     static const char *const names[] = {"device", "description", "instruction", "fact"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(text_of(x, names[i]), text_of(y, names[i])))
+        if (strcmp(findings_text(x, names[i]), findings_text(y, names[i])))
             return false;
     return true;
 }
@@ -59,7 +68,7 @@ static void add_evidence(text_buffer *out, const json_t *row) {
         text_add(out, "<details><summary>evidence</summary><ul>");
         json_array_foreach(evidence, i, item) {
             text_add(out, "<li><code>");
-            add(out, json_string_value(item) ? json_string_value(item) : "");
+            findings_add(out, json_string_value(item) ? json_string_value(item) : "");
             text_add(out, "</code></li>");
         }
         text_add(out, "</ul></details>");
@@ -68,7 +77,7 @@ static void add_evidence(text_buffer *out, const json_t *row) {
         text_add(out, "<details><summary>planted errors</summary><ul>");
         json_array_foreach(plants, i, item) {
             text_add(out, "<li>");
-            add(out, text_of(item, "planted"));
+            findings_add(out, findings_text(item, "planted"));
             long long of = json_integer_value(json_object_get(json_object_get(item, "dots") ? item : row,
                                                               json_object_get(item, "dots") ? "dots" : "plant_dots"));
             text_add(out, ": %lld of %lld dots differ</li>", (long long)json_integer_value(json_object_get(item, "mismatches")),
@@ -78,28 +87,33 @@ static void add_evidence(text_buffer *out, const json_t *row) {
     }
 }
 
-static void add_row(text_buffer *out, const json_t *row) {
-    const char *status = text_of(row, "status"), *class = !strcmp(status, "found")            ? "found"
-                                                          : !strcmp(status, "not told apart") ? "open"
-                                                                                              : "bad";
+/* `common`: what stands above the table as documented of all its rows. */
+static void add_row(text_buffer *out, const json_t *row, const char *common) {
+    const char *status = findings_text(row, "status"), *claim = findings_text(row, "claim"),
+               *class = !strcmp(status, "found")            ? "found"
+                        : !strcmp(status, "not told apart") ? "open"
+                                                            : "bad";
     text_add(out, "<tr><td class=\"fact\">");
-    add(out, text_of(row, "fact"));
+    findings_add(out, findings_text(row, "fact"));
     text_add(out, "</td><td>");
-    add(out, *text_of(row, "asks")                    ? text_of(row, "asks")
-             : !strcmp(text_of(row, "kind"), "model") ? "Does a bit-exact model give the device's answers?"
-                                                      : "Which lane holds what?");
-    if (*text_of(row, "method")) {
+    findings_add(out, *findings_text(row, "asks")                    ? findings_text(row, "asks")
+                      : !strcmp(findings_text(row, "kind"), "model") ? "Does a bit-exact model give the device's answers?"
+                                                                     : "Which lane holds what?");
+    if (*findings_text(row, "method")) {
         text_add(out, "<details><summary>method</summary>");
-        add(out, text_of(row, "method"));
+        findings_add(out, findings_text(row, "method"));
         if (json_object_get(row, "questions"))
             text_add(out, " (%lld asked)", (long long)json_integer_value(json_object_get(row, "questions")));
         text_add(out, "</details>");
     }
+    text_add(out, "</td><td%s>", !*claim || !strcmp(claim, common) ? " class=\"quiet\"" : "");
+    findings_add(out, !*claim ? "nothing" : !strcmp(claim, common) ? "as above" : claim);
     text_add(out, "</td><td>");
-    add(out, text_of(row, "verdict"));
+    findings_add(out, findings_text(row, "verdict"));
+    text_add(out, "</td><td>");
     add_evidence(out, row);
     text_add(out, "</td><td class=\"%s\">", class);
-    add(out, status);
+    findings_add(out, status);
     text_add(out, "</td></tr>\n");
 }
 
@@ -122,7 +136,7 @@ static bool newest(const json_t *rows, page *p) {
             at++;
         if (at == p->count)
             p->rows[p->count++] = row;
-        else if (strcmp(text_of(p->rows[at], "utc"), text_of(row, "utc")) <= 0)
+        else if (strcmp(findings_text(p->rows[at], "utc"), findings_text(row, "utc")) <= 0)
             p->rows[at] = row;
     }
     return p->count > 0;
@@ -139,23 +153,29 @@ json_t *findings_newest(const json_t *rows) {
 }
 
 static void add_instruction(text_buffer *out, const page *p, size_t first) {
-    text_add(out, "<h3>");
-    add(out, text_of(p->rows[first], "instruction"));
+    const char *common = "";
+    text_add(out, "<h3 id=\"");
+    findings_add(out, findings_text(p->rows[first], "instruction"));
+    text_add(out, "\">");
+    findings_add(out, findings_text(p->rows[first], "instruction"));
     text_add(out, "</h3>\n");
+    for (size_t i = first; i < p->count && !*common; i++)
+        if (findings_same_device(p->rows[i], p->rows[first]) &&
+            !strcmp(findings_text(p->rows[i], "instruction"), findings_text(p->rows[first], "instruction")) &&
+            !strcmp(findings_text(p->rows[i], "fact"), "order"))
+            common = findings_text(p->rows[i], "claim");
+    if (*common) {
+        text_add(out, "<p class=\"quiet\">Documented of its arithmetic: ");
+        findings_add(out, common);
+        text_add(out, "</p>\n");
+    }
+    text_add(out,
+             "<div class=\"wide\"><table class=\"facts\"><tr><th>fact</th><th>question</th><th>documented</th><th>measured</th>"
+             "<th>evidence</th><th>verdict</th></tr>\n");
     for (size_t i = first; i < p->count; i++)
-        if (!strcmp(text_of(p->rows[i], "instruction"), text_of(p->rows[first], "instruction")) &&
-            !strcmp(text_of(p->rows[i], "kind"), "finding") && *text_of(p->rows[i], "claim")) {
-            text_add(out, "<p class=\"quiet\">Documented: ");
-            add(out, text_of(p->rows[i], "claim"));
-            text_add(out, "</p>\n");
-            break;
-        }
-    text_add(out, "<div class=\"wide\"><table><tr><th>fact</th><th>asked</th><th>measured</th><th>verdict</th></tr>\n");
-    for (size_t i = first; i < p->count; i++)
-        if (!strcmp(text_of(p->rows[i], "device"), text_of(p->rows[first], "device")) &&
-            !strcmp(text_of(p->rows[i], "description"), text_of(p->rows[first], "description")) &&
-            !strcmp(text_of(p->rows[i], "instruction"), text_of(p->rows[first], "instruction")))
-            add_row(out, p->rows[i]);
+        if (findings_same_device(p->rows[i], p->rows[first]) &&
+            !strcmp(findings_text(p->rows[i], "instruction"), findings_text(p->rows[first], "instruction")))
+            add_row(out, p->rows[i], common);
     text_add(out, "</table></div>\n");
 }
 
@@ -163,30 +183,37 @@ bool findings_page(const json_t *rows, text_buffer *out) {
     page p = {0};
     bool any = newest(rows, &p);
     if (any) {
-        text_add(out,
-                 "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-                 "content=\"width=device-width,initial-scale=1\">"
-                 "<title>What matrix units do</title><style>%s</style></head><body>\n<h1>What matrix units do</h1>\n"
-                 "<p>Found by <code>tilec probe</code>: each instruction is a black box that is asked dots. Every value of every "
-                 "parameter that an answer refutes "
-                 "falls; what is left must then give the device's bits on random dots, and models a step off in one parameter "
-                 "must not.</p>\n",
-                 style);
+        text_add(
+            out,
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+            "content=\"width=device-width,initial-scale=1\">"
+            "<title>What devices do, and do not say</title><style>%s</style></head><body>\n<h1>What devices do, and do not "
+            "say</h1>\n"
+            "<p>Found by <code>tilec probe</code>. An instruction is a black box that is asked dots: every value of every "
+            "parameter that an answer refutes falls; what is left must then give the device's bits on random dots, and models a "
+            "step off in one parameter must not. Caches, banks, limits and alignments are asked by trying, what a compiler takes "
+            "by "
+            "compiling. Each fact states what is documented of it, what was measured, and the evidence: the questions whose "
+            "answers "
+            "refute the neighbouring values.</p>\n",
+            style);
+        findings_summary(p.rows, p.count, out);
         for (size_t i = 0; i < p.count; i++) {
             bool new_device = true, new_instruction = true;
             for (size_t j = 0; j < i; j++) {
-                bool same = !strcmp(text_of(p.rows[i], "device"), text_of(p.rows[j], "device")) &&
-                            !strcmp(text_of(p.rows[i], "description"), text_of(p.rows[j], "description"));
+                bool same = !strcmp(findings_text(p.rows[i], "device"), findings_text(p.rows[j], "device")) &&
+                            !strcmp(findings_text(p.rows[i], "description"), findings_text(p.rows[j], "description"));
                 new_device &= !same;
-                new_instruction &= !(same && !strcmp(text_of(p.rows[i], "instruction"), text_of(p.rows[j], "instruction")));
+                new_instruction &=
+                    !(same && !strcmp(findings_text(p.rows[i], "instruction"), findings_text(p.rows[j], "instruction")));
             }
             if (new_device) {
                 text_add(out, "<h2>");
-                add(out, text_of(p.rows[i], "description"));
+                findings_add(out, findings_text(p.rows[i], "description"));
                 text_add(out, "</h2>\n<p class=\"quiet\">as ");
-                add(out, text_of(p.rows[i], "device"));
+                findings_add(out, findings_text(p.rows[i], "device"));
                 text_add(out, ", ");
-                add(out, text_of(p.rows[i], "utc"));
+                findings_add(out, findings_text(p.rows[i], "utc"));
                 text_add(out, "</p>\n");
             }
             if (new_instruction)

@@ -67,15 +67,15 @@ bool trait_limits(arena *a, const trait_box *box, trait_finding *out, diag_list 
                  trait_limit_names[i]);
         if (!less)
             trait_add_number(a, out, trait_limit_names[i], (double)low);
-        more |= high == ceiling[i];
+        more |= high == ceiling[i] || high <= low;
         if (more)
             text_add(&text, " or more");
         if (told > 0)
             text_add(&claim, "%s%" PRId64 " %s", claim.length ? ", " : "", told, trait_limit_names[i]);
         out->contradicted |= told > 0 && told != low;
         VEC_PUSH(a, out->evidence,
-                 arena_printf(a, "%s: %" PRId64 " accepted, %" PRId64 " %s; %s", trait_limit_names[i], low, high,
-                              more ? "not asked, or accepted too" : "refused",
+                 arena_printf(a, "%s: %" PRId64 " accepted, %s; %s", trait_limit_names[i], low,
+                              more ? "nothing refused" : arena_printf(a, "%" PRId64 " refused", high),
                               told > 0 ? arena_printf(a, "told %" PRId64, told) : "nothing told"));
     }
     out->determined = good;

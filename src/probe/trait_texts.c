@@ -1,6 +1,7 @@
 /* A device that takes texts (CUDA, OpenCL) as traits see it: one text, in both spellings. */
 #include "probe/trait.h"
 #include "run/cuda.h"
+#include "run/opencl_api.h"
 #include "run/run.h"
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ typedef struct texts_box {
     const runtime *runtime;
     device *device;
     int index;
+    const char *name;  /* "opencl:0" */
     bool cuda, hopper; /* hopper: of an architecture whose limits the guide is asked for */
     text_kernel *hop, *banks[3], *empty, *heavy;
     void *ring, *out;
@@ -166,6 +168,15 @@ static bool maps(texts_box *b, int64_t box, bool across) {
            !status;
 }
 
+/* In a process of its own. */
+static bool declares_local(const texts_box *b, int64_t bytes) {
+    arena *a = arena_new();
+    const char *words;
+    bool good = access_ask(a, b->name, ACCESS_LOCAL_MEMORY, (int)bytes, &words) == ACCESS_TAKEN;
+    arena_free(a);
+    return good;
+}
+
 static bool accepts(void *context, trait_limit limit, int64_t value, bool *accepted, diag_list *diags) {
     texts_box *b = context;
     if (!b->empty && !(b->empty = load(b, TRAIT_EMPTY, diags)))
@@ -173,7 +184,7 @@ static bool accepts(void *context, trait_limit limit, int64_t value, bool *accep
     if (limit == LIMIT_THREADS_FULL && !b->heavy && !(b->heavy = load(b, TRAIT_HEAVY, diags)))
         return false;
     switch (limit) {
-    case LIMIT_SHARED_DECLARED: *accepted = declares(b, value); break;
+    case LIMIT_SHARED_DECLARED: *accepted = b->cuda ? declares(b, value) : declares_local(b, value); break;
     case LIMIT_PARAMETERS: *accepted = takes_parameters(b, value); break;
     case LIMIT_REGISTERS: *accepted = has_registers(b, value); break;
     case LIMIT_MAP_BOX: *accepted = maps(b, value, false); break;
@@ -217,10 +228,22 @@ static int64_t cuda_told(void *context, trait_limit limit) {
     }
 }
 
-/* Launches ask for no memory and are told no limit of blocks; of what a kernel declares too much, some drivers end the process. */
+/* Launches ask for no memory and are told no limit of blocks. */
 static int64_t opencl_told(void *context, trait_limit limit) {
-    (void)context;
-    return limit == LIMIT_THREADS ? 0 : -1;
+    const texts_box *b = context;
+    const opencl_system *s = opencl_open_system();
+    size_t threads = 0;
+    uint64_t local = 0;
+    if (b->index >= s->count)
+        return limit == LIMIT_THREADS ? 0 : -1;
+    cl_handle of = s->devices[b->index].device;
+    if (limit == LIMIT_THREADS)
+        return s->api.GetDeviceInfo(of, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof threads, &threads, NULL) ? 0 : (int64_t)threads;
+    if (limit == LIMIT_SHARED_DECLARED)
+        return s->api.GetDeviceInfo(of, CL_DEVICE_LOCAL_MEM_SIZE, sizeof local, &local, NULL) || local >= ACCESS_MOST_OFFSET
+                   ? -1
+                   : (int64_t)local;
+    return -1;
 }
 
 static int64_t cuda_cache_told(void *context, int level) {
@@ -262,6 +285,7 @@ bool trait_open_texts(const char *device, trait_box *out, diag_list *diags) {
     }
     b->runtime = r;
     b->index = index;
+    b->name = device;
     b->cuda = !strcmp(r->name, "cuda");
     b->trips = 16;
     out->context = b;

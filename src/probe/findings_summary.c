@@ -1,0 +1,124 @@
+/* The first sections of the findings page: what a reader wants to know before the tables of each instruction. */
+#include "probe/findings_parts.h"
+#include <string.h>
+
+static bool is(const json_t *row, const char *name, const char *value) {
+    return !strcmp(findings_text(row, name), value);
+}
+
+static void add_count(const json_t *const *rows, size_t count, text_buffer *out) {
+    size_t devices = 0, found = 0, open = 0, not_found = 0, against = 0;
+    long long dots = 0, mismatches = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool new_device = true;
+        for (size_t j = 0; j < i; j++)
+            new_device &= !findings_same_device(rows[i], rows[j]);
+        devices += new_device;
+        found += is(rows[i], "status", "found");
+        open += is(rows[i], "status", "not told apart");
+        not_found += is(rows[i], "status", "not determined");
+        against += is(rows[i], "status", "contradicted");
+        dots += json_integer_value(json_object_get(rows[i], "dots"));
+        mismatches += json_integer_value(json_object_get(rows[i], "mismatches"));
+    }
+    text_add(out,
+             "<p>%zu facts of %zu devices and compilers: %zu found, %zu found up to what nothing that was asked can tell apart, "
+             "%zu not "
+             "determined, %zu not as documented. The bit-exact models were held against %lld random dots, of which %lld "
+             "differed.</p>\n",
+             count, devices, found, open, not_found, against, dots, mismatches);
+}
+
+/* A section whose rows are those that `wanted` takes: nothing where there are none. */
+static void add_list(const json_t *const *rows, size_t count, const char *title, const char *before,
+                     bool (*wanted)(const json_t *), text_buffer *out) {
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        if (!wanted(rows[i]))
+            continue;
+        if (!any)
+            text_add(out,
+                     "<h2>%s</h2>\n<p>%s</p>\n<div class=\"wide\"><table><tr><th>device</th><th>of</th><th>documented</th>"
+                     "<th>measured</th></tr>\n",
+                     title, before);
+        any = true;
+        text_add(out, "<tr><td>");
+        const char *device = findings_text(rows[i], "description");
+        char name[64] = {0};
+        strncat(name, device, strcspn(device, ",") < 63 ? strcspn(device, ",") : 63);
+        findings_add(out, name);
+        text_add(out, "</td><td class=\"fact\">");
+        findings_add(out, findings_text(rows[i], "instruction"));
+        text_add(out, "<br>");
+        findings_add(out, findings_text(rows[i], "fact"));
+        text_add(out, "</td><td>");
+        findings_add(out, findings_text(rows[i], "claim"));
+        text_add(out, "</td><td>");
+        findings_add(out, findings_text(rows[i], "verdict"));
+        text_add(out, "</td></tr>\n");
+    }
+    if (any)
+        text_add(out, "</table></div>\n");
+}
+
+static bool is_against(const json_t *row) {
+    return is(row, "status", "contradicted");
+}
+
+static bool is_on_record(const json_t *row) {
+    return is(row, "fact", "on record") && strstr(findings_text(row, "verdict"), "refuted");
+}
+
+static const char *verdict_of(const json_t *const *rows, size_t count, const json_t *of, const char *fact) {
+    for (size_t i = 0; i < count; i++)
+        if (findings_same_device(rows[i], of) && is(rows[i], "instruction", findings_text(of, "instruction")) &&
+            is(rows[i], "fact", fact))
+            return findings_text(rows[i], "verdict");
+    return "";
+}
+
+/* One line an instruction whose terms are aligned. */
+static void add_units(const json_t *const *rows, size_t count, text_buffer *out) {
+    static const char *const facts[] = {"order", "alignment", "result", "speed", "place"};
+    const json_t *device = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!is(rows[i], "fact", "order"))
+            continue;
+        if (!device || !findings_same_device(device, rows[i])) {
+            text_add(out, "%s<h2>Units side by side: ", device ? "</table></div>\n" : "");
+            findings_add(out, findings_text(rows[i], "description"));
+            text_add(out,
+                     "</h2>\n<div class=\"wide\"><table><tr><th>instruction</th><th>order</th><th>alignment</th><th>result</th>"
+                     "<th>speed</th><th>place</th></tr>\n");
+            device = rows[i];
+        }
+        text_add(out, "<tr><td class=\"fact\"><a href=\"#");
+        findings_add(out, findings_text(rows[i], "instruction"));
+        text_add(out, "\">");
+        findings_add(out, findings_text(rows[i], "instruction"));
+        text_add(out, "</a></td>");
+        for (size_t f = 0; f < sizeof facts / sizeof *facts; f++) {
+            const char *verdict = verdict_of(rows, count, rows[i], facts[f]);
+            char text[256] = {0};
+            const char *aside = strstr(verdict, " ("); /* what nothing tells apart stands in the section below */
+            size_t length = aside ? (size_t)(aside - verdict) : strlen(verdict);
+            strncat(text, verdict, length < 255 ? length : 255);
+            text_add(out, "<td>");
+            findings_add(out, text);
+            text_add(out, "</td>");
+        }
+        text_add(out, "</tr>\n");
+    }
+    if (device)
+        text_add(out, "</table></div>\n");
+}
+
+void findings_summary(const json_t *const *rows, size_t count, text_buffer *out) {
+    add_count(rows, count, out);
+    add_list(rows, count, "What is not as documented", "Measured against what the vendor's documents, or the driver, say.",
+             is_against, out);
+    add_list(rows, count, "What settles between published models",
+             "Dots on which published models of matrix units differ, asked again: in brackets, how many of them refute a model.",
+             is_on_record, out);
+    add_units(rows, count, out);
+}
