@@ -179,6 +179,29 @@ static void add_instruction(text_buffer *out, const page *p, size_t first) {
     text_add(out, "</table></div>\n");
 }
 
+/* Whether no row before is of the same device (and instruction). */
+static bool is_first(const page *p, size_t i, bool of_instruction) {
+    for (size_t j = 0; j < i; j++)
+        if (findings_same_device(p->rows[i], p->rows[j]) &&
+            (!of_instruction || !strcmp(findings_text(p->rows[i], "instruction"), findings_text(p->rows[j], "instruction"))))
+            return false;
+    return true;
+}
+
+/* All of a device, wherever its rows stand. */
+static void add_device(text_buffer *out, const page *p, size_t first) {
+    text_add(out, "<h2>");
+    findings_add(out, findings_text(p->rows[first], "description"));
+    text_add(out, "</h2>\n<p class=\"quiet\">as ");
+    findings_add(out, findings_text(p->rows[first], "device"));
+    text_add(out, ", ");
+    findings_add(out, findings_text(p->rows[first], "utc"));
+    text_add(out, "</p>\n");
+    for (size_t i = first; i < p->count; i++)
+        if (findings_same_device(p->rows[i], p->rows[first]) && is_first(p, i, true))
+            add_instruction(out, p, i);
+}
+
 bool findings_page(const json_t *rows, text_buffer *out) {
     page p = {0};
     bool any = newest(rows, &p);
@@ -198,27 +221,9 @@ bool findings_page(const json_t *rows, text_buffer *out) {
             "refute the neighbouring values.</p>\n",
             style);
         findings_summary(p.rows, p.count, out);
-        for (size_t i = 0; i < p.count; i++) {
-            bool new_device = true, new_instruction = true;
-            for (size_t j = 0; j < i; j++) {
-                bool same = !strcmp(findings_text(p.rows[i], "device"), findings_text(p.rows[j], "device")) &&
-                            !strcmp(findings_text(p.rows[i], "description"), findings_text(p.rows[j], "description"));
-                new_device &= !same;
-                new_instruction &=
-                    !(same && !strcmp(findings_text(p.rows[i], "instruction"), findings_text(p.rows[j], "instruction")));
-            }
-            if (new_device) {
-                text_add(out, "<h2>");
-                findings_add(out, findings_text(p.rows[i], "description"));
-                text_add(out, "</h2>\n<p class=\"quiet\">as ");
-                findings_add(out, findings_text(p.rows[i], "device"));
-                text_add(out, ", ");
-                findings_add(out, findings_text(p.rows[i], "utc"));
-                text_add(out, "</p>\n");
-            }
-            if (new_instruction)
-                add_instruction(out, &p, i);
-        }
+        for (size_t i = 0; i < p.count; i++)
+            if (is_first(&p, i, false))
+                add_device(out, &p, i);
         text_add(out, "</body></html>\n");
     }
     free(p.rows);

@@ -77,40 +77,47 @@ static const char *verdict_of(const json_t *const *rows, size_t count, const jso
     return "";
 }
 
-/* One line an instruction whose terms are aligned. */
-static void add_units(const json_t *const *rows, size_t count, text_buffer *out) {
+static bool has_unit(const json_t *row) {
+    return is(row, "fact", "order");
+}
+
+static void add_unit(const json_t *const *rows, size_t count, const json_t *row, text_buffer *out) {
     static const char *const facts[] = {"order", "alignment", "result", "speed", "place"};
-    const json_t *device = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (!is(rows[i], "fact", "order"))
-            continue;
-        if (!device || !findings_same_device(device, rows[i])) {
-            text_add(out, "%s<h2>Units side by side: ", device ? "</table></div>\n" : "");
-            findings_add(out, findings_text(rows[i], "description"));
-            text_add(out,
-                     "</h2>\n<div class=\"wide\"><table><tr><th>instruction</th><th>order</th><th>alignment</th><th>result</th>"
-                     "<th>speed</th><th>place</th></tr>\n");
-            device = rows[i];
-        }
-        text_add(out, "<tr><td class=\"fact\"><a href=\"#");
-        findings_add(out, findings_text(rows[i], "instruction"));
-        text_add(out, "\">");
-        findings_add(out, findings_text(rows[i], "instruction"));
-        text_add(out, "</a></td>");
-        for (size_t f = 0; f < sizeof facts / sizeof *facts; f++) {
-            const char *verdict = verdict_of(rows, count, rows[i], facts[f]);
-            char text[256] = {0};
-            const char *aside = strstr(verdict, " ("); /* what nothing tells apart stands in the section below */
-            size_t length = aside ? (size_t)(aside - verdict) : strlen(verdict);
-            strncat(text, verdict, length < 255 ? length : 255);
-            text_add(out, "<td>");
-            findings_add(out, text);
-            text_add(out, "</td>");
-        }
-        text_add(out, "</tr>\n");
+    text_add(out, "<tr><td class=\"fact\"><a href=\"#");
+    findings_add(out, findings_text(row, "instruction"));
+    text_add(out, "\">");
+    findings_add(out, findings_text(row, "instruction"));
+    text_add(out, "</a></td>");
+    for (size_t f = 0; f < sizeof facts / sizeof *facts; f++) {
+        const char *verdict = verdict_of(rows, count, row, facts[f]),
+                   *aside = strstr(verdict, " ("); /* what nothing tells apart stands in the section below */
+        char text[256] = {0};
+        size_t length = aside ? (size_t)(aside - verdict) : strlen(verdict);
+        strncat(text, verdict, length < 255 ? length : 255);
+        text_add(out, "<td>");
+        findings_add(out, text);
+        text_add(out, "</td>");
     }
-    if (device)
+    text_add(out, "</tr>\n");
+}
+
+/* A table a device, a line an instruction whose terms are aligned. */
+static void add_units(const json_t *const *rows, size_t count, text_buffer *out) {
+    for (size_t i = 0; i < count; i++) {
+        bool first = has_unit(rows[i]);
+        for (size_t j = 0; j < i; j++)
+            first &= !has_unit(rows[j]) || !findings_same_device(rows[i], rows[j]);
+        if (!first)
+            continue;
+        text_add(out, "<h2>Units side by side: ");
+        findings_add(out, findings_text(rows[i], "description"));
+        text_add(out, "</h2>\n<div class=\"wide\"><table><tr><th>instruction</th><th>order</th><th>alignment</th><th>result</th>"
+                      "<th>speed</th><th>place</th></tr>\n");
+        for (size_t j = i; j < count; j++)
+            if (has_unit(rows[j]) && findings_same_device(rows[i], rows[j]))
+                add_unit(rows, count, rows[j], out);
         text_add(out, "</table></div>\n");
+    }
 }
 
 void findings_summary(const json_t *const *rows, size_t count, text_buffer *out) {

@@ -162,8 +162,9 @@ else
     fake=$(mkdir -p "$build" && cd "$build" && pwd)/probe-on-cpu
     if (cuda_on_cpu "$fake"); then
         cuda_on_cpu "$fake"
-        cuda=("$tilec" probe --device cuda:0 --dots 2000 m16n8k16.f16)
-        expect "CUDA texts: layouts as documented" 0 "as documented: all 32768 pairs" "${cuda[@]}"
+        # of tf32, whose fragments are the smallest here; the driver does not know what becomes of its NaN, so the unit is not determined
+        cuda=("$tilec" probe --device cuda:0 --dots 2000 m16n8k8.tf32)
+        expect "CUDA texts: layouts as documented" 1 "as documented: all 8192 pairs" "${cuda[@]}"
         expect "what a device takes: more declared memory here than it tells" 1 "1024 accepted, 1025 refused; told 1024" "$tilec" probe limits --device cuda:0 --evidence
         # Two implementations of one unit: the model's in integers, the driver's in doubles.
         matmul=(run kernels/matmul.tile --kernel matmul --shape M=33,N=40,K=70 --arg a=normal:1 --arg b=normal:2 --no-check)
