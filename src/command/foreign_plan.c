@@ -76,6 +76,17 @@ static void warn_of_races(report *r, const kernel_ir *k) {
     }
 }
 
+/* The plan with its kernel's invariant loads before their loops, where that is proved too. NULL: as it is. */
+static const proved_plan *prove_hoisted(report *r, const launch_plan *p, const target *t, proof *verdicts) {
+    kernel_ir *k = kernel_copy(r->arena, p->variants.at[0].kernel);
+    diag_list quiet;
+    diag_init(&quiet, r->arena);
+    if (!kernel_hoist(k) || !kernel_check(k, &quiet))
+        return NULL;
+    kernel_simplify(k);
+    return prove_plan(r->arena, foreign_plan(r->arena, k), t->limits(), verdicts, &quiet);
+}
+
 const proved_plan *foreign_prove(report *r, launch_plan *p, const target *t, proof *verdicts) {
     kernel_ir *k = p->variants.at[0].kernel;
     if (!t->limits()->has_lanes && k->levels.count > 1) { /* barriers cut it into regions, each a loop over the threads */
@@ -89,7 +100,8 @@ const proved_plan *foreign_prove(report *r, launch_plan *p, const target *t, pro
     legal_routes routes = {0};
     if (t->legal && (!kernel_legalize(k, t->legal, &routes, &r->diags) || !kernel_check(k, &r->diags)))
         return NULL;
-    return prove_plan(r->arena, p, t->limits(), verdicts, &r->diags);
+    const proved_plan *hoisted = k->serialised ? prove_hoisted(r, p, t, verdicts) : NULL;
+    return hoisted ? hoisted : prove_plan(r->arena, p, t->limits(), verdicts, &r->diags);
 }
 
 const proved_plan *foreign_prove_for(report *r, const kernel_ir *k, const int64_t *integers, const target *t, proof *verdicts) {

@@ -8,6 +8,10 @@
  * array by thread. Subgroup operations must be gone (legalize.h). False with E0552 where that can't be done. */
 bool kernel_serialise(kernel_ir *k, diag_list *diags);
 
+/* Loads of the task's own memory that give the same in every trip of a loop are made before it (hoist.c), also those that the loop makes under conditions: the
+ * cell is surely inside its array, but whether it has been written by then is for the prover to say. False: there are none. */
+bool kernel_hoist(kernel_ir *k);
+
 /* ---- interchange.c: for kernel_serialise ---- */
 /* Whether threads' own loops may go around the loops over threads: nothing lives on that could not be kept by thread. */
 bool kernel_may_interchange(const kernel_ir *k);

@@ -243,3 +243,20 @@ __kernel void clipped(__global const float *x, __global float *y, int n) { /* th
     barrier(CLK_LOCAL_MEM_FENCE);
     y[first + l] = tile[least] - x[(last <= 5 ? 5 : last) % n];
 }
+__kernel void shared_in_all(__global const float *x, __global float *y, int n) { /* every trip reads one cell, behind the edge's guard */
+    __local float part[32];
+    int l = get_local_id(0), row = get_group_id(0);
+    part[l] = x[row * n + l % n];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int c = l; c < n; c += 32)
+        y[row * n + c] = x[row * n + c] * part[3];
+}
+__kernel void shared_in_some(__global const float *x, __global float *y, int n) { /* the cell has been written where it is read, and only there */
+    __local float part[32];
+    int l = get_local_id(0);
+    if (n > 40)
+        part[l] = x[l];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int c = l; c < n; c += 32)
+        y[c] = n > 40 ? part[3] : x[c];
+}

@@ -129,6 +129,10 @@ def rows():
     tile = np.arange(96) // 32 * 32 + np.maximum(np.arange(96) % 32, 3)
     inside = np.minimum(np.arange(96) % 32, np.minimum(75 - np.arange(96) // 32 * 32, 32) - 1)
     yield "clipped", ["n=75"], {"x": x, "y": np.zeros(96, f32)}, {"y": x[last][tile] - x[np.maximum(inside, 5)]}, "32", "3"
+    x = normal(2, 75)
+    yield "shared_in_all", ["n=75"], {"x": x, "y": np.zeros((2, 75), f32)}, {"y": x * x[:, 3:4]}, "32", "2"
+    x = normal(75)
+    yield "shared_in_some", ["n=75"], {"x": x, "y": np.zeros(75, f32)}, {"y": np.full(75, x[3])}, "32", "1"
 
 SHAPES = {"transpose": ["x=[rows, cols]", "y=[cols, rows]"], "first_negative": [], "vectors": [], "copied_columns": ["y=[n, 64]"]}
 ON_OPENCL = {"first_negative", "transpose", "copied_columns"}
@@ -138,6 +142,14 @@ def run(folder, device, name, values, arrays, wanted, block, grid):
     for text in values + SHAPES.get(name, []):
         words += ["--arg", text]
     return _run.run(words, arrays, wanted, folder)
+
+def any_launch(folder, name, grid, extents):
+    """The text for every launch: a load that no trip changes stands before the loop only where the cell has surely been written."""
+    words = [tilec, "build", source, "--kernel", name, "--target", "c", "-o", folder, "--block", "32", "--grid", grid, "--arg", "n=1..20000"]
+    for array in "xy":
+        words += ["--arg", "%s=f32[%s]" % (array, extents)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    return done.stderr.strip() if done.returncode else ""
 
 def main():
     if not os.path.exists(os.path.join(build, "tilec-lift.so")) or not (os.environ.get("TILEC_CLANG") or shutil.which("clang-19")):
@@ -156,6 +168,10 @@ def main():
                 why = run(folder, device, *row)
                 print("FAIL %s on %s: %s" % (row[0], device, why) if why else "ok %s on %s" % (row[0], device))
                 failed = failed or bool(why)
+        for name, grid, extents in (("shared_in_all", "50", "50 * n"), ("shared_in_some", "1", "n")):
+            why = any_launch(folder, name, grid, extents)
+            print("FAIL %s for any launch: %s" % (name, why) if why else "ok %s for any launch" % name)
+            failed = failed or bool(why)
     return failed
 
 sys.exit(main())
