@@ -167,6 +167,14 @@ static void rewrite_block(legalizer *l, kernel_block *b) {
             for (int n = 0; n < s->contract[c].count && !l->failed; n++)
                 rewrite_value(l, s->contract[c].values[n], b);
         }
+        if (s->kind == KSTMT_BARRIER && s->scope == LEVEL_SUBGROUP && !s->participants && !l->table->subgroups) {
+            if (!s->spaces) /* its lanes meet, and order nothing */
+                continue;
+            if (!l->divergent) {
+                s->scope = LEVEL_BLOCK; /* which all threads reach, and which orders more */
+                legalize_route(l, "barriers of a subgroup: of the block, for the target has no subgroups");
+            }
+        }
         VEC_PUSH(l->kernel->arena, b->items, s);
         if (s->kind != KSTMT_LET)
             l->group = NULL;

@@ -279,6 +279,21 @@ static void refusals(void **state) {
     refused("lane (l < 12)", "store y[r, 16 * g + l] <- subgroup_sum(" OWN ")", "power of two");
 }
 
+/* A barrier of a subgroup becomes one of the block; one that orders nothing goes. */
+static void barriers(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    diag_list diags;
+    legal_routes routes = {0};
+    const char *body = "if g < 1 { barrier subgroup }\n barrier subgroup orders global\n store y[r, 16 * g + l] <- 0:f32";
+    kernel_ir *k = parsed(a, kernel_text(a, ONE, body), &diags);
+    assert_true(kernel_legalize(k, &bare, &routes, &diags) && kernel_check(k, &diags));
+    assert_int_equal(count_barriers(&k->body), 1);
+    assert_int_equal(k->body.items.at[1]->scope, LEVEL_BLOCK);
+    assert_int_equal(routes.count, 1);
+    arena_free(a);
+}
+
 /* f16 sums and products through f32 are those of f16 itself: 2049 is no f16, and the product rounds to even. */
 static void half_arithmetic(void **state) {
     (void)state;
@@ -308,6 +323,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(reductions),         cmocka_unit_test(shuffles),
                                        cmocka_unit_test(butterflies),        cmocka_unit_test(batches),
                                        cmocka_unit_test(loops_and_branches), cmocka_unit_test(refusals),
-                                       cmocka_unit_test(half_arithmetic)};
+                                       cmocka_unit_test(half_arithmetic),    cmocka_unit_test(barriers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
