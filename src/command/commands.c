@@ -49,6 +49,7 @@ static const option_row run_options[] = {
     SHAPE_ROW, SET_ROW,
     {"--out", "NAME=FILE", "write a result to FILE.npy"},
     {"--device", "NAME", "the device (default: cpu)"},
+    {"--machine", "NAME", "a processor that the kernel is lowered for in place of this one, as for build; what this one lacks is done by other means"},
     {"--check", NULL, "compare every element with the oracle, however long that takes"},
     {"--no-check", NULL, "don't compare (default: as many elements as fit two seconds)"},
     {"--repeat", "N", "launch N times and report the median time"},

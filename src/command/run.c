@@ -250,6 +250,12 @@ int command_run(const command_line *line) {
     }
     const char *device = option_value(line, "--device");
     bool on_device = device && strcmp(device, "sim") != 0;
+    if (on_device && strcmp(device, "cpu") != 0 && option_given(line, "--machine")) {
+        diag_error(&r.diags, "E0860", (source_span){0}, "--machine is for devices cpu and sim, not %s", device);
+        return report_end(&r, false);
+    }
+    if (!command_machine(line, &r.diags))
+        return report_end(&r, false);
     if (kernel_text_named(line->positional[0]) && on_device) /* on data, like the kernels of other languages */
         return report_end(&r, foreign_run(&r, line, line->positional[0]));
     if (kernel_text_named(line->positional[0]))

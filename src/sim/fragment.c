@@ -170,12 +170,42 @@ static float flushed_fma(double a, double b, float c) {
     return fabs((double)x * y + c) < 0x1.ffffffp-127 ? copysignf(0, r) : r;
 }
 
-/* One row of 16 by vectors: the odd product of each pair first. More rows: the even and the odd products apart, then both together to the sum. */
+/* Cut off, and the last bit set if anything was lost. */
+static float add_odd(double a, double b) {
+    double s = a + b, t = s - a, lost = (a - (s - t)) + (b - t);
+    int64_t bits;
+    const int64_t last = (int64_t)1 << 29; /* of f32, in a double */
+    if (!isfinite(s))
+        return (float)s;
+    memcpy(&bits, &s, sizeof bits);
+    if (lost != 0)
+        bits = (bits - ((lost < 0) != (s < 0))) | 1;
+    bits = (bits & -last) | (bits & (last - 1) ? last : 0);
+    memcpy(&s, &bits, sizeof s);
+    return fabs(s) < 0x1p-126 ? copysignf(0, (float)s) : (float)s;
+}
+
+/* One row of 4 lanes by vectors (BFDOT): a pair's products together, then that to the sum, both rounded to odd. */
+static float dot_of_pair(const double x[2], const double y[2], float sum) {
+    const float even = flushed((double)flushed(x[0]) * flushed(y[0])), odd = flushed((double)flushed(x[1]) * flushed(y[1]));
+    return add_odd(flushed(sum), add_odd(even, odd));
+}
+
+/* One row of 16 lanes: the odd product of each pair first. More rows: the even and the odd products apart, then both together to the sum. */
 static void dot_of_task(sim_machine *m, sim_thread *first, int instruction, sim_fragment **f, int row, int column,
                         sim_lane *sum) {
     const sim_instruction *i = &m->program->code.at[instruction];
     const kernel_fragment *a = i->fragments[1].fragment, *b = i->fragments[2].fragment;
     float parts[2] = {0, 0}, c = flushed(sum->f);
+    if (a->rows == 1 && a->columns == 2 && b->columns < 16) {
+        double x[2], y[2];
+        for (int k = 0; k < 2; k++) {
+            x[k] = element_of(m, first, f[1], a, row, k, instruction).f;
+            y[k] = element_of(m, first, f[2], b, k, column, instruction).f;
+        }
+        sum->f = dot_of_pair(x, y, (float)sum->f);
+        return;
+    }
     for (int k = 0; k < a->columns; k++) {
         int at = k ^ (a->rows == 1 && (k ^ 1) < a->columns);
         double x = element_of(m, first, f[1], a, row, at, instruction).f,

@@ -19,9 +19,9 @@ static bool has_type(const kernel_fragment *f) {
                                            : f->element == ELEMENT_BF16 || f->element == ELEMENT_I8;
 }
 
-static bool has_lanes(const kernel_fragment *f) { /* bytes in vectors of 16, 32 or 64 of them, bf16 in those of 64 alone */
+static bool has_lanes(const kernel_fragment *f) { /* bytes in vectors of 16, 32 or 64 of them, bf16 in those of 16 and 64 bytes */
     const bool whole = f->element == ELEMENT_I8 || f->element == ELEMENT_I32;
-    return f->columns == FRAGMENT_LANES || (whole && (f->columns == FRAGMENT_LANES / 2 || f->columns == FRAGMENT_LANES / 4));
+    return f->columns == FRAGMENT_LANES || f->columns == FRAGMENT_LANES / 4 || (whole && f->columns == FRAGMENT_LANES / 2);
 }
 
 static bool is_vector(const kernel_fragment *f) {
@@ -37,8 +37,8 @@ bool c_fragments_begin(cfamily *p, const kernel_ir *k) {
         if (!is_vector(f) && !c_is_tile(f))
             return cfamily_refuse(
                 p, f->span,
-                "fragments of %d x %d %s, role %s, held by a %s (it has 1 x 16 and 16 x 16 accumulators of f32 and "
-                "i32, 1 x 8 and 1 x 4 of i32, and operands of bf16 and i8 of four bytes, or 64, along the sum, held by a task)",
+                "fragments of %d x %d %s, role %s, held by a %s (it has 1 x 4, 1 x 16 and 16 x 16 accumulators of f32 and "
+                "i32, 1 x 8 of i32, and operands of bf16 and i8 of four bytes, or 64, along the sum, held by a task)",
                 f->rows, f->columns, element_table[f->element].name, role_names[f->role], level_names[f->holder]);
     }
     cfamily_fragments_name(p, k);
@@ -240,6 +240,37 @@ const char *c_flushed_fma(cfamily *p) {
     return name;
 }
 
+/* BFDOT sums the two products and adds that to the sum, both rounded to odd: cut off, and the last bit set if anything was lost. Numbers below 2^-126 are zero, before they are
+ * rounded; what is over all f32 is infinite. */
+static const char odd_text[] =
+    "INLINE float add_odd(float x, float y)\n{\n    double a = x, b = y, s = a + b, t = s - a, lost = (a - (s - t)) + (b - t);\n"
+    "    int64_t bits;\n    __builtin_memcpy(&bits, &s, 8);\n"
+    "    if (!(__builtin_fabs(s) < 0x1p1000))\n        return x + y;\n"
+    "    if (lost != 0)\n        bits = (bits - ((lost < 0) != (s < 0))) | 1;\n"
+    "    bits = (bits & -(1ll << 29)) | ((bits & ((1ll << 29) - 1)) ? 1ll << 29 : 0);\n"
+    "    __builtin_memcpy(&s, &bits, 8);\n"
+    "    return __builtin_fabs(s) < 0x1p-126 ? __builtin_copysignf(0, (float)s) : (float)s;\n}\n";
+
+static const char *odd_dot_of_two(cfamily *p) {
+    static const char name[] = "dot_bf16_x4";
+    if (names_have(&p->helpers, name))
+        return name;
+    const char *w = words(p, FRAGMENT_LANES / 4), *v = c_register_type(p, ELEMENT_F32, FRAGMENT_LANES / 4);
+    c_flushed_fma(p);
+    names_add(p, &p->helpers, name);
+    text_add(
+        &p->prelude,
+        "%sINLINE %s %s(int32_t a, %s b, %s c)\n{\n"
+        "#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && defined(__aarch64__) && !defined(__AARCH64EB__)\n"
+        "    __asm__(\"bfdot %%0.4s, %%1.8h, %%2.8h\" : \"+w\"(c) : \"w\"((%s){0} + a), \"w\"(b));\n    return c;\n"
+        "#else\n    for (int l = 0; l < %d; l++) {\n"
+        "        float even = flushed(upper_half((int32_t)((uint32_t)a << 16)) * upper_half((int32_t)((uint32_t)b[l] << 16)));\n"
+        "        c[l] = add_odd(flushed(c[l]), add_odd(even, flushed(upper_half(a) * upper_half(b[l]))));\n"
+        "    }\n    return c;\n#endif\n}\n",
+        odd_text, v, name, w, v, w, FRAGMENT_LANES / 4);
+    return name;
+}
+
 static const char *dot_of_two(cfamily *p) {
     static const char name[] = "dot_bf16";
     if (names_have(&p->helpers, name))
@@ -318,7 +349,10 @@ static bool multiply(cfamily *p, const kernel_stmt *s) {
     const kernel_fragment *d = s->fragments[0].fragment;
     if (s->asynchronous)
         return false;
-    cfamily_line(p, "%s = %s(%s, %s, %s);", name[0], d->element == ELEMENT_F32 ? dot_of_two(p) : dot_of_four(p, d->columns),
+    cfamily_line(p, "%s = %s(%s, %s, %s);", name[0],
+                 d->element != ELEMENT_F32      ? dot_of_four(p, d->columns)
+                 : d->columns == FRAGMENT_LANES ? dot_of_two(p)
+                                                : odd_dot_of_two(p),
                  name[1], name[2], name[3]);
     return true;
 }

@@ -17,14 +17,14 @@ enum { PRIVATE_BYTES = 8 * 1024 * 1024, DEFAULT_CACHE_BYTES = 512 * 1024 };
 
 /* What one thread multiplies at once, the best first: a matrix unit (AMX), then a vector's dot products. A float row's unit adds the even and the odd products of
  * its step apart, each sum of up to 16 rounded as it goes, both together, and that to the sum: at most 18 roundings of terms; vdpbf16ps adds one product at a
- * time (bench/findings). Processors of a family have vectors of one length, and some of its rows. */
+ * time (bench/findings); bfdot sums a pair and adds that to the sum, both rounded to odd (Arm's manual). Processors of a family have vectors of one length, and some of its rows. */
 typedef struct family {
     const char *name;
     int lanes, registers; /* of f32, of vectors */
 } family;
 static const family families[] = {{"avx512", 16, 32}, {"avx2", 8, 16}, {"sse", 4, 16}, {"neon", 4, 32}};
 enum { AVX512, AVX2, SSE, NEON, FAMILIES };
-enum { ROWS = 7 };
+enum { ROWS = 8 };
 static const struct {
     int family;
     const char *feature; /* as a machine's name has it behind a +; NULL: every processor of the family has it */
@@ -36,7 +36,8 @@ static const struct {
     {AVX512, "vnni", {"vpdpbusd", 1, 16, 4, ELEMENT_I8, ELEMENT_I32, LEVEL_TASK, 1, "AVX512-VNNI", 0, 0, 0, false, false}},
     {AVX2, "vnni", {"vpdpbusd-vex", 1, 8, 4, ELEMENT_I8, ELEMENT_I32, LEVEL_TASK, 1, "AVX-VNNI", 0, 0, 0, false, false}},
     {AVX2, NULL, {"vpmaddwd", 1, 8, 4, ELEMENT_I8, ELEMENT_I32, LEVEL_TASK, 1, "AVX2", 0, 0, 0, false, false}},
-    {NEON, "dotprod", {"sdot", 1, 4, 4, ELEMENT_I8, ELEMENT_I32, LEVEL_TASK, 1, "ARMv8.2-DotProd", 0, 0, 0, false, false}}};
+    {NEON, "dotprod", {"sdot", 1, 4, 4, ELEMENT_I8, ELEMENT_I32, LEVEL_TASK, 1, "ARMv8.2-DotProd", 0, 0, 0, false, false}},
+    {NEON, "bf16", {"bfdot", 1, 4, 2, ELEMENT_BF16, ELEMENT_F32, LEVEL_TASK, 1, "ARMv8.6-BF16", 2, 23, 0, false, true}}};
 static matrix_instruction rows[ROWS];
 static machine_model machine;
 static pthread_once_t machine_probed = PTHREAD_ONCE_INIT; /* two threads may be the first to ask */
@@ -85,8 +86,9 @@ static void probe_rows(bool has[ROWS]) {
 }
 #elif defined(__aarch64__) && defined(__linux__)
 static void probe_rows(bool has[ROWS]) {
-    enum { DOT_PRODUCTS = 20 };
+    enum { DOT_PRODUCTS = 20, BF16 = 14 };
     has[6] = getauxval(AT_HWCAP) >> DOT_PRODUCTS & 1;
+    has[7] = getauxval(AT_HWCAP2) >> BF16 & 1;
 }
 #endif
 
@@ -134,7 +136,7 @@ bool c_machine_name(const char *name, const char **why) {
     int of = 0;
     while (of < FAMILIES && (strlen(families[of].name) != length || memcmp(families[of].name, name, length) != 0))
         of++;
-    *why = "avx512, avx512+bf16, +vnni, +amx; avx2, avx2+vnni; sse; neon, neon+dotprod";
+    *why = "avx512, avx512+bf16, +vnni, +amx; avx2, avx2+vnni; sse; neon, neon+dotprod, +bf16";
     if (of == FAMILIES)
         return false;
     bool has[ROWS] = {false};

@@ -75,6 +75,8 @@ def write_operands(work):
         for n, (m, c, k) in enumerate(SHAPES):
             for operand, shape in (("a", (m, k)), ("b", (c, k) if along else (k, c))):
                 x = random.integers(-128, 128, shape).astype(np.int8) if kind == "i8" else random.standard_normal(shape).astype(np.float32)
+                if kind == "bf16" and n == 2: # products about 2^-126
+                    x *= np.exp2(random.integers(-70, -56, shape)).astype(np.float32)
                 x = (x.view(np.uint32) >> 16).astype(np.uint16) if kind == "bf16" else x.astype(of)
                 x.tofile(f"{work}/{name}.{n}.{operand}")
 
@@ -85,14 +87,14 @@ def wrong(work, name):
         a, b = (wide(np.fromfile(f"{work}/{name}.{n}.{operand}", of), kind) for operand in "ab")
         a, b = a.reshape(m, k), b.reshape(c, k).T if along else b.reshape(k, c)
         got = np.fromfile(f"{work}/{name}.{n}.c", np.int32 if to == "i32" else np.float32).reshape(m, c)
-        good = np.array_equal(got, (a @ b).astype(np.int32)) if to == "i32" else np.all(np.abs(got - a @ b) <= np.abs(a) @ np.abs(b) * (k + 2) * 2.0**-24)
+        good = np.array_equal(got, (a @ b).astype(np.int32)) if to == "i32" else np.all(np.abs(got - a @ b) <= np.abs(a) @ np.abs(b) * (k + 2) * (2.0**-22 if kind == "bf16" else 2.0**-24) + k * 2.0**-125)
         if not good:
             return f"{name} at {m} x {c} x {k}: {got[:2, :4]} for {(a @ b)[:2, :4]}"
     return ""
 
 
-def run_machine(work, machine, kernels, told, compiler, runner, instructions, dump):
-    """told: what is said of products of bytes"""
+def run_machine(work, machine, kernels, told, compiler, runner, instructions, dump, again=None):
+    """told: what is said of products of the first kernel's type; again: another compiler, whose program must give the same bits"""
     folder = os.path.join(work, machine)
     os.mkdir(folder)
     with open(f"{folder}/products.tile", "w") as out:
@@ -104,29 +106,36 @@ def run_machine(work, machine, kernels, told, compiler, runner, instructions, du
                           "shapes": ", ".join("{%d, %d, %d}" % s for s in SHAPES),
                           "runs": "\n        ".join(f"RUN({name}, {C_TYPES[KERNELS[name][0]]}, {C_TYPES[KERNELS[name][1]]});" for name in kernels)})
     built = subprocess.run([TILEC, "build", f"{folder}/products.tile", "--machine", machine, "-o", folder, "--explain"], capture_output=True, text=True)
-    say(built.returncode == 0 and built.stdout.count(told) == sum(KERNELS[name][0] == "i8" for name in kernels), f"cpu machines: routes of {machine}", built.stdout + built.stderr)
+    say(built.returncode == 0 and built.stdout.count(told) == sum(KERNELS[name][0] == KERNELS[kernels[0]][0] or machine == "neon" for name in kernels), f"cpu machines: routes of {machine}", built.stdout + built.stderr)
     if built.returncode:
         return
-    program = f"{folder}/run"
-    sources = [f"{folder}/{name}.c" for name in kernels]
-    made = subprocess.run([compiler[0], "-O1", *compiler[1:], "-std=gnu11", "-ffp-contract=off", "-w", "-Wno-psabi", f"-I{folder}", f"{folder}/main.c", *sources, "-o", program, "-lm"],
-                          capture_output=True, text=True)
-    ran = subprocess.run([*runner, program], cwd=work, capture_output=True, text=True) if made.returncode == 0 else made
-    say(ran.returncode == 0, f"cpu machines: {machine} compiled and run", f"{ran.returncode} {ran.stdout} {ran.stderr}")
-    if ran.returncode == 0:
+    program, sources, results = f"{folder}/run", [f"{folder}/{name}.c" for name in kernels], []
+    for by, on in [(compiler, runner)] + ([(again, [])] if again else []):
+        made = subprocess.run([by[0], "-O1", *by[1:], "-std=gnu11", "-ffp-contract=off", "-w", "-Wno-psabi", f"-I{folder}", f"{folder}/main.c", *sources, "-o", program, "-lm"],
+                              capture_output=True, text=True)
+        ran = subprocess.run([*on, program], cwd=work, capture_output=True, text=True) if made.returncode == 0 else made
+        say(ran.returncode == 0, f"cpu machines: {machine} compiled and run{' without' if results else ''}", f"{ran.returncode} {ran.stdout} {ran.stderr}")
+        if ran.returncode:
+            return
         problems = [wrong(work, name) for name in kernels]
-        say(not any(problems), f"cpu machines: values on {machine}", " ".join(problems))
-        code = subprocess.run([dump, "-d", "--no-show-raw-insn", program], capture_output=True, text=True).stdout
-        say(all(re.search(i, code) for i in instructions), f"cpu machines: instructions of {machine}", str([i for i in instructions if not re.search(i, code)]))
+        say(not any(problems), f"cpu machines: values on {machine}{' without' if results else ''}", " ".join(problems))
+        if not results:
+            code = subprocess.run([dump, "-d", "--no-show-raw-insn", program], capture_output=True, text=True).stdout
+            say(all(re.search(i, code) for i in instructions), f"cpu machines: instructions of {machine}", str([i for i in instructions if not re.search(i, code)]))
+        results.append([open(f"{work}/{name}.{n}.c", "rb").read() for name in kernels for n in range(len(SHAPES))])
+    if again:
+        say(results[0] == results[1], f"cpu machines: the same bits with and without on {machine}")
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="tilec-machines-") as work:
         write_operands(work)
+        with open(f"{work}/brains.tile", "w") as out:
+            out.write(FORM % ("brains", "bf16", "M, K", "bf16", "K, N", "f32", "f32", "a[i, k] @ b[k, j]"))
         flags = open("/proc/cpuinfo").read() if platform.machine() == "x86_64" and os.path.exists("/proc/cpuinfo") else ""
         v3 = ["cc", "-march=x86-64-v3"]
         for machine, kernels, told, options, flag, instructions in (
-                ("avx2", ("whole", "single", "halves"), "dot: by vpmaddwd", [], "avx2", ["vpmaddwd.*ymm", "vfmadd.*ymm"]),
+                ("avx2", ("whole", "single"), "dot: by vpmaddwd", [], "avx2", ["vpmaddwd.*ymm", "vfmadd.*ymm"]),
                 ("avx2+vnni", ("rows",), "dot: by vpdpbusd-vex", ["-mavxvnni"], "avx_vnni", ["vpdpbusd.*ymm"])):
             if re.search(rf"\b{flag}\b", flags):
                 run_machine(work, machine, kernels, told, v3 + options, [], instructions, "objdump")
@@ -134,14 +143,27 @@ def main():
                 print(f"skip cpu machines: {machine} (this processor has none)")
         compiler, emulator = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
         for machine, kernels, told, options, instructions in (
-                ("neon", ("single", "brains"), "dot: by sdot", ["-O3"], [r"fmla.*\.4s"]),
-                ("neon+dotprod", ("whole", "rows"), "dot: by sdot", ["-march=armv8.2-a+dotprod"], [r"sdot.*\.4s.*\.16b"])):
+                ("neon", ("single", "halves"), " vectors of 4, blocks", ["-O3"], [r"fmla.*\.4s"]),
+                ("neon+dotprod+bf16", ("whole", "brains"), "dot: by sdot", ["-march=armv8.6-a"], [r"sdot.*\.4s.*\.16b", r"bfdot.*\.4s.*\.8h"])):
             if compiler and emulator:
-                run_machine(work, machine, kernels, told, [compiler, "-static", *options], [emulator, "-cpu", "max"], instructions, "aarch64-linux-gnu-objdump")
+                run_machine(work, machine, kernels, told, [compiler, "-static", *options], [emulator, "-cpu", "max"], instructions, "aarch64-linux-gnu-objdump",
+                            ["cc"] if "+" in machine else None)
             else:
                 print(f"skip cpu machines: {machine} (no {'compiler' if not compiler else 'emulator'} for it: gcc-aarch64-linux-gnu, qemu-user)")
         with open(f"{work}/products.tile", "w") as out:
             out.write(FORM % ("single", "f32", "M, K", "f32", "K, N", "f32", "f32", "a[i, k] @ b[k, j]"))
+        for operand, shape in (("a", (9, 37)), ("b", (37, 11))):
+            x = np.random.default_rng(5).standard_normal(shape) * np.exp2(np.random.default_rng(6).integers(-70, -56, shape))
+            np.save(f"{work}/{operand}.npy", (x.astype(np.float32).view(np.uint32) & 0xffff0000).view(np.float32))
+        bits = []
+        for device in ("cpu", "sim"):
+            r = subprocess.run([TILEC, "run", f"{work}/brains.tile", "--machine", "neon+bf16", "--device", device, "--no-check", "--arg", f"a={work}/a.npy", "--arg",
+                                f"b={work}/b.npy", "--out", f"c={work}/{device}.npy"], capture_output=True, text=True)
+            bits.append(np.load(f"{work}/{device}.npy").view(np.uint32) if r.returncode == 0 else r.stderr)
+        say(np.array_equal(*bits) and np.any(bits[0] != 0), "cpu machines: the simulator has bfdot's bits", str(bits))
+        r = subprocess.run([TILEC, "run", f"{work}/brains.tile", "--machine", "neon+bf16", "--shape", "M=37,N=70,K=513", "--arg", "a=adversarial:3", "--arg", "b=adversarial:4",
+                            "--explain"], capture_output=True, text=True)
+        say(r.returncode == 0 and "dot: by bfdot" in r.stdout, "cpu machines: oracle of bfdot", r.stdout + r.stderr)
         for name in ("avx3", "neon+amx", "avx2+"):
             r = subprocess.run([TILEC, "build", f"{work}/products.tile", "--machine", name, "-o", work], capture_output=True, text=True)
             say(r.returncode == 2 and "E0860" in r.stderr and "neon+dotprod" in r.stderr, f"cpu machines: no {name}", r.stderr)

@@ -493,7 +493,7 @@ static bool write_texts(const run_options *o) {
 }
 
 int main(int argc, char **argv) {
-    run_options o = {.seed = 1, .count = 1900, .jobs = 2};
+    run_options o = {.seed = 1, .count = 1890, .jobs = 2};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (!strcmp(argv[i], "--print")) {
