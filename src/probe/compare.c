@@ -3,11 +3,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { EACH = 8192 };
-
-bool compare_boxes(arena *a, const matrix_box *x, const matrix_box *y, const char *name, bool without_addend, uint64_t seed,
-                   compare_finding *out, diag_list *diags) {
-    matrix_question *q = calloc(EACH, sizeof *q), *r = calloc(EACH, sizeof *r);
+bool compare_boxes(arena *a, const matrix_box *x, const matrix_box *y, const char *name, bool without_addend, int each,
+                   uint64_t seed, compare_finding *out, diag_list *diags) {
+    matrix_question *q = calloc((size_t)each, sizeof *q), *r = calloc((size_t)each, sizeof *r);
     bool good = q && r;
     uint64_t state = seed;
     *out = (compare_finding){.asked = true, .name = name};
@@ -16,14 +14,14 @@ bool compare_boxes(arena *a, const matrix_box *x, const matrix_box *y, const cha
     text_buffer kinds = {0};
     for (int kind = 0; kind < LADDER_KINDS && good; kind++) {
         int unstable[2], differ = 0;
-        for (int i = 0; i < EACH; i++) {
+        for (int i = 0; i < each; i++) {
             ladder_random(x, &state, kind, &q[i]);
             r[i] = q[i];
             if (without_addend) /* y is told not to read it, x is given none */
                 q[i].c = 0;
         }
-        good = matrix_box_ask(x, q, EACH, &unstable[0], diags) && matrix_box_ask(y, r, EACH, &unstable[1], diags);
-        for (int i = 0; i < EACH && good; i++) {
+        good = matrix_box_ask(x, q, each, &unstable[0], diags) && matrix_box_ask(y, r, each, &unstable[1], diags);
+        for (int i = 0; i < each && good; i++) {
             bool differs = q[i].answer != r[i].answer;
             if (differs && !out->differ && !differ)
                 VEC_PUSH(a, out->evidence,
@@ -31,7 +29,7 @@ bool compare_boxes(arena *a, const matrix_box *x, const matrix_box *y, const cha
             differ += differs;
         }
         text_add(&kinds, "%s%d", kind ? ", " : "", differ);
-        out->dots += EACH;
+        out->dots += each;
         out->differ += differ;
     }
     if (good) {
@@ -41,7 +39,7 @@ bool compare_boxes(arena *a, const matrix_box *x, const matrix_box *y, const cha
         VEC_PUSH(a, out->evidence,
                  arena_printf(
                      a, "of %d dots each that differ: %s (dense, wide, cancelling, sparse, tiny, large, finite bits, any bits)",
-                     (int)EACH, text_get(&kinds)));
+                     each, text_get(&kinds)));
     }
     text_free(&kinds);
     free(q);

@@ -73,9 +73,9 @@ typedef struct compare_finding {
     int64_t dots, differ;
     VEC(const char *) evidence;
 } compare_finding;
-/* `without_addend`: x is given no c, y one that it must not read. False with a diagnostic when a device fails. */
-bool compare_boxes(arena *a, const matrix_box *x, const matrix_box *y, const char *name, bool without_addend, uint64_t seed,
-                   compare_finding *out, diag_list *diags);
+/* `each` dots of every kind. `without_addend`: x is given no c, y one that it must not read. False with a diagnostic when a device fails. */
+bool compare_boxes(arena *a, const matrix_box *x, const matrix_box *y, const char *name, bool without_addend, int each,
+                   uint64_t seed, compare_finding *out, diag_list *diags);
 
 /* ---- speed (rate.c) ---- */
 typedef struct rate_finding {

@@ -31,7 +31,7 @@ static bool run_others(arena *a, const probe_target *t, const probe_options *o, 
         const char *name;
         bool without_addend;
         if (!t->rival(t->context, i, &name, &without_addend, &box, diags) ||
-            !compare_boxes(a, &t->box, &box, name, without_addend, o->seed + 5, &out->compared[i], diags))
+            !compare_boxes(a, &t->box, &box, name, without_addend, 8192, o->seed + 5, &out->compared[i], diags))
             return false;
     }
     return !t->at_hand || known_dots(a, t, &out->known, diags);

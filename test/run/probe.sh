@@ -100,6 +100,11 @@ if "$tilec" probe --device nvrtc ldmatrix 2>&1 | grep -q "E0854\|NVRTC 99"; then
     echo "skip features that NVRTC takes (no NVRTC)"
 else
     expect "NVRTC takes wgmma for one architecture" 0 "^wgmma *taken for sm_90a$" "$tilec" probe --device nvrtc wgmma
+    if command -v nvdisasm > /dev/null || [ -x /usr/local/cuda/bin/nvdisasm ]; then
+        expect "what fp8 is made of" 0 "made of others: 12 F2FP.*, 2 HMMA.16816.F32, 4 FADD$" "$tilec" probe --device nvrtc m16n8k32.e4m3
+    else
+        expect "no disassembler: said so" 1 "E1202.*nvdisasm is missing" "$tilec" probe --device nvrtc m16n8k32.e4m3
+    fi
     expect "and says why not for others" 0 "not supported on .target" "$tilec" probe --device nvrtc tcgen05 --evidence
 fi
 expect "probe wants a thousand dots" 2 E0860 "$tilec" probe m16n8k8.f16 --device model:h200 --dots 3

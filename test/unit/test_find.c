@@ -1,6 +1,6 @@
 /* Probes on simulated devices with planted facts: each plant is found, and a device that no unit describes is not explained. */
-#include "probe/find.h"
 #include "probe/matrix_units.h"
+#include "probe/probe.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -278,9 +278,53 @@ static void planted_errors(void **state) {
     arena_free(a);
 }
 
+/* Dots on record tell devices apart, and which published models each is not; units side by side differ where their bits do. */
+static void known_dots_and_rivals(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    diag_list diags;
+    diag_init(&diags, a);
+    simulated_unit right = {.unit = *matrix_unit_find("h200", "m16n8k16.f16")}, older = right;
+    older.unit.alignment = 24;
+    older.unit.step_mask = 8;
+    known_finding known;
+    probe_target t = {.box = simulated_box(&right, "m16n8k16.f16")};
+    assert_true(known_dots(a, &t, &known, &diags));
+    assert_true(known.asked >= 10 && known.as_recorded == known.asked);
+    assert_non_null(strstr(known.verdict, "refuted: \"products added one after the other"));
+    assert_non_null(strstr(known.verdict, "24 bits (said of A100)\" ("));
+    t.box = simulated_box(&older, "m16n8k16.f16");
+    assert_true(known_dots(a, &t, &known, &diags));
+    assert_true(known.as_recorded < known.asked);
+    assert_null(strstr(known.verdict, "24 bits (said of A100)\" ("));
+    assert_non_null(strstr(known.verdict, "not refuted by them: \"8 products at a time cut to 24 bits (said of A100)\""));
+    t.box = simulated_box(&right, "of no row");
+    assert_true(known_dots(a, &t, &known, &diags));
+    assert_int_equal(known.asked, 0);
+
+    matrix_box one = simulated_box(&right, "one"), other = simulated_box(&older, "other");
+    compare_finding found;
+    assert_true(compare_boxes(a, &one, &one, "beside itself", false, 256, 3, &found, &diags));
+    assert_int_equal(found.differ, 0);
+    assert_non_null(strstr(found.verdict, "the same bits in all 2048"));
+    assert_true(compare_boxes(a, &one, &other, "beside another", false, 256, 3, &found, &diags));
+    assert_true(found.differ > 100 && found.differ < found.dots);
+    assert_true(compare_boxes(a, &one, &one, "c that is read", true, 256, 3, &found, &diags));
+    assert_true(found.differ > 100);
+    assert_int_equal(diags.errors, 0);
+    right.fails_after = right.asked + 5;
+    assert_false(compare_boxes(a, &one, &other, "beside another", false, 256, 3, &found, &diags));
+    right.asked = 0, right.fails_after = 3;
+    t.box = one;
+    t.box.instruction = "m16n8k16.f16";
+    assert_false(known_dots(a, &t, &known, &diags));
+    arena_free(a);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(planted_sums),        cmocka_unit_test(planted_ends),
-                                       cmocka_unit_test(own_devices),         cmocka_unit_test(a_noisy_device),
-                                       cmocka_unit_test(a_device_that_fails), cmocka_unit_test(planted_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(planted_sums),         cmocka_unit_test(planted_ends),
+                                       cmocka_unit_test(own_devices),          cmocka_unit_test(a_noisy_device),
+                                       cmocka_unit_test(a_device_that_fails),  cmocka_unit_test(planted_errors),
+                                       cmocka_unit_test(known_dots_and_rivals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
