@@ -7,7 +7,11 @@ enum { MOST_KEPT = 176 }; /* registers of a thread: its accumulators and what wa
 
 bool lanes_ring_fills(lower *l, const tile_value *product, int operand) {
     const bool held = l->machine->held_stages && l->rings[product->id] > 0; /* lanes_ahead.c: all of them */
-    return held || (lanes_by_reference(l, product) && lanes_ring_operand_refusal(l, product, operand));
+    if (held || !l->matrices[product->id])
+        return held;
+    const bool rounds =
+        lanes_rounded_load(l, product, 0) && lanes_rounded_load(l, product, 1); /* fragments do, behind their loads */
+    return (lanes_by_reference(l, product) || (l->machine->stages && !rounds)) && lanes_ring_operand_refusal(l, product, operand);
 }
 
 bool lanes_fill_any(lower *l, const tile_stmt *loop, bool filled) {

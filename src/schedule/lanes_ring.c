@@ -130,16 +130,20 @@ static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, inde
             const bool rounds = lanes_rounded_load(l, s->value, 0) && lanes_rounded_load(l, s->value, 1);
             const char *why = rounds ? load_refusal(l, s->value, o, lanes_rounded_load(l, s->value, o))
                                      : lanes_ring_operand_refusal(l, s->value, o);
-            if (why)
+            if (why && (rounds || !lanes_fill_waits(l, loop)))
                 return why;
         }
     }
     return NULL;
 }
 
+/* A product that runs on keeps its tile a step longer. */
+static int least_slots(lower *l, const tile_stmt *loop) {
+    return by_reference(l, loop) ? 3 : 2;
+}
+
 /* As many slots as are wanted, or fit. */
 static int slots_for(lower *l, const tile_stmt *loop) {
-    enum { FILLED = 3 }; /* what threads fill runs no further ahead for more of them */
     const schedule_options *o = &l->machine->options;
     int64_t bytes = 0;
     for (int i = 0; i < l->k->value_count; i++)
@@ -155,19 +159,14 @@ static int slots_for(lower *l, const tile_stmt *loop) {
     for (int i = 0; i < loop->body.items.count; i++)
         for (int operand = 0; operand < 2; operand++)
             copied = copied || !lanes_ring_fills(l, loop->body.items.at[i]->value, operand);
-    if (!copied && stages > FILLED)
-        stages = FILLED;
+    if (!copied && stages > least_slots(l, loop)) /* what threads fill runs no further ahead for more of them */
+        stages = least_slots(l, loop);
     enum { MBARRIERS = 1024 };
     const int64_t most =
         (l->machine->ring_bytes ? l->machine->ring_bytes : l->machine->shared_bytes) - (l->machine->producer ? MBARRIERS : 0);
     while (stages > 1 && bytes * stages > most)
         stages--;
     return stages;
-}
-
-/* A product that runs on keeps its tile a step longer. */
-static int least_slots(lower *l, const tile_stmt *loop) {
-    return by_reference(l, loop) ? 3 : 2;
 }
 
 bool lanes_ring_alone(lower *l) {
@@ -487,7 +486,7 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
     if (!waits)
         publish(&g, copied, runs_on);
     lanes_barrier(l, 1u << SPACE_SHARED, loop->span);
-    if (!runs_on)
+    if (!runs_on && copied)
         copy_ahead(&g, next, steps);
     if (of_threads)
         multiply_by_threads(&g, hi, step);
@@ -497,12 +496,14 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
         append(l, l->block, KSTMT_COMMIT, loop->span)->matrix = true;
         if (copied)
             copy_ahead(&g, next, steps);
-        if (filled)
-            fill_ahead(&g, ix_add(a, step, ix_const(a, 1)), steps, waits ? FILL_STORES : FILL_AT_ONCE);
-        if (waits) {
-            publish(&g, copied, runs_on);
-            fill_ahead(&g, ix_add(a, step, ix_const(a, 2)), steps, FILL_LOADS);
-        }
+    }
+    if (filled)
+        fill_ahead(&g, ix_add(a, step, ix_const(a, 1)), steps, waits ? FILL_STORES : FILL_AT_ONCE);
+    if (waits) {
+        publish(&g, copied, runs_on);
+        fill_ahead(&g, ix_add(a, step, ix_const(a, 2)), steps, FILL_LOADS);
+    }
+    if (runs_on) {
         lanes_ring_settle(l, loop, hi, size, step);
         wait_for_products(l, outside, 0, loop->span);
     }

@@ -143,6 +143,7 @@ static void forms(void **state) {
     expect(whole, "metal", NULL, 0, 0, "loaded straight from memory, no copies (refused: staged)");
     expect(half, "metal", "fragments(staged)", 0, 2, "operands a, b staged in shared memory: ");
     expect(converted, "metal", NULL, 0, 2, "loaded straight from memory, refused: an operand is computed");
+    expect(converted, "cuda", NULL, 0, 2, "operand 2 is loaded a step ahead, computed and stored by the threads"); /* beside copies of the other */
     expect(causal, "metal", NULL, 0, 0, "refused: a predicate says for single results what is summed");
     expect(single, "metal", "staged", 2, 0, "staged in shared memory");
     expect(gated, "cuda", NULL, 3, 0, "operands copied asynchronously into a ring of 3 stages"); /* x once */
