@@ -111,6 +111,8 @@ static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, inde
         return "a predicate bounds the loop";
     if (!loop->body.items.count)
         return "the loop is empty";
+    if (l->loops.count) /* how many groups of copies went before depends on a product of unknowns then */
+        return "the loop lies in another";
     const bool of_threads = any_of_threads(l, loop);
     for (int i = 0; i < loop->body.items.count; i++) {
         const tile_stmt *s = loop->body.items.at[i];

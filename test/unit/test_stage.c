@@ -53,6 +53,14 @@ static const char gated[] = "kernel f(x: f32[M, K], u: f32[K, N], w: f32[K, N]) 
                             "    }\n"
                             "}\n";
 
+static const char nested[] = "kernel f(x: f16[H, M, K], w: f16[H, K, N]) -> (y: f32[M, N]) {\n"
+                             "    for tile y[i: BM, j: BN] {\n"
+                             "        a: f32[i, j] = 0\n"
+                             "        for h: 1 in H { for k: BK in K { a += x[h, i, k] @ w[h, k, j] } }\n"
+                             "        y[i, j] = a\n"
+                             "    }\n"
+                             "}\n";
+
 /* A gate of two products that share an operand, and a residual. */
 static const char activated[] = "fn silu(x) = x / (1 + exp(-x))\n"
                                 "kernel f(x: f16[M, K], u: f16[N, K], w: f16[N, K], r: f32[M, N]) -> (y: f32[M, N]) {\n"
@@ -143,7 +151,8 @@ static void forms(void **state) {
     expect(whole, "metal", NULL, 0, 0, "loaded straight from memory, no copies (refused: staged)");
     expect(half, "metal", "fragments(staged)", 0, 2, "operands a, b staged in shared memory: ");
     expect(converted, "metal", NULL, 0, 2, "loaded straight from memory, refused: an operand is computed");
-    expect(converted, "cuda", NULL, 0, 2, "operand 2 is loaded a step ahead, computed and stored by the threads"); /* beside copies of the other */
+    expect(converted, "cuda", NULL, 0, 2,
+           "operand 2 is loaded a step ahead, computed and stored by the threads"); /* beside copies of the other */
     expect(causal, "metal", NULL, 0, 0, "refused: a predicate says for single results what is summed");
     expect(single, "metal", "staged", 2, 0, "staged in shared memory");
     expect(gated, "cuda", NULL, 3, 0, "operands copied asynchronously into a ring of 3 stages"); /* x once */
@@ -151,6 +160,7 @@ static void forms(void **state) {
     assert_int_equal(count_kind(&kernel_of(&one)->body, KSTMT_COPY), 6);
     arena_free(one.arena);
     expect(causal, "cuda", NULL, 0, 0, "a predicate says for single results what is summed");
+    expect(nested, "cuda", NULL, 0, 2, "refused: a ring of stages: the loop lies in another");
     expect(activated, "cuda", NULL, 0, 4, "dot by mma.sync.m16n8k16 over all tiles, `b` stays in accumulators");
     expect(activated, "metal", NULL, 0, 0, "dot by simdgroup_matrix 8x8x8 over all tiles, `b` stays in accumulators");
     expect(rounded32, "cuda", NULL, 2, 0, "dot by mma.sync.m16n8k8 over all tiles");
