@@ -1,4 +1,5 @@
-/* The pool: workers wait for a new generation number, a moment by spinning and then asleep, and take chunks off a shared counter. */
+/* The pool: workers wait for a new generation number, a moment by spinning and then asleep, and take chunks off a counter that stands in one word with that number. The
+ * caller waits for chunks that others took, and for nobody who comes when all are taken: the number tells such a worker so, whatever the caller began meanwhile. */
 #define _GNU_SOURCE /* sched_getcpu, affinity masks */
 #include "run/pool.h"
 #include <pthread.h>
@@ -6,10 +7,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* About half a millisecond of spinning: a sleeping thread of a virtual machine takes 0.1 ms to wake, which is what a small kernel lasts, and the
  * one that finishes first waits for the other's last task. */
-enum { SPINS = 10000, CHUNKS_PER_WORKER = 8 };
+enum { SPINS = 10000, CHUNKS_PER_WORKER = 8, LINE = 64 };
 
 typedef struct worker {
     struct pool *pool;
@@ -22,15 +24,22 @@ struct pool {
     worker *threads;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    atomic_uint generation;
-    atomic_int running; /* threads that have not finished the current generation */
+    /* On lines of their own: what all look at while they wait, and what the caller writes meanwhile. */
+    _Alignas(LINE)
+        atomic_ullong claims; /* the generation << 32, and the next chunk of it; an odd one has none and is being prepared */
+    _Alignas(LINE) atomic_uint finished; /* chunks of it */
     atomic_bool stopping;
-    atomic_llong next;
     atomic_int processor; /* where the caller was when it announced the generation; -1 when the system does not tell */
-    int64_t pieces, chunk;
-    pool_work work;
-    void *context;
+    /* Of the generation. Whoever reads those of another, too late, finds its own closed: its claim fails. */
+    atomic_uint chunks;
+    atomic_llong pieces, chunk;
+    _Atomic(pool_work) work;
+    _Atomic(void *) context;
 };
+
+static unsigned generation_of(unsigned long long claims) {
+    return (unsigned)(claims >> 32);
+}
 
 static void pause_briefly(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -57,14 +66,35 @@ static void leave_processor_of(const pool *p) {
 #endif
 }
 
-static void take_chunks(pool *p, int number) {
-    for (;;) {
-        int64_t first = atomic_fetch_add_explicit(&p->next, p->chunk, memory_order_relaxed);
-        if (first >= p->pieces)
-            return;
-        int64_t last = p->pieces - first < p->chunk ? p->pieces : first + p->chunk;
-        p->work(p->context, number, first, last);
+static void take_chunks(pool *p, int number, unsigned generation) {
+    const unsigned chunks = atomic_load_explicit(&p->chunks, memory_order_acquire);
+    const int64_t pieces = atomic_load_explicit(&p->pieces, memory_order_acquire),
+                  chunk = atomic_load_explicit(&p->chunk, memory_order_acquire);
+    const pool_work work = atomic_load_explicit(&p->work, memory_order_acquire);
+    void *context = atomic_load_explicit(&p->context, memory_order_acquire);
+    unsigned long long at = atomic_load_explicit(&p->claims, memory_order_acquire);
+    unsigned done = 0;
+    while (generation_of(at) == generation && (unsigned)at < chunks) {
+        if (!atomic_compare_exchange_weak_explicit(&p->claims, &at, at + 1, memory_order_acq_rel, memory_order_acquire))
+            continue;
+        int64_t first = (int64_t)(unsigned)at * chunk, last = pieces - first < chunk ? pieces : first + chunk;
+        work(context, number, first, last);
+        done++;
+        at = atomic_load_explicit(&p->claims, memory_order_acquire);
     }
+    if (number && done && atomic_fetch_add_explicit(&p->finished, done, memory_order_acq_rel) + done == chunks) {
+        pthread_mutex_lock(&p->lock);
+        pthread_cond_signal(&p->done);
+        pthread_mutex_unlock(&p->lock);
+    } else if (!number) {
+        atomic_fetch_add_explicit(&p->finished, done, memory_order_acq_rel);
+    }
+}
+
+/* The generation, or `seen` where there is none to take part in. */
+static unsigned new_generation(pool *p, unsigned seen) {
+    const unsigned now = generation_of(atomic_load_explicit(&p->claims, memory_order_acquire));
+    return now & 1 ? seen : now;
 }
 
 static void *run_worker(void *argument) {
@@ -72,14 +102,14 @@ static void *run_worker(void *argument) {
     pool *p = w->pool;
     unsigned seen = 0;
     for (;;) {
-        unsigned now = atomic_load_explicit(&p->generation, memory_order_acquire);
+        unsigned now = new_generation(p, seen);
         for (int i = 0; now == seen && i < SPINS; i++) {
             pause_briefly();
-            now = atomic_load_explicit(&p->generation, memory_order_acquire);
+            now = new_generation(p, seen);
         }
         if (now == seen) {
             pthread_mutex_lock(&p->lock);
-            while ((now = atomic_load_explicit(&p->generation, memory_order_acquire)) == seen)
+            while ((now = new_generation(p, seen)) == seen)
                 pthread_cond_wait(&p->wake, &p->lock);
             pthread_mutex_unlock(&p->lock);
         }
@@ -87,17 +117,14 @@ static void *run_worker(void *argument) {
         if (atomic_load(&p->stopping))
             return NULL;
         leave_processor_of(p);
-        take_chunks(p, w->number);
-        if (atomic_fetch_sub_explicit(&p->running, 1, memory_order_acq_rel) == 1) {
-            pthread_mutex_lock(&p->lock);
-            pthread_cond_signal(&p->done);
-            pthread_mutex_unlock(&p->lock);
-        }
+        take_chunks(p, w->number, now);
     }
 }
 
 pool *pool_new(int workers) {
-    pool *p = calloc(1, sizeof *p);
+    pool *p = aligned_alloc(LINE, sizeof *p);
+    if (p)
+        memset(p, 0, sizeof *p);
     if (!p || !(p->threads = calloc((size_t)(workers > 1 ? workers : 1), sizeof *p->threads))) {
         free(p);
         return NULL;
@@ -116,11 +143,19 @@ pool *pool_new(int workers) {
     return p;
 }
 
-static void announce(pool *p) {
+/* Nothing more can be claimed of the last generation; before what it was is written over. */
+static void close_generation(pool *p) {
+    const unsigned odd = generation_of(atomic_load_explicit(&p->claims, memory_order_relaxed)) | 1;
+    atomic_store_explicit(&p->claims, (unsigned long long)odd << 32, memory_order_relaxed);
+}
+
+static unsigned announce(pool *p) {
     pthread_mutex_lock(&p->lock);
-    atomic_fetch_add_explicit(&p->generation, 1, memory_order_release);
+    const unsigned next = (generation_of(atomic_load_explicit(&p->claims, memory_order_relaxed)) | 1) + 1;
+    atomic_store_explicit(&p->claims, (unsigned long long)next << 32, memory_order_release);
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
+    return next;
 }
 
 void pool_free(pool *p) {
@@ -148,25 +183,27 @@ void pool_run(pool *p, int64_t pieces, pool_work work, void *context) {
         work(context, 0, 0, pieces);
         return;
     }
-    p->pieces = pieces;
-    p->chunk = pieces / ((int64_t)p->workers * CHUNKS_PER_WORKER);
-    p->chunk += !p->chunk;
-    p->work = work;
-    p->context = context;
-    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
-    atomic_store_explicit(&p->running, p->workers - 1, memory_order_relaxed);
+    int64_t chunk = pieces / ((int64_t)p->workers * CHUNKS_PER_WORKER);
+    chunk += !chunk;
+    const unsigned chunks = (unsigned)((pieces - 1) / chunk + 1);
+    close_generation(p);
+    atomic_store_explicit(&p->pieces, pieces, memory_order_release);
+    atomic_store_explicit(&p->chunk, chunk, memory_order_release);
+    atomic_store_explicit(&p->chunks, chunks, memory_order_release);
+    atomic_store_explicit(&p->work, work, memory_order_release);
+    atomic_store_explicit(&p->context, context, memory_order_release);
+    atomic_store_explicit(&p->finished, 0, memory_order_relaxed);
 #ifdef __linux__
     atomic_store_explicit(&p->processor, sched_getcpu(), memory_order_relaxed);
 #endif
-    announce(p);
-    take_chunks(p, 0);
+    take_chunks(p, 0, announce(p));
     for (int i = 0; i < SPINS; i++) {
-        if (!atomic_load_explicit(&p->running, memory_order_acquire))
+        if (atomic_load_explicit(&p->finished, memory_order_acquire) == chunks)
             return;
         pause_briefly();
     }
     pthread_mutex_lock(&p->lock);
-    while (atomic_load_explicit(&p->running, memory_order_acquire))
+    while (atomic_load_explicit(&p->finished, memory_order_acquire) != chunks)
         pthread_cond_wait(&p->done, &p->lock);
     pthread_mutex_unlock(&p->lock);
 }

@@ -161,6 +161,37 @@ static void count_piece(void *context, int worker, int64_t first, int64_t last) 
         atomic_fetch_add(&counts[i], 1);
 }
 
+/* Of one run: written over when it is done, as workers may still be about to come. */
+typedef struct short_run {
+    int64_t pieces;
+    atomic_int counts[3];
+} short_run;
+
+static void count_short(void *context, int worker, int64_t first, int64_t last) {
+    short_run *r = context;
+    (void)worker;
+    for (int64_t i = first; i < last; i++)
+        atomic_fetch_add(&r->counts[i < r->pieces ? i : 0], 1);
+}
+
+/* Runs that end before every worker has seen them: each piece is done once, in its own run. */
+static void test_pool_late(void **state) {
+    (void)state;
+    pool *p = pool_new(4);
+    assert_non_null(p);
+    short_run runs[2] = {{0}, {0}};
+    for (int round = 0; round < 3000; round++) {
+        short_run *r = &runs[round % 2];
+        memset((void *)r, 0, sizeof *r);
+        r->pieces = 2 + round % 2;
+        pool_run(p, r->pieces, count_short, r);
+        for (int64_t i = 0; i < r->pieces; i++)
+            assert_int_equal(atomic_load(&r->counts[i]), 1);
+    }
+    pool_free(p);
+    assert_int_equal(atomic_load(&runs[0].counts[2]), 0);
+}
+
 static void test_pool(void **state) {
     (void)state;
     static atomic_int counts[5000];
@@ -275,7 +306,7 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_checks),    cmocka_unit_test(test_index_scan),
                                        cmocka_unit_test(test_injective), cmocka_unit_test(test_variants),
-                                       cmocka_unit_test(test_pool),      cmocka_unit_test(test_launch),
-                                       cmocka_unit_test(test_devices)};
+                                       cmocka_unit_test(test_pool),      cmocka_unit_test(test_pool_late),
+                                       cmocka_unit_test(test_launch),    cmocka_unit_test(test_devices)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
