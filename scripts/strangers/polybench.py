@@ -71,9 +71,10 @@ def kernels():
     inner = hz.copy()
     inner[:-1, :-1] -= 0.7 * (ex[:-1, 1:] - ex[:-1, :-1] + ey[1:, :-1] - ey[:-1, :-1])
     yield ("fdtd, hz", "FDTD-2D/fdtd2d", "fdtd_step3_kernel", "fdtd_kernel3", dict(NX=nx, NY=ny), (ny, nx), {}, {"ex": ex, "ey": ey, "hz": hz}, {"hz": inner})
-    star = t.copy()
-    star[1:-1, 1:-1] = 0.2 * (s[1:-1, 1:-1] + s[1:-1, :-2] + s[1:-1, 2:] + s[2:, 1:-1] + s[:-2, 1:-1])
-    yield ("jacobi 2d", "JACOBI2D/jacobi2D", "runJacobiCUDA_kernel1", "runJacobi2D_kernel1", dict(N=n), (n, n), {}, {"A": s, "B": t}, {"B": star})
+    u, v = normal(1000, 1000), normal(1000, 1000) # the CUDA source defines its own N
+    star = v.copy()
+    star[1:-1, 1:-1] = 0.2 * (u[1:-1, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] + u[2:, 1:-1] + u[:-2, 1:-1])
+    yield ("jacobi 2d", "JACOBI2D/jacobi2D", "runJacobiCUDA_kernel1", "runJacobi2D_kernel1", dict(N=1000), (1000, 1000), {}, {"A": u, "B": v}, {"B": star})
     w = [[0.2, 0.5, -0.8], [-0.3, 0.6, -0.9], [0.4, 0.7, 0.1]]
     conv = np.zeros((ni, nj))
     for i in range(3):
