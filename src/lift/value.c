@@ -148,17 +148,47 @@ static lifted to_float(lifter *l, const lift_value *v, const lift_type *from, co
     return lifted_value(to->kind == LIFT_FLOAT ? 32 : 16, i);
 }
 
+/* Toward zero, of 64 bits: of its size the multiple of 2^32, and what is left of it, both exact; then the sign. */
+static kernel_value *long_of(lifter *l, kernel_value *f) {
+    kernel_ir *k = l->k;
+    arena *a = l->arena;
+    const double unit = 4294967296.0;
+    kernel_value *zero = kernel_const(k, ELEMENT_F32, 1, 0), *units = kernel_const(k, ELEMENT_F32, 1, unit);
+    f = kernel_ref(k, lift_let(l, "number", f)); /* used several times, like the others */
+    kernel_value *negative = kernel_op2(k, KERNEL_LT, ELEMENT_BOOL, f, zero);
+    kernel_value *size = kernel_op3(k, KERNEL_SELECT, ELEMENT_F32, negative, kernel_op2(k, KERNEL_SUB, ELEMENT_F32, zero, f), f);
+    size = kernel_ref(k, lift_let(l, "size", size));
+    kernel_value *high = kernel_op2(k, KERNEL_MUL, ELEMENT_F32, size, kernel_const(k, ELEMENT_F32, 1, 1 / unit));
+    high = kernel_op2(k, KERNEL_MAX, ELEMENT_I32, kernel_op1(k, KERNEL_CONVERT, ELEMENT_I32, high),
+                      kernel_const(k, ELEMENT_I32, 1, 0)); /* which it is anyway */
+    high = kernel_ref(k, lift_let(l, "high", high));
+    kernel_value *rest = kernel_op2(k, KERNEL_MUL, ELEMENT_F32, kernel_op1(k, KERNEL_CONVERT, ELEMENT_F32, high), units);
+    rest = kernel_op1(k, KERNEL_CONVERT, ELEMENT_U32, kernel_op2(k, KERNEL_SUB, ELEMENT_F32, size, rest));
+    high = kernel_op2(k, KERNEL_MUL, ELEMENT_INDEX, kernel_op1(k, KERNEL_CONVERT, ELEMENT_INDEX, high),
+                      kernel_index(k, ix_const(a, (int64_t)unit)));
+    kernel_value *whole = kernel_op2(k, KERNEL_ADD, ELEMENT_INDEX, high, kernel_op1(k, KERNEL_CONVERT, ELEMENT_INDEX, rest));
+    whole = kernel_ref(k, lift_let(l, "whole", whole));
+    kernel_value *opposite = kernel_op2(k, KERNEL_SUB, ELEMENT_INDEX, kernel_index(k, ix_const(a, 0)), whole);
+    kernel_value *least =
+        kernel_op2(k, KERNEL_SUB, ELEMENT_INDEX, kernel_index(k, ix_const(a, -INT64_MAX)), kernel_index(k, ix_const(a, 1)));
+    kernel_value *below = kernel_op2(k, KERNEL_LE, ELEMENT_BOOL, f, kernel_const(k, ELEMENT_F32, 1, -unit * unit / 2));
+    return kernel_op3(k, KERNEL_SELECT, ELEMENT_INDEX, below, least,
+                      kernel_op3(k, KERNEL_SELECT, ELEMENT_INDEX, negative, opposite, whole));
+}
+
 static lifted from_float(lifter *l, const lift_value *v, const lift_type *from, const lift_type *to, lifted x) {
     kernel_ir *k = l->k;
     kernel_value *f = single(l, v, from, x);
     if (f->type == ELEMENT_F16)
         f = kernel_op1(k, KERNEL_CONVERT, ELEMENT_F32, f);
     element_type t = v->op == LIFT_FPTOUI ? ELEMENT_U32 : ELEMENT_I32;
-    kernel_value *i = kernel_op1(k, KERNEL_CONVERT, t, f);
-    if (to->bits > 32) {
-        lift_fail(l, "E1124", v, "a float made a 64-bit integer");
+    if (to->bits > 32 && (to->bits > 64 || t == ELEMENT_U32)) {
+        lift_fail(l, "E1124", v, "a float made an unsigned integer of 64 bits, or a wider one");
         return x;
     }
+    if (to->bits > 32)
+        return lifted_value(to->bits, long_of(l, f));
+    kernel_value *i = kernel_op1(k, KERNEL_CONVERT, t, f);
     if (t == ELEMENT_U32)
         i = kernel_op1(k, KERNEL_BITCAST, ELEMENT_I32, i);
     if (to->bits < 32)

@@ -260,3 +260,9 @@ __kernel void shared_in_some(__global const float *x, __global float *y, int n) 
     for (int c = l; c < n; c += 32)
         y[c] = n > 40 ? part[3] : x[c];
 }
+
+/* Floats made integers of 64 bits. */
+__kernel void far_away(__global const float *x, __global long *y) {
+    int i = get_global_id(0);
+    y[i] = (long)x[i];
+}
