@@ -189,7 +189,7 @@ lifted lifted_condition(cond *c);
 lifted lifted_number(lifter *l, int bits, int64_t n);
 kernel_value *lift_zero(lifter *l, element_type e);
 
-/* ---- integer.c ---- */
+/* ---- integer.c, integer_forms.c, compare.c ---- */
 __extension__ typedef __int128 wide_integer;
 typedef struct lift_range {
     wide_integer lo, hi;

@@ -15,12 +15,12 @@ static bool names(LLVMValueRef f, const char *what) {
 /* What an event is: what such a copy gives, else what lies at the address. */
 static LLVMTypeRef event_type(llvm_reading *r, LLVMValueRef address) {
     for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
-        if (names(f, "async_work_group_"))
+        if (names(f, "async_work_group_") && LLVMGetTypeKind(LLVMGetReturnType(LLVMGlobalGetValueType(f))) == LLVMPointerTypeKind)
             return LLVMGetReturnType(LLVMGlobalGetValueType(f));
     LLVMTypeRef t = LLVMIsAAllocaInst(address) ? LLVMGetAllocatedType(address) : NULL;
     while (t && LLVMGetTypeKind(t) == LLVMArrayTypeKind)
         t = LLVMGetElementType(t);
-    return t;
+    return t && LLVMGetTypeKind(t) == LLVMPointerTypeKind ? t : NULL;
 }
 
 /* `events + i` where i is not constant: how many events the array has, and i; 0: it is something else. */
@@ -65,7 +65,8 @@ static void replace(llvm_reading *r, LLVMBuilderRef b, LLVMValueRef call) {
         address = LLVMGetOperand(address, 0);
     LLVMTypeRef t = event_type(r, address);
     long long n = LLVMIsAConstantInt(count) ? LLVMConstIntGetSExtValue(count) : -1;
-    if (!t || n < 0 || n > MOST_EVENTS) /* named where it is met */
+    if (LLVMGetTypeKind(LLVMTypeOf(address)) != LLVMPointerTypeKind || LLVMGetTypeKind(LLVMTypeOf(call)) != LLVMVoidTypeKind ||
+        !t || n < 0 || n > MOST_EVENTS) /* named where it is met */
         return;
     LLVMTypeRef types[MOST_EVENTS];
     LLVMValueRef events[MOST_EVENTS];

@@ -35,16 +35,19 @@ static void add(ranges *r, unsigned long long first, unsigned long long size) {
 }
 
 /* !{i64 offset, i64 size, !type, ...} */
-static bool noted_fields(llvm_reading *r, LLVMValueRef call, ranges *out) {
+static bool noted_fields(llvm_reading *r, LLVMValueRef call, unsigned long long bytes, ranges *out) {
     LLVMValueRef note = LLVMGetMetadata(call, LLVMGetMDKindIDInContext(r->context, "tbaa.struct", 11)), operands[3 * MOST_RANGES];
     unsigned n = note ? LLVMGetMDNodeNumOperands(note) : 0;
     if (!n || n % 3 || n > 3 * MOST_RANGES)
         return false;
     LLVMGetMDNodeOperands(note, operands);
     for (unsigned i = 0; i < n; i += 3) {
-        if (!LLVMIsAConstantInt(operands[i]) || !LLVMIsAConstantInt(operands[i + 1]))
+        if (!operands[i] || !operands[i + 1] || !LLVMIsAConstantInt(operands[i]) || !LLVMIsAConstantInt(operands[i + 1]))
             return false;
-        add(out, LLVMConstIntGetZExtValue(operands[i]), LLVMConstIntGetZExtValue(operands[i + 1]));
+        unsigned long long first = LLVMConstIntGetZExtValue(operands[i]), size = LLVMConstIntGetZExtValue(operands[i + 1]);
+        if (first > bytes || size > bytes - first)
+            return false;
+        add(out, first, size);
     }
     return true;
 }
@@ -100,10 +103,12 @@ void llvm_split_structs(llvm_reading *r) {
                     !LLVMIsAConstantInt(LLVMGetOperand(v, 2)))
                     continue;
                 unsigned long long bytes = LLVMConstIntGetZExtValue(LLVMGetOperand(v, 2));
-                ranges of = {.fits = true};
-                if ((noted_fields(r, v, &of) || constant_fields(r, LLVMGetOperand(v, 1), bytes, &of)) && of.fits && of.count &&
-                    !(of.count == 1 && of.size[0] == bytes))
-                    split(r, b, v, &of);
+                ranges noted = {.fits = true}, typed = {.fits = true};
+                const ranges *of = noted_fields(r, v, bytes, &noted)                         ? &noted
+                                   : constant_fields(r, LLVMGetOperand(v, 1), bytes, &typed) ? &typed
+                                                                                             : NULL;
+                if (of && of->fits && of->count && !(of->count == 1 && of->size[0] == bytes))
+                    split(r, b, v, of);
             }
     LLVMDisposeBuilder(b);
 }
