@@ -382,7 +382,7 @@ static void try_random(const char *what, char *(*make_text)(uint64_t seed), int 
 
 static void test_random_threads(void **state) {
     (void)state;
-    try_random("kernels of threads", make, 300);
+    try_random("kernels of threads", make, 240);
 }
 
 static void test_random_tiles(void **state) {
