@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MOST_WALKS = 200 }; /* each learns something of an object or a phi */
+enum { MOST_WALKS = 600 }; /* each learns something of an object or a phi */
 
 source_span lift_span(const lifter *l, const lift_value *v) {
     source_span s = {.file = l->path, .line = l->function->line, .length = 1};

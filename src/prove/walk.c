@@ -238,6 +238,14 @@ static void claim_reference(walk *w, region *step, kernel_stmt *s, int depth) {
     }
 }
 
+static bool is_single_cell(const contract_operand *c) {
+    int64_t extent;
+    for (int d = 0; d < c->access.array->rank; d++)
+        if (!ix_is_const(c->extents[d], &extent) || extent != 1)
+            return false;
+    return true;
+}
+
 static void walk_intrinsic(walk *w, kernel_stmt *s) {
     region *step = walk_step(w, s);
     const bool together = kernel_is_fragment_stmt(s);
@@ -257,7 +265,7 @@ static void walk_intrinsic(walk *w, kernel_stmt *s) {
             if (!(pass ? writes : reads))
                 continue;
             place *p = walk_place(w, step, &c->access, pass ? ACCESS_WRITE : ACCESS_READ, s->span);
-            p->extents = c->extents;
+            p->extents = is_single_cell(c) ? NULL : c->extents;
             place *bytes = walk_view_place(w, step, p);
             p->asynchronous = c->asynchronous;
             p->by_unit = c->asynchronous && !pass;

@@ -312,6 +312,10 @@ static bool is_wanted(const lower *l) {
     return wanted && l->machine->matrices.count && !o->operand_warpgroups && !(o->subgroup_rows && o->subgroup_columns != 1);
 }
 
+static bool calls_elements(const tile_value *v, void *context) {
+    return lower_calls_elements(context, v);
+}
+
 /* With these rows: NULL, or why not. */
 static const char *judge_rows(lower *l, tile_range *rows, bool *chained) {
     arena *a = l->arena;
@@ -319,6 +323,8 @@ static const char *judge_rows(lower *l, tile_range *rows, bool *chained) {
     l->chain = NEW(a, chain);
     *l->chain = (chain){.rows = rows, .subgroups = l->machine->subgroups};
     judge_block(&j, &l->k->body);
+    if (l->k->intrinsics.count && tile_block_some(&l->k->body, l->value_count, calls_elements, l))
+        no(&j, "functions of the target are called for single elements");
     chain *c = l->chain;
     *chained = j.chained && c->products.count > 0;
     if (!j.why && c->with && 2 * range_capacity(rows) < (int64_t)c->with->m * c->subgroups)

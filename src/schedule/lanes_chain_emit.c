@@ -222,6 +222,7 @@ static void multiply(lower *l, tile_value *v, tile_value *value, kernel_fragment
     m->fragments[1] = (fragment_ref){x, all_steps ? chain_which_of(l, x, row, step, steps) : x->count > 1 ? row : NULL};
     m->fragments[2] = (fragment_ref){*right, group > 1 ? n : NULL};
     m->fragments[3] = m->fragments[0];
+    lower_matrix_product(l, f, m, v);
     chain_consume(l, &ghost, f, row, p->columns, ix_add(a, first, n), p->summed, at, with->k, span);
     if (!itself) {
         f = b;
@@ -397,21 +398,22 @@ void lanes_chain_store(lower *l, const tile_stmt *s) {
             if (r != c->rows && range_capacity(r) != 1 && ix_mentions(s->indices[d], r->var))
                 columns = r;
         }
-    hold_heavy(l, s->value, NULL);
+    tile_value *value = lower_stored_value(s);
+    hold_heavy(l, value, NULL);
     if (columns)
-        hoist(l, s->value, NULL, &held, 0);
-    if (!c->stored[s->value->id])
-        c->stored[s->value->id] = columns ? chain_add_fragment(l, arena_printf(a, "%s_part", s->array->name),
-                                                               FRAGMENT_ACCUMULATOR, s->array->type, with->m, with->n, 1, s->span)
-                                          : chain_add_fragment(l, arena_printf(a, "%s_part", s->array->name), FRAGMENT_ROW_VECTOR,
-                                                               ELEMENT_F32, with->m, 1, 1, s->span);
-    kernel_fragment *part = c->stored[s->value->id];
+        hoist(l, value, NULL, &held, 0);
+    if (!c->stored[value->id])
+        c->stored[value->id] = columns ? chain_add_fragment(l, arena_printf(a, "%s_part", s->array->name), FRAGMENT_ACCUMULATOR,
+                                                            s->array->type, with->m, with->n, 1, s->span)
+                                       : chain_add_fragment(l, arena_printf(a, "%s_part", s->array->name), FRAGMENT_ROW_VECTOR,
+                                                            ELEMENT_F32, with->m, 1, 1, s->span);
+    kernel_fragment *part = c->stored[value->id];
     kernel_block *b = l->block;
     index_expr *row = chain_each_row(l, &b, s->span), *column = NULL, *at[32];
     if (columns)
         column = chain_written_out(l, &b, arena_printf(a, "%s_fragment", columns->name), chain_across(l, columns), s->span);
     map_place m = chain_open_map(l, b, part, NULL, row, columns, column, s->span);
-    chain_close_map(l, &m, emit_value(&m.p, s->value));
+    chain_close_map(l, &m, emit_value(&m.p, value));
     point p = point_new(l);
     bool all[2] = {false, true};
     index_expr *left[2] = {NULL, ix_const(a, 1)};
@@ -433,6 +435,7 @@ void lanes_chain_store(lower *l, const tile_stmt *s) {
         store->extents[0] = left[0];
         store->extents[1] = left[1];
     }
+    lower_matrix_store(l, b, store, s->value, s->value->span);
     for (int i = 0; i < held.count; i++)
         lanes_chain_drop(l, held.at[i]);
 }

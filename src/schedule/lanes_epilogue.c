@@ -49,13 +49,6 @@ static bool is_expressible(const lower *l, const tile_value *v) {
     return expressible(l, v, NEW_ARRAY(l->arena, unsigned char, l->value_count));
 }
 
-/* What is stored: of a matrix that a function stores, the matrix. */
-static tile_value *stored_value(const tile_stmt *s) {
-    tile_value *v = s->value;
-    bool matrix = v->op == TILE_INTRINSIC && intrinsic_kind_of(v->intrinsic) == INTRINSIC_STORES_MATRIX;
-    return matrix ? v->operands[v->operand_count - 1] : v;
-}
-
 /* The dimension of the store that runs along r by ones; -1: none does, or several. */
 int lanes_stored_along(const lower *l, const tile_stmt *s, const tile_range *r) {
     int along = -1;
@@ -83,7 +76,7 @@ static bool is_storable(const lower *l, const tile_stmt *s) {
                 return false;
     }
     return s->array->role == ARRAY_OUT && (t == ELEMENT_F32 || t == ELEMENT_F16 || t == ELEMENT_BF16 || t == ELEMENT_I32) &&
-           rows >= 0 && columns >= 0 && rows != columns && is_expressible(l, stored_value(s));
+           rows >= 0 && columns >= 0 && rows != columns && is_expressible(l, lower_stored_value(s));
 }
 
 /* ---- which variables ---- */
@@ -339,7 +332,7 @@ bool lanes_epilogue_store(lower *l, const tile_stmt *s) {
     bool all[2];
     index_expr *left[2] = {existing(l, t.rows, first[0], t.with->m, lanes_fragment_cells(l, product, t.rows), &all[0]),
                            existing(l, t.columns, first[1], t.with->n, lanes_fragment_cells(l, product, t.columns), &all[1])};
-    tile_value *value = stored_value(s);
+    tile_value *value = lower_stored_value(s);
     bool as_it_is = value->op == TILE_GET && value->variable == x && s->array->type == t.f->element;
     kernel_fragment *from = t.f;
     if (!as_it_is) {

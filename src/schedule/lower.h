@@ -243,6 +243,10 @@ cond *emit_cond(point *p, const cond *c);
 kernel_value *lower_intrinsic(point *p, tile_value *v);
 /* Whether it is a call that points to other memory, or takes another integer or vector, from element to element along r: then it is no vector's. */
 bool lower_calls_singly(const lower *l, const tile_value *v, const tile_range *r);
+/* Whether a value is made, or stored, by calls for single elements. */
+bool lower_calls_elements(const lower *l, const tile_value *v);
+/* What a store stores: of a matrix that a function stores, the matrix. */
+tile_value *lower_stored_value(const tile_stmt *store);
 /* Whether the store of v goes by a call of an intrinsic, one for each element. False: what it computes is stored, or (E0521, E0523) nothing may be. */
 bool lower_store_is_call(lower *l, const tile_value *v, source_span span);
 void lower_store_call(point *p, const tile_value *v, kernel_access access, kernel_value *computed, source_span span);

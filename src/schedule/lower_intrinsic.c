@@ -259,6 +259,18 @@ kernel_value *lower_intrinsic(point *p, tile_value *v) {
 
 /* ---- stores ---- */
 
+bool lower_calls_elements(const lower *l, const tile_value *v) {
+    if (v->op != TILE_INTRINSIC || intrinsic_kind_of(v->intrinsic) == INTRINSIC_STORES_MATRIX)
+        return false;
+    return intrinsic_is_store(v->intrinsic) || !v->intrinsic->referenced || intrinsic_binding_for(l, v->intrinsic, NULL);
+}
+
+tile_value *lower_stored_value(const tile_stmt *store) {
+    tile_value *v = store->value;
+    bool matrix = v->op == TILE_INTRINSIC && intrinsic_kind_of(v->intrinsic) == INTRINSIC_STORES_MATRIX;
+    return matrix ? v->operands[v->operand_count - 1] : v;
+}
+
 bool lower_store_is_call(lower *l, const tile_value *v, source_span span) {
     if (v->op != TILE_INTRINSIC || !intrinsic_is_store(v->intrinsic))
         return false;

@@ -63,7 +63,9 @@ static bool find_at(const tile_kernel *k, int at, whole_sum *out) {
             return false;
         if (!out->loop || (out->store && !reads) || (s->kind == TILE_STMT_LET && !out->store))
             continue;
-        if (out->store || s->kind != TILE_STMT_STORE || !reads)
+        const bool by_call =
+            s->kind == TILE_STMT_STORE && s->value->op == TILE_INTRINSIC && intrinsic_is_store(s->value->intrinsic);
+        if (out->store || s->kind != TILE_STMT_STORE || !reads || by_call)
             return false; /* read twice, or something happens between the sum and its store */
         out->store = s;
     }

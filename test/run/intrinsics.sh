@@ -55,12 +55,14 @@ if "$tilec" devices | grep '^opencl' | grep -qv missing; then
 else
     echo "skip intrinsics on OpenCL (no device)"
 fi
-for kernel in product product_f32; do
-    expect "AIR: $kernel from device memory" 0 $'air.simdgroup_matrix_8x8_load` of target air on global memory\nbit for bit' \
-        "$tilec" check "$file" --kernel $kernel --target air --set "operands=fragments(direct)" --explain --read-back quickest --shape M=70,N=40,K=20
-    expect "AIR: $kernel from threadgroup memory, two stages" 0 $'air.simdgroup_matrix_8x8_load` of target air on shared memory\n`air.simdgroup_matrix_8x8_store` of target air on global memory\nloaded into registers before a step\nbit for bit' \
-        "$tilec" check "$file" --kernel $kernel --target air --set "operands=fragments(staged)" --set stages=2 --set BK=16 --explain --read-back quickest --shape M=70,N=40,K=20
-done
+expect "AIR: product from device memory" 0 $'air.simdgroup_matrix_8x8_load` of target air on global memory\nbit for bit' \
+    "$tilec" check "$file" --kernel product --target air --set "operands=fragments(direct)" --explain --read-back quickest --shape M=70,N=40,K=20
+expect "AIR: product_f32 from threadgroup memory, two stages" 0 $'air.simdgroup_matrix_8x8_load` of target air on shared memory\n`air.simdgroup_matrix_8x8_store` of target air on global memory\nloaded into registers before a step\nbit for bit' \
+    "$tilec" check "$file" --kernel product_f32 --target air --set "operands=fragments(staged)" --set stages=2 --set BK=16 --explain --read-back quickest --shape M=70,N=40,K=20
+expect "Metal: a product of a product by name" 0 $'`multiply` calls `simdgroup_multiply_accumulate` of target metal\nleft from accumulators\nbit for bit' \
+    "$tilec" check "$file" --kernel layers --target metal --explain --read-back quickest --shape M=20,N=17,K=9,L=11
+expect "CUDA: single elements by name are no fragments'" 0 $'products kept in fragments, refused: functions of the target are called for single elements\n`scaled` calls `__frcp_rn`' \
+    "$tilec" check "$file" --kernel layers --target cuda --explain
 expect "Metal: matrices by name" 0 $'`multiply` calls `simdgroup_multiply_accumulate`\n`store` calls `simdgroup_store` of target metal on global memory\n`matrix` calls `simdgroup_load` of target metal on global memory\nbit for bit' \
     "$tilec" check "$file" --kernel product --target metal --explain --read-back quickest --shape M=70,N=40,K=20
 # Texts whose matrices are loaded, multiplied and stored by name, read and run; each element against NumPy's product.
