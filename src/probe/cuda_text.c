@@ -19,6 +19,7 @@ const cuda_instruction cuda_instructions[] = {
     {"m16n8k32.e5m2", NUMBER_E5M2, NUMBER_E5M2, NUMBER_F32, 16, 32, MMA("m16n8k32", "f32", "e5m2", "e5m2"), "", 89, false},
     {"m16n8k32.e4m3.f16", NUMBER_E4M3, NUMBER_E4M3, NUMBER_F16, 16, 32, MMA("m16n8k32", "f16", "e4m3", "e4m3"), "", 89, false},
     {"m16n8k16.e4m3", NUMBER_E4M3, NUMBER_E4M3, NUMBER_F32, 16, 16, MMA("m16n8k16", "f32", "e4m3", "e4m3"), "", 89, false},
+    {"m16n8k32.e4m3xe5m2", NUMBER_E4M3, NUMBER_E5M2, NUMBER_F32, 16, 32, MMA("m16n8k32", "f32", "e4m3", "e5m2"), "", 89, false},
     {"m16n8k32.s8", NUMBER_S8, NUMBER_S8, NUMBER_S32, 16, 32, MMA("m16n8k32", "s32", "s8", "s8"), "", 80, false},
     {"m16n8k32.u8", NUMBER_U8, NUMBER_U8, NUMBER_S32, 16, 32, MMA("m16n8k32", "s32", "u8", "u8"), "", 80, false},
     {"m16n8k32.s8.satfinite", NUMBER_S8, NUMBER_S8, NUMBER_S32, 16, 32, MMA_CLAMPED("m16n8k32", "s32", "s8", "s8"), "", 80,

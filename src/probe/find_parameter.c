@@ -41,7 +41,7 @@ void parameter_set(matrix_unit *u, matrix_parameter p, int64_t value) {
     case PARAMETER_OUTPUT_BITS: u->output_bits = (int)value; break;
     case PARAMETER_ROUNDING: u->rounding = (matrix_rounding)value; break;
     case PARAMETER_NORMALISED_PRODUCTS: u->normalised_products = value; break;
-    case PARAMETER_NORMALISED_OPERANDS: u->normalised_operands = value; break;
+    case PARAMETER_NORMALISED_OPERANDS: u->normalised_operands = (matrix_normalised)value; break;
     case PARAMETER_NORMALISED_ADDEND: u->normalised_addend = value; break;
     case PARAMETER_ZEROS_COUNT: u->zeros_count = value; break;
     case PARAMETER_LOWEST_EXPONENT: u->lowest_exponent = (int)value; break;
@@ -103,6 +103,7 @@ int parameter_values(const matrix_unit *u, matrix_parameter p, int64_t *values) 
                 values[count++] = e;
         return count;
     case PARAMETER_IGNORED_BITS: return range(values, 0, number_table[u->a].stored_bits - 1);
+    case PARAMETER_NORMALISED_OPERANDS: return range(values, 0, u->a == u->b ? MATRIX_BOTH : MATRIX_NORMALISED_COUNT - 1);
     case PARAMETER_FLUSH_RESULT: return range(values, 0, MATRIX_FLUSHES - 1);
     case PARAMETER_NAN: return 0;
     default: return range(values, 0, 1);
@@ -175,8 +176,13 @@ const char *parameter_text(arena *a, const matrix_unit *u, matrix_parameter p, i
     case PARAMETER_NORMALISED_PRODUCTS:
         return value ? "a product's exponent is its leading bit's" : "a product's exponent is its factors' sum";
     case PARAMETER_NORMALISED_OPERANDS:
-        return value ? "a subnormal operand counts by its leading bit: it was converted to a wider format"
-                     : "a subnormal operand counts as the smallest normal exponent";
+        return value == MATRIX_NEITHER ? "a subnormal operand counts as the smallest normal exponent"
+               : value == MATRIX_BOTH
+                   ? "a subnormal operand counts by its leading bit: it was converted to a wider format"
+                   : arena_printf(a,
+                                  "a subnormal operand of %c counts by its leading bit: it was converted to a wider "
+                                  "format, one of %c as the smallest normal exponent",
+                                  value == MATRIX_A_ALONE ? 'a' : 'b', value == MATRIX_A_ALONE ? 'b' : 'a');
     case PARAMETER_NORMALISED_ADDEND:
         return value ? "a subnormal c counts by its leading bit" : "a subnormal c counts as the smallest normal exponent";
     case PARAMETER_ZEROS_COUNT: return value ? "zero products count for E" : "zero products do not count for E";

@@ -34,7 +34,8 @@ const char *matrix_unit_fault(const matrix_unit *u) {
     if (u->output_bits < 0 || u->output_bits > number_table[u->c].stored_bits)
         return "the result has more bits than its format";
     if (u->step_mask >= (unsigned)u->k || u->shape < 0 || u->shape >= MATRIX_SHAPES || u->cut < 0 || u->cut >= MATRIX_ROUNDINGS ||
-        u->rounding < 0 || u->rounding >= MATRIX_ROUNDINGS)
+        u->normalised_operands < 0 || u->normalised_operands >= MATRIX_NORMALISED_COUNT || u->rounding < 0 ||
+        u->rounding >= MATRIX_ROUNDINGS)
         return "no such shape or rounding";
     if (u->ignored_bits < 0 || u->ignored_bits > 31)
         return "no such number of ignored bits";
@@ -187,21 +188,23 @@ static number addend_of(const matrix_unit *u, uint32_t code) {
 
 /* ---- a dot ---- */
 
-static number operand_of(const matrix_unit *u, number_kind kind, uint32_t code) {
+static number operand_of(const matrix_unit *u, number_kind kind, bool normalised, uint32_t code) {
     number x = number_decode(kind, u->ignored_bits ? code & ~((1u << u->ignored_bits) - 1) : code);
     if (x.class != NUMBER_FINITE || x.significand >= (int64_t)1 << number_table[kind].stored_bits)
         return x;
     if (u->flush_operands)
         x.significand = 0;
-    else if (u->normalised_operands && x.significand)
+    else if (normalised && x.significand)
         x.exponent = leading(&x);
     return x;
 }
 
 void matrix_unit_products(const matrix_unit *u, const uint32_t *a, const uint32_t *b, matrix_terms *out) {
+    const matrix_normalised n = u->normalised_operands;
+    const bool of_a = n == MATRIX_BOTH || n == MATRIX_A_ALONE, of_b = n == MATRIX_BOTH || n == MATRIX_B_ALONE;
     out->count = u->k;
     for (int i = 0; i < u->k; i++) {
-        number x = operand_of(u, u->a, a[i]), y = operand_of(u, u->b, b[i]), *p = &out->products[i];
+        number x = operand_of(u, u->a, of_a, a[i]), y = operand_of(u, u->b, of_b, b[i]), *p = &out->products[i];
         p->negative = x.negative != y.negative;
         p->significand = x.significand * y.significand;
         p->exponent = x.exponent + y.exponent;

@@ -25,6 +25,15 @@ typedef enum matrix_rounding {
 /* A result below the smallest normal number becomes zero of its sign: judged by the sum rounded as if exponents had no end (x86), or by the sum itself. */
 typedef enum matrix_flush { MATRIX_KEEP, MATRIX_FLUSH_ROUNDED, MATRIX_FLUSH_EXACT, MATRIX_FLUSHES } matrix_flush;
 
+/* Of which operands. */
+typedef enum matrix_normalised {
+    MATRIX_NEITHER,
+    MATRIX_BOTH,
+    MATRIX_A_ALONE,
+    MATRIX_B_ALONE,
+    MATRIX_NORMALISED_COUNT
+} matrix_normalised;
+
 /* Numbers of terms are as in `facts`: an exponent of a product is the sum of its factors' exponents, whatever the product's leading bit. */
 typedef struct matrix_unit {
     number_kind a, b, c; /* c: the addend and the result */
@@ -40,8 +49,8 @@ typedef struct matrix_unit {
     matrix_rounding rounding;
     int lowest_exponent;      /* E is at least this */
     bool normalised_products; /* a product's exponent is that of its leading bit */
-    bool
-        normalised_operands; /* a subnormal operand's exponent is that of its leading bit: it was converted to a wider format before */
+    matrix_normalised
+        normalised_operands; /* whose subnormals' exponent is that of their leading bit: they were converted to a wider format before */
     bool normalised_addend;            /* a subnormal addend's exponent is that of its leading bit */
     bool zeros_count;                  /* the exponents of zero products count for E */
     bool flush_operands, flush_addend; /* subnormals become zero of their sign */

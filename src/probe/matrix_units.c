@@ -9,7 +9,9 @@
 /* fp8 through two f16 products over k % 4 < 2 and the others, from 0; the addend last, to nearest. What is subnormal in e4m3 is not in f16; e5m2's are. */
 #define EMULATED(type_a, type_b, products)                                                                                       \
     NATIVE(type_a, type_b, products, 25), .step_mask = 2, .addend_apart = true,                                                  \
-                                          .normalised_operands = NUMBER_##type_a == NUMBER_E4M3
+                                          .normalised_operands = NUMBER_##type_a != NUMBER_E4M3   ? MATRIX_NEITHER               \
+                                                                 : NUMBER_##type_b == NUMBER_E4M3 ? MATRIX_BOTH                  \
+                                                                                                  : MATRIX_A_ALONE
 #define WHOLE(type_a, type_b, products) .a = NUMBER_##type_a, .b = NUMBER_##type_b, .c = NUMBER_S32, .k = products
 
 static const matrix_unit_row rows[] = {{"h200", "m16n8k8.f16", {NATIVE(F16, F16, 8, 25), TO_F32(23)}},
@@ -23,6 +25,7 @@ static const matrix_unit_row rows[] = {{"h200", "m16n8k8.f16", {NATIVE(F16, F16,
                                        {"h200", "m16n8k16.e4m3", {EMULATED(E4M3, E4M3, 16), TO_F32(23)}},
                                        {"h200", "m16n8k32.e4m3", {EMULATED(E4M3, E4M3, 32), TO_F32(23)}},
                                        {"h200", "m16n8k32.e5m2", {EMULATED(E5M2, E5M2, 32), TO_F32(23)}},
+                                       {"h200", "m16n8k32.e4m3xe5m2", {EMULATED(E4M3, E5M2, 32), TO_F32(23)}},
                                        {"h200", "m16n8k32.e4m3.f16", {EMULATED(E4M3, E4M3, 32), TO_F16}},
                                        {"h200", "m16n8k32.e5m2.f16", {EMULATED(E5M2, E5M2, 32), TO_F16}},
                                        {"h200", "m16n8k32.s8", {WHOLE(S8, S8, 32)}},

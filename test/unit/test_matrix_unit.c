@@ -148,8 +148,9 @@ static uint32_t second_model(const matrix_unit *u, const uint32_t *a, const uint
         double x = flushed(u->a, number_value(u->a, a[i] & ignored), u->flush_operands);
         double y = flushed(u->b, number_value(u->b, b[i] & ignored), u->flush_operands);
         products[i] = x * y;
-        exponents[i] =
-            u->normalised_operands && x != 0 && y != 0 ? ilogb(x) + ilogb(y) : exponent_of(u->a, x) + exponent_of(u->b, y);
+        const matrix_normalised n = u->normalised_operands;
+        const bool of_a = n == MATRIX_BOTH || n == MATRIX_A_ALONE, of_b = n == MATRIX_BOTH || n == MATRIX_B_ALONE;
+        exponents[i] = (of_a && x != 0 ? ilogb(x) : exponent_of(u->a, x)) + (of_b && y != 0 ? ilogb(y) : exponent_of(u->b, y));
         if (u->normalised_products && products[i] != 0)
             exponents[i] = ilogb(products[i]);
     }
@@ -253,7 +254,8 @@ static void against_the_second_model(void **state) {
         u.rounding = (matrix_rounding)between(0, MATRIX_ROUNDINGS - 1);
         u.lowest_exponent = between(0, 1) ? MATRIX_NO_LOWEST : between(-149, -100);
         u.normalised_products = between(0, 3) == 0;
-        u.normalised_operands = !u.normalised_products && between(0, 3) == 0;
+        u.normalised_operands =
+            u.normalised_products || between(0, 2) ? MATRIX_NEITHER : (matrix_normalised)between(1, MATRIX_NORMALISED_COUNT - 1);
         u.normalised_addend = between(0, 3) == 0;
         u.zeros_count = between(0, 3) == 0;
         u.flush_operands = between(0, 3) == 0;
