@@ -58,6 +58,9 @@ static inline int fake_sum(int a, int b) {
 static inline unsigned fake_sum(unsigned a, unsigned b) {
     return a + b;
 }
+static inline unsigned long long fake_sum(unsigned long long a, unsigned long long b) {
+    return a + b;
+}
 static inline float fake_sum(float a, float b) {
     return a + b;
 }
