@@ -7,7 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLATFORM_NAME = 0x902, DEVICE_TYPE = 0x1000, IS_PROCESSOR = 2, DEVICE_NAME = 0x102B, DRIVER_VERSION = 0x102D, DEVICE_VERSION = 0x102F, LOG = 0x1183 };
+enum {
+    PLATFORM_NAME = 0x902,
+    DEVICE_TYPE = 0x1000,
+    IS_PROCESSOR = 2,
+    DEVICE_NAME = 0x102B,
+    DRIVER_VERSION = 0x102D,
+    DEVICE_VERSION = 0x102F,
+    LOG = 0x1183
+};
 const char probe_target[] = "opencl", probe_extension[] = ".cl";
 #define ANY_DEVICE ((uint64_t)0xFFFFFFFF)
 #define READ_AND_WRITTEN ((uint64_t)1)

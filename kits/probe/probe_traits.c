@@ -77,7 +77,8 @@ static int chase(asking *x, long long bytes, int slot, int beside, double *ns) {
         return 0;
     /* nothing first: some drivers compile when a kernel is first launched; then once round and so many hops more: the difference has neither the start nor the first round's misses */
     for (int i = -1; i < 2; i++) {
-        const probe_argument arguments[] = {{x->ring, 0}, {x->out, 0}, {NULL, i < 0 ? 0 : (int)(round + hops * i)}, {NULL, beside / 4}};
+        const probe_argument arguments[] = {
+            {x->ring, 0}, {x->out, 0}, {NULL, i < 0 ? 0 : (int)(round + hops * i)}, {NULL, beside / 4}};
         if (!timed(x, k, 1, arguments, 4, &took[i > 0]))
             return 0;
     }
