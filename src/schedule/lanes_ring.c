@@ -445,8 +445,8 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
         : l->producer
             ? arena_printf(a, "line %d: operands copied in bulk by a producer into a ring of %d stages, others multiply them",
                            loop->span.line, stages)
-            : arena_printf(a, "line %d: operands copied asynchronously into a ring of %d stages (refused: before each step)",
-                           loop->span.line, stages));
+            : arena_printf(a, "line %d: operands %s a ring of %d stages (refused: before each step)", loop->span.line,
+                           lanes_fill_any(l, loop, false) ? "copied asynchronously into" : "stored by the threads into", stages));
     if (why)
         return false;
     ring g = {l, loop, stages, runs_on ? stages - 2 : stages - 1, size};

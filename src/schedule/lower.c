@@ -297,7 +297,7 @@ static void refuse_warpgroups(lower *l) {
                          "kernel `%s` can't be made of fragments of warpgroups", l->k->name);
     diag_caret(l->diags, g, "the nearest legal value is fragments");
     diag_note(l->diags, g,
-              "it must do nothing but add products of arrays as they lie to accumulators, over tiles of which three of each "
+              "it must do nothing but add products to accumulators, over tiles of which three of each "
               "operand fit in "
               "shared memory, and store what is made of these element by element");
     l->failed = true;
