@@ -484,6 +484,33 @@ static void expect_tall(const char *kernel, const char *schedule, int threads, i
     arena_free(a);
 }
 
+/* What they are, where none is meant, and what a lowering makes of them. */
+static void sums_and_edges(void **state) {
+    (void)state;
+    static const char twice[] = "kernel twice(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N], d: f32[M, N]) {\n"
+                                "    for tile c[i: BM, j: BN], d[i, j] {\n"
+                                "        acc: f32[i, j] = 0\n"
+                                "        for k: BK in K { acc += a[i, k] @ b[k, j] }\n"
+                                "        c[i, j] = acc\n"
+                                "        d[i, j] = 2 * acc\n"
+                                "    }\n"
+                                "}\n";
+    static const char copy[] = "kernel copy(x: f32[N]) -> (y: f32[N]) { for tile y[i: B] { y[i] = x[i] } }\n";
+    expect_refused(plain, NULL, "c", "sums", "lanes", "E0504", 1, 8, "neither registers nor memory",
+                   "registers: of launches whose sums are one tile, stored as they are; memory: kept from tile to tile");
+    expect_refused(plain, NULL, "c", "edges", "none", "E0504", 1, 8, "neither halved nor single",
+                   "halved: rows and vectors left over go in smaller blocks; single: one at a time");
+    expect_refused(twice, NULL, "c", "sums", "registers", "E0504", 1, 8, "one store reads", "leave it out");
+    expect_refused(copy, NULL, "c", "edges", "halved", "E0504", 1, 8, "no product", "leave it out");
+    expect_refused(plain, NULL, "cuda", "edges", "halved", "E0503", 1, 8, "not a choice that target cuda has",
+                   "its tile sizes: BM, BN, BK");
+    trial t = expect_accepted(plain, NULL, "c", "sums", "registers", "sums = registers");
+    assert_true(has_route(&t, "sums are stored from registers: each is one tile, of at most"));
+    arena_free(t.arena);
+    t = expect_accepted(twice, NULL, "c", "edges", "halved", "edges = halved");
+    arena_free(t.arena);
+}
+
 static void rows_of_launches(void **state) {
     (void)state;
     enum { MIB = 1 << 20 };
@@ -525,6 +552,7 @@ static void rows_of_launches(void **state) {
 int main(void) {
     setenv("TILEC_MATRICES", "", 1); /* what is legal on target c does not depend on this processor */
     const struct CMUnitTest tests[] = {cmocka_unit_test(vectors),
+                                       cmocka_unit_test(sums_and_edges),
                                        cmocka_unit_test(subgroups),
                                        cmocka_unit_test(operands),
                                        cmocka_unit_test(operands_of_blocks),
