@@ -354,9 +354,16 @@ static lifted exchange_one(lifter *l, const lift_value *v, exchange kind, const 
     a = kernel_ref(k, lift_let(l, "own", a));
     kernel_value *r;
     if (kind == SHUFFLE_UP) { /* lanes below keep their own */
-        kernel_value *down =
-            kernel_op2(k, KERNEL_SUB, ELEMENT_INDEX, kernel_index(k, lane), kernel_op1(k, KERNEL_CONVERT, ELEMENT_INDEX, other));
-        kernel_value *from = kernel_op2(k, KERNEL_MAX, ELEMENT_INDEX, down, kernel_const(k, ELEMENT_INDEX, 1, 0));
+        kernel_value *down, *from;
+        if (other->op == KERNEL_CONST) { /* an index: which lane it is, is no data */
+            index_expr *below = ix_sub(l->arena, lane, ix_const(l->arena, (int64_t)other->number));
+            down = kernel_index(k, below);
+            from = kernel_index(k, ix_max(l->arena, below, ix_const(l->arena, 0)));
+        } else {
+            kernel_value *distance = kernel_op1(k, KERNEL_CONVERT, ELEMENT_INDEX, other);
+            down = kernel_op2(k, KERNEL_SUB, ELEMENT_INDEX, kernel_index(k, lane), distance);
+            from = kernel_op2(k, KERNEL_MAX, ELEMENT_INDEX, down, kernel_const(k, ELEMENT_INDEX, 1, 0));
+        }
         r = kernel_ref(k, lift_let(l, "from", exchanged(l, kind, a, from)));
         r = kernel_op3(k, KERNEL_SELECT, own, kernel_op2(k, KERNEL_LE, ELEMENT_BOOL, kernel_const(k, ELEMENT_INDEX, 1, 0), down),
                        r, a);
@@ -465,6 +472,37 @@ static bool subgroup_call(lifter *l, const lift_value *v, const char *name) {
     return true;
 }
 
+/* Sums over the lanes up to each one's own, or below it, by doubling distances. In which order floats are added, nobody says. */
+static bool scan_call(lifter *l, const lift_value *v, const char *name) {
+    bool inclusive = !strcmp(name, "simd_prefix_inclusive_sum") || !strcmp(name, "sub_group_scan_inclusive_add");
+    bool exclusive = !strcmp(name, "simd_prefix_exclusive_sum") || !strcmp(name, "sub_group_scan_exclusive_add");
+    if ((!inclusive && !exclusive) || v->operand_count != 1 || v->type->kind == LIFT_VECTOR)
+        return false;
+    kernel_ir *k = l->k;
+    lifted x = lift_operand(l, v->operands[0]);
+    kernel_value *own = lift_as_value(l, x), *zero = kernel_const(k, own->type, 1, 0);
+    for (int d = 1; d < l->lanes && !lift_stopped(l); d *= 2) {
+        kernel_value *distance = kernel_const(k, ELEMENT_I32, 1, d);
+        lifted sum = lifted_value(x.bits, own), before = exchange_one(l, v, SHUFFLE_UP, v->type, sum, distance, l->lane);
+        if (lift_stopped(l))
+            break;
+        kernel_value *has =
+            kernel_op2(k, KERNEL_LE, ELEMENT_BOOL, kernel_index(k, ix_const(l->arena, d)), kernel_index(k, l->lane));
+        before.v = kernel_op3(k, KERNEL_SELECT, own->type, has, before.v, zero);
+        own = kernel_ref(k, lift_let(l, v->name, kernel_op2(k, KERNEL_ADD, own->type, own, before.v)));
+    }
+    if (exclusive && !lift_stopped(l)) {
+        lifted below =
+            exchange_one(l, v, SHUFFLE_UP, v->type, lifted_value(x.bits, own), kernel_const(k, ELEMENT_I32, 1, 1), l->lane);
+        kernel_value *has =
+            kernel_op2(k, KERNEL_LE, ELEMENT_BOOL, kernel_index(k, ix_const(l->arena, 1)), kernel_index(k, l->lane));
+        if (!lift_stopped(l))
+            own = kernel_ref(k, lift_let(l, v->name, kernel_op3(k, KERNEL_SELECT, own->type, has, below.v, zero)));
+    }
+    l->env[v->id] = lifted_value(v->type->kind == LIFT_INTEGER ? v->type->bits : (int)v->type->size * 8, own);
+    return true;
+}
+
 static bool is_nothing(const char *name) {
     static const char *const names[] = {
         "lifetime.start", "lifetime.end", "dbg.value", "dbg.declare", "dbg.label", "assume", "experimental.noalias.scope.decl",
@@ -550,9 +588,9 @@ bool lift_call(lifter *l, const lift_value *v) {
     if (!strcmp(name, "assume"))
         lift_assume(l, v);
     if (is_nothing(name) || print_call(l, v, name) || launch_call(l, v, name) || order_call(l, v, name) ||
-        subgroup_call(l, v, name) || vote_call(l, v, name) || lift_matrix_call(l, v) || allocation_call(l, v, name) ||
-        lift_atomic_call(l, v, name) || lift_memory_call(l, v, name) || lift_copy_call(l, v, name) ||
-        lift_group_copy_call(l, v, name) || geometry_call(l, v, name) || sincos_call(l, v, name) ||
+        subgroup_call(l, v, name) || scan_call(l, v, name) || vote_call(l, v, name) || lift_matrix_call(l, v) ||
+        allocation_call(l, v, name) || lift_atomic_call(l, v, name) || lift_memory_call(l, v, name) ||
+        lift_copy_call(l, v, name) || lift_group_copy_call(l, v, name) || geometry_call(l, v, name) || sincos_call(l, v, name) ||
         (!lift_stopped(l) && lift_opencl_call(l, v, name)))
         return !lift_stopped(l);
     if (!lift_stopped(l) && lift_math(l, v, name, &r)) {

@@ -266,3 +266,11 @@ __kernel void far_away(__global const float *x, __global long *y) {
     int i = get_global_id(0);
     y[i] = (long)x[i];
 }
+
+/* Sums over the lanes before each. */
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+__kernel void scans(__global const int *x, __global int *y, __global float *z) {
+    int i = get_global_id(0);
+    y[i] = sub_group_scan_inclusive_add(x[i]);
+    z[i] = sub_group_scan_exclusive_add((float)x[i]);
+}
