@@ -122,6 +122,36 @@ bool c_fragment_transfer(cfamily *p, const kernel_stmt *s, c_transfer *out) {
     return out->row && out->column ? true : cfamily_refuse(p, s->span, "fragments whose rows lie at no equal distances");
 }
 
+static void shuffled(cfamily *p, const char *x, const char *y,
+                     int count) { /* of `count` elements each, one of x, one of y, and so on */
+    text_add(&p->prelude, "__builtin_shufflevector(%s, %s", x, y);
+    for (int i = 0; i < 2 * count; i++)
+        text_add(&p->prelude, ", %d", i / 2 + i % 2 * count);
+    text_add(&p->prelude, ")");
+}
+
+/* Rows r[0], .. of a few elements, by instructions that interleave: compilers widen bytes of short vectors one by one. */
+static void interleave(cfamily *p, int lanes, bool bytes) {
+    const char *w = words(p, lanes);
+    text_add(&p->prelude, "#if __has_builtin(__builtin_shufflevector)\n");
+    if (!bytes) {
+        text_add(&p->prelude, "    return (%s)", w);
+        shuffled(p, "r[0]", "r[1]", lanes);
+        text_add(&p->prelude, ";\n#else\n");
+        return;
+    }
+    const char *all = c_vector(p, "u8", "uint8_t", 1, 2 * lanes);
+    for (int i = 0; i < 2; i++) {
+        text_add(&p->prelude, "    %s %s = ", all, i ? "high" : "low");
+        shuffled(p, i ? "r[2]" : "r[0]", i ? "r[3]" : "r[1]", lanes);
+        text_add(&p->prelude, ";\n");
+    }
+    text_add(&p->prelude, "    return (%s)", w);
+    const char *pair = c_vector(p, "u16", "uint16_t", 2, lanes);
+    shuffled(p, arena_printf(p->arena, "(%s)low", pair), arena_printf(p->arena, "(%s)high", pair), lanes);
+    text_add(&p->prelude, ";\n#else\n");
+}
+
 /* (pointer, elements between rows): four bytes of rows, made columns of them. */
 static const char *group_of_rows(cfamily *p, const kernel_fragment *f) {
     bool bytes = element_table[f->element].block_bytes == 1;
@@ -131,15 +161,21 @@ static const char *group_of_rows(cfamily *p, const kernel_fragment *f) {
     if (names_have(&p->helpers, name))
         return name;
     const char *wider = c_resize(p, narrow, "i32", lanes), *w = words(p, lanes);
+    if (lanes < FRAGMENT_LANES && bytes)
+        c_vector(p, "u8", "uint8_t", 1, 2 * lanes),
+            c_vector(p, "u16", "uint16_t", 2, lanes); /* their definitions stand in front of the function */
     names_add(p, &p->helpers, name);
     text_add(&p->prelude, "INLINE %s %s(const %s *p, int64_t row)\n{\n    %sx%d r[%d];\n", w, name, type, narrow, lanes,
              group_of(f));
     for (int i = 0; i < group_of(f); i++)
         text_add(&p->prelude, "    __builtin_memcpy(&r[%d], p + %d * row, sizeof r[%d]);\n", i, i, i);
+    if (lanes < FRAGMENT_LANES)
+        interleave(p, lanes, bytes);
     text_add(&p->prelude,
-             bytes ? "    return %s(r[0]) | %s(r[1]) << 8 | %s(r[2]) << 16 | %s(r[3]) << 24;\n}\n"
-                   : "    return %s(r[0]) | %s(r[1]) << 16;\n}\n",
+             bytes ? "    return %s(r[0]) | %s(r[1]) << 8 | %s(r[2]) << 16 | %s(r[3]) << 24;\n"
+                   : "    return %s(r[0]) | %s(r[1]) << 16;\n",
              wider, wider, wider, wider);
+    text_add(&p->prelude, lanes < FRAGMENT_LANES ? "#endif\n}\n" : "}\n");
     return name;
 }
 
