@@ -87,6 +87,7 @@ typedef struct phi_pointees {
 typedef struct lift_facts {
     VEC(object_facts *) objects;
     VEC(phi_pointees *) pointees;
+    bool looked_ahead;        /* for variables that are accessed as elements of several widths */
     bool lanes;               /* subgroup operations are used */
     bool matrices;            /* .. among them fragments */
     const lift_value *prints; /* a call of printf; NULL: there is none */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANK = 8 };
+enum { MOST_RANK = 8, MOST_STEPS = 16 };
 
 static object_facts *facts_of(lifter *l, const lift_value *origin) {
     for (int i = 0; i < l->facts->objects.count; i++)
@@ -461,6 +461,50 @@ static void keep_within_fields(lifter *l, lifted *p) {
     p->terms = terms;
 }
 
+/* The types, by width, of what is loaded from this address and stored to it, or from places inside what it leads to. */
+static void find_accesses(const lifter *l, const lift_value *address, const lift_type *found[LIFT_WIDTHS], int nesting) {
+    const lift_values *users = lift_users(l->function, address);
+    for (int i = 0; i < users->count && nesting < MOST_STEPS; i++) {
+        const lift_value *v = users->at[i];
+        bool store = v->op == LIFT_STORE && v->operands[1] == address && v->operands[0] != address;
+        if (v->op == LIFT_GEP || v->op == LIFT_ADDRSPACECAST) {
+            find_accesses(l, v, found, nesting + 1);
+        } else if (v->op == LIFT_LOAD || store) {
+            const lift_type *t = store ? v->operands[0]->type : v->type;
+            while (t->kind == LIFT_VECTOR || t->kind == LIFT_ARRAY)
+                t = t->element;
+            int width = t->kind == LIFT_STRUCT || t->kind == LIFT_POINTER ? -1 : width_of(t->size);
+            if (width >= 0 && (!found[width] || (found[width]->kind == LIFT_INTEGER && t->kind != LIFT_INTEGER)))
+                found[width] = t;
+        }
+    }
+}
+
+/* One variable is accessed as elements of several widths: others that are, as results of functions that a register of another type carries, are found at once,
+ * not each in a walk of its own. */
+static void look_ahead(lifter *l) {
+    if (l->facts->looked_ahead)
+        return;
+    l->facts->looked_ahead = true;
+    for (int b = 0; b < l->function->blocks.count; b++)
+        for (int i = 0; i < l->function->blocks.at[b]->items.count; i++) {
+            const lift_value *v = l->function->blocks.at[b]->items.at[i];
+            const lift_type *found[LIFT_WIDTHS] = {0};
+            int widths = 0;
+            if (v->op != LIFT_ALLOCA)
+                continue;
+            find_accesses(l, v, found, 0);
+            for (int n = 0; n < LIFT_WIDTHS; n++)
+                widths += found[n] != NULL;
+            object_facts *f = widths > 1 ? facts_of(l, v) : NULL;
+            for (int n = LIFT_WIDTHS - 1; f && n >= 0; n--)
+                if (found[n]) {
+                    f->elements[n] = f->elements[n] ? f->elements[n] : found[n];
+                    f->element = f->elements[n];
+                }
+        }
+}
+
 kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bool reads) {
     kernel_access none = {0};
     if (lift_stopped(l))
@@ -500,6 +544,8 @@ kernel_access lift_cell(lifter *l, const lift_type *t, lifted p, bool writes, bo
         *element = t;
         if (!f->element || t->size <= f->element->size)
             f->element = t;
+        if (l->again && o->origin && o->origin->kind == LIFT_INSTRUCTION && o->origin->op == LIFT_ALLOCA)
+            look_ahead(l);
         if (l->again)
             return none;
     }

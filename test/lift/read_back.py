@@ -49,7 +49,7 @@ def rows():
                 yield path, target, names, SHAPES[os.path.basename(path)[:-5]]
     chains = os.path.join(here, "..", "accept", "chains.tile")  # vectors of columns; results a row are stored too
     yield chains, "air", ["biased"], "M=5 T=9 len=7"
-    yield chains, "metal", ["lengths"], "M=5 K=9"
+    yield chains, "metal", ["lengths", "gated_twice"], "M=5 K=9"
 
 
 def corpus(row):
