@@ -86,8 +86,7 @@ static index_expr *most(finder *f, index_expr *x) {
                 continue;
             index_expr *scale = lift_factor(a, x, v), *own = lift_factor(a, p->guard->x, v);
             int64_t one;
-            if (!scale || !own || !ix_is_const(own, &one) || one != 1 || inner_variable(scale, 0) ||
-                lift_terms_sign(scale) < 1)
+            if (!scale || !own || !ix_is_const(own, &one) || one != 1 || inner_variable(scale, 0) || lift_terms_sign(scale) < 1)
                 continue;
             index_expr *rest = lift_expanded(a, ix_sub(a, x, ix_mul(a, scale, p->guard->x)));
             if (ix_mentions(rest, v) || ix_mentions(p->guard->y, v))

@@ -261,16 +261,11 @@ __kernel void shared_in_some(__global const float *x, __global float *y, int n) 
         y[c] = n > 40 ? part[3] : x[c];
 }
 
-/* Floats made integers of 64 bits. */
-__kernel void far_away(__global const float *x, __global long *y) {
-    int i = get_global_id(0);
-    y[i] = (long)x[i];
-}
-
-/* Sums over the lanes before each. */
+/* Sums over the lanes before each, and floats made integers of 64 bits. */
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
-__kernel void scans(__global const int *x, __global int *y, __global float *z) {
+__kernel void scans(__global const int *x, __global const float *far, __global int *y, __global float *z, __global long *w) {
     int i = get_global_id(0);
     y[i] = sub_group_scan_inclusive_add(x[i]);
     z[i] = sub_group_scan_exclusive_add((float)x[i]);
+    w[i] = (long)far[i];
 }

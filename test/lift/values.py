@@ -72,10 +72,10 @@ def rows():
     yield "early_return", ["n=40"], {"x": x, "y": np.zeros(32, f32)}, {"y": early(x, 32)}, "32", "1"
     longs = (normal(64) * f32(10) ** rng.integers(-3, 18, 64)).astype(f32)
     longs[:6] = -2.0 ** 63, 2.0 ** 62, -1, -3.75, 2.0 ** 32 - 256, -2.0 ** 31
-    yield "far_away", [], {"x": longs, "y": np.zeros(64, np.int64)}, {"y": longs.astype(np.int64)}, "32", "2"
     x = rng.integers(-1000, 1000, 64).astype(i32)
     sums = x.reshape(2, 32).cumsum(1).astype(i32)
-    yield "scans", [], {"x": x, "y": np.zeros(64, i32), "z": np.zeros(64, f32)}, {"y": sums, "z": (sums.reshape(-1) - x).astype(f32)}, "64", "1"
+    yield "scans", [], {"x": x, "far": longs, "y": np.zeros(64, i32), "z": np.zeros(64, f32), "w": np.zeros(64, np.int64)}, \
+        {"y": sums, "z": (sums.reshape(-1) - x).astype(f32), "w": longs.astype(np.int64)}, "64", "1"
     x = rng.integers(0, 2 ** 32, 64, dtype=np.uint64).astype(u32)
     yield "hash", [], {"x": x, "y": np.zeros(64, u32)}, {"y": hashed(x)}, "64", "1"
     x = rng.integers(-50, 50, 64).astype(i32)
