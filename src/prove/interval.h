@@ -31,7 +31,7 @@ typedef struct index_sum {
     wide constant;
 } index_sum;
 bool index_same_part(const index_expr *x, const index_expr *y);
-/* Adds factor * x; `nesting` 0. False: there are too many parts. */
+/* Adds factor * x; `nesting` 0. m NULL: lets are not seen through. False: there are too many parts. */
 bool index_sum_add(const model *m, index_sum *s, const index_expr *x, int64_t factor, int nesting);
 /* A number that the sum never exceeds where the scope is reached. */
 wide reach_most_sum(model *m, const scope *at, const index_sum *s);

@@ -61,7 +61,7 @@ bool index_sum_add(const model *m, index_sum *s, const index_expr *x, int64_t fa
             s->constant += (wide)x->var->value * factor;
             return s->constant < FAR && s->constant > -FAR;
         }
-        if (model_knows(m, x->var) && m->definition[x->var->id])
+        if (m && model_knows(m, x->var) && m->definition[x->var->id])
             return index_sum_add(m, s, m->definition[x->var->id], factor, nesting + 1);
         return add_term(s, x, factor);
     case IX_ADD: return index_sum_add(m, s, x->a, factor, nesting + 1) && index_sum_add(m, s, x->b, factor, nesting + 1);
@@ -71,7 +71,7 @@ bool index_sum_add(const model *m, index_sum *s, const index_expr *x, int64_t fa
             return !__builtin_mul_overflow(factor, by, &product) && index_sum_add(m, s, x->a, product, nesting + 1);
         if (ix_is_const(x->a, &by))
             return !__builtin_mul_overflow(factor, by, &product) && index_sum_add(m, s, x->b, product, nesting + 1);
-        return add_term(s, in_order(m, x), factor);
+        return add_term(s, m ? in_order(m, x) : x, factor);
     default: return add_term(s, x, factor);
     }
 }

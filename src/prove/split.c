@@ -2,9 +2,10 @@
  * and these are the one and the other: the same threads under other names, in the same order, and expressions without floors, which are what makes sets
  * slow and keeps digits.c and together.c from seeing through an index. A loop of 8 trips is likewise two loops, one in the other. */
 #include "prove/split.h"
+#include "prove/interval.h"
 #include <stdint.h>
 
-enum { MOST_DIVISORS = 6, MOST_TERMS = 16, MOST_NESTING = 100, MOST_ROUNDS = 4 };
+enum { MOST_DIVISORS = 6, MOST_NESTING = 100, MOST_ROUNDS = 4 };
 
 /* An id below the task, a variable of a loop; a digit of one. It is in 0 .. extent - 1. */
 typedef struct own_id {
@@ -24,36 +25,9 @@ typedef struct splitter {
     bool undecided; /* some id is hopeless */
 } splitter;
 
-/* constant + the sum of factors times parts, each a variable or no sum */
-typedef struct term {
-    index_expr *of;
-    int64_t factor;
-} term;
-typedef struct sum {
-    term terms[MOST_TERMS];
-    int count;
-    int64_t constant;
-} sum;
-
-static bool add(sum *s, index_expr *x, int64_t factor, int nesting) {
-    int64_t by, product;
-    if (nesting > MOST_NESTING)
-        return false;
-    if (x->op == IX_CONST)
-        return !__builtin_mul_overflow(x->value, factor, &product) && !__builtin_add_overflow(s->constant, product, &s->constant);
-    if (x->op == IX_ADD || x->op == IX_SUB)
-        return factor != INT64_MIN && add(s, x->a, factor, nesting + 1) &&
-               add(s, x->b, x->op == IX_ADD ? factor : -factor, nesting + 1);
-    if (x->op == IX_MUL && (ix_is_const(x->b, &by) || ix_is_const(x->a, &by)))
-        return !__builtin_mul_overflow(by, factor, &product) &&
-               add(s, ix_is_const(x->b, NULL) ? x->a : x->b, product, nesting + 1);
-    for (int i = 0; i < s->count; i++)
-        if (ix_equal(s->terms[i].of, x))
-            return !__builtin_add_overflow(s->terms[i].factor, factor, &s->terms[i].factor);
-    if (s->count == MOST_TERMS)
-        return false;
-    s->terms[s->count++] = (term){x, factor};
-    return true;
+/* constant + the sum of factors times parts, as the text has them. */
+static bool add(index_sum *s, const index_expr *x) {
+    return index_sum_add(NULL, s, x, 1, 0) && s->constant <= INT64_MAX && s->constant >= INT64_MIN;
 }
 
 static own_id *id_of(splitter *s, const index_expr *x) {
@@ -75,13 +49,13 @@ static void want(own_id *id, int64_t divisor) {
 }
 
 /* x is divided by this. A quotient in x is one by more: floor(floor(id / 2) / 8) asks for id / 16. */
-static void look_divided(splitter *s, index_expr *x, int64_t divisor, int nesting) {
+static void look_divided(splitter *s, const index_expr *x, int64_t divisor, int nesting) {
     int64_t by;
-    sum parts = {.count = 0};
-    if (nesting > MOST_NESTING || !add(&parts, x, 1, 0))
+    index_sum parts = {.count = 0};
+    if (nesting > MOST_NESTING || !add(&parts, x))
         return;
     for (int i = 0; i < parts.count; i++) {
-        const term *t = &parts.terms[i];
+        const index_term *t = &parts.terms[i];
         own_id *id = id_of(s, t->of);
         if (t->factor <= 0 || divisor % t->factor || divisor == t->factor)
             continue;
@@ -107,23 +81,24 @@ static void look(splitter *s, index_expr *x, int nesting) {
 
 /* floor(x / divisor) or (x mod divisor), where the parts of x that are no multiples of the divisor are ids whose sum stays below it. */
 static index_expr *divided(splitter *s, index_op op, index_expr *x, int64_t divisor) {
-    sum all = {.count = 0};
+    index_sum all = {.count = 0};
     arena *a = s->a;
-    if (divisor <= 0 || !add(&all, x, 1, 0))
+    if (divisor <= 0 || !add(&all, x))
         return NULL;
-    int64_t low = all.constant % divisor + (all.constant % divisor < 0 ? divisor : 0), most = low, part;
-    index_expr *whole = ix_const(a, (all.constant - low) / divisor), *rest = ix_const(a, low);
+    int64_t quotient = (int64_t)floor_divide(all.constant, divisor), low = (int64_t)(all.constant - (wide)quotient * divisor),
+            most = low, part;
+    index_expr *whole = ix_const(a, quotient), *rest = ix_const(a, low);
     for (int i = 0; i < all.count; i++) {
-        const term *t = &all.terms[i];
+        const index_term *t = &all.terms[i];
         if (t->factor % divisor == 0) {
-            whole = ix_add(a, whole, ix_mul(a, t->of, ix_const(a, t->factor / divisor)));
+            whole = ix_add(a, whole, ix_mul(a, (index_expr *)t->of, ix_const(a, t->factor / divisor)));
             continue;
         }
         const own_id *id = id_of(s, t->of);
         if (t->factor < 0 || !id || __builtin_mul_overflow(id->extent - 1, t->factor, &part) ||
             __builtin_add_overflow(most, part, &most))
             return NULL;
-        rest = ix_add(a, rest, ix_mul(a, t->of, ix_const(a, t->factor)));
+        rest = ix_add(a, rest, ix_mul(a, (index_expr *)t->of, ix_const(a, t->factor)));
     }
     return most >= divisor ? NULL : op == IX_MOD ? rest : whole;
 }
