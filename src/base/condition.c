@@ -219,3 +219,15 @@ bool cond_eval(const cond *x, ix_lookup lookup, void *context, bool *value) {
         return true;
     }
 }
+
+cond *cond_map(arena *a, const cond *x, index_expr *(*side)(void *context, index_expr *x), void *context) {
+    if (!x)
+        return NULL;
+    cond *to = NEW(a, cond);
+    *to = *x;
+    to->x = x->x ? side(context, x->x) : NULL;
+    to->y = x->y ? side(context, x->y) : NULL;
+    to->a = cond_map(a, x->a, side, context);
+    to->b = cond_map(a, x->b, side, context);
+    return to;
+}

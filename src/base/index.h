@@ -84,6 +84,8 @@ cond *cond_or(arena *a, cond *x, cond *y);  /* a NULL operand vanishes; TRUE giv
 cond *cond_not(arena *a, cond *x);
 cond *cond_substitute(arena *a, cond *x, const index_var *v, index_expr *by);
 cond *cond_bind_constants(arena *a, cond *x);
+/* A copy with each side of each comparison replaced; NULL stays NULL. */
+cond *cond_map(arena *a, const cond *x, index_expr *(*side)(void *context, index_expr *x), void *context);
 bool cond_mentions(const cond *x, const index_var *v);
 void cond_print(text_buffer *out, const cond *x); /* <= < == != and or not, parentheses */
 bool cond_eval(const cond *x, ix_lookup lookup, void *context, bool *value);

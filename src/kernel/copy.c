@@ -70,16 +70,12 @@ static index_expr **copy_indices(copier *c, index_expr **from, int count) {
     return to;
 }
 
+static index_expr *copy_side(void *context, index_expr *x) {
+    return copy_index(context, x);
+}
+
 static cond *copy_condition(copier *c, const cond *x) {
-    if (!x)
-        return NULL;
-    cond *to = NEW(c->a, cond);
-    *to = *x;
-    to->x = copy_index(c, x->x);
-    to->y = copy_index(c, x->y);
-    to->a = copy_condition(c, x->a);
-    to->b = copy_condition(c, x->b);
-    return to;
+    return cond_map(c->a, x, copy_side, c);
 }
 
 /* A variable that the statement binds. */

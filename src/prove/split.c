@@ -132,16 +132,8 @@ static index_expr *rewritten(splitter *s, index_expr *x) {
     return simple ? simple : ix_op2(s->a, x->op, a, b);
 }
 
-static cond *rewritten_condition(splitter *s, cond *c) {
-    if (!c)
-        return NULL;
-    cond *to = NEW(s->a, cond);
-    *to = *c;
-    to->x = rewritten(s, c->x);
-    to->y = rewritten(s, c->y);
-    to->a = rewritten_condition(s, c->a);
-    to->b = rewritten_condition(s, c->b);
-    return to;
+static index_expr *rewritten_side(void *context, index_expr *x) {
+    return rewritten(context, x);
 }
 
 /* ---- the kernel ---- */
@@ -166,7 +158,7 @@ static void visit_index(void *context, index_expr **x) {
 static void visit_condition(void *context, cond **c) {
     splitter *s = context;
     if (s->rewriting)
-        *c = rewritten_condition(s, *c);
+        *c = cond_map(s->a, *c, rewritten_side, s);
     else
         look_condition(s, *c, 0);
 }

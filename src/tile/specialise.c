@@ -54,16 +54,12 @@ static index_expr *copy_expr(copier *c, const index_expr *x) {
     }
 }
 
+static index_expr *copy_side(void *context, index_expr *x) {
+    return copy_expr(context, x);
+}
+
 static cond *copy_cond(copier *c, const cond *x) {
-    if (!x)
-        return NULL;
-    cond *n = NEW(c->arena, cond);
-    *n = *x;
-    n->x = copy_expr(c, x->x);
-    n->y = copy_expr(c, x->y);
-    n->a = copy_cond(c, x->a);
-    n->b = copy_cond(c, x->b);
-    return n;
+    return cond_map(c->arena, x, copy_side, c);
 }
 
 static index_expr **copy_exprs(copier *c, index_expr **xs, int count) {
