@@ -58,9 +58,12 @@ static bool run_file(bench_arm *arm, int64_t first_set, int64_t count, double *n
     bench_work *w = f->work;
     const runtime *r = session_runtime(f->session);
     device *d = session_device(f->session);
-    if (recording_fits(r) && count > 1)
-        return recording_run(&f->recording, first_set, count, nanoseconds, diags);
     bool good = true;
+    if (recording_fits(r) && count > 1) {
+        good = recording_run(&f->recording, first_set, count, nanoseconds, diags);
+        arm->shares_buffers = !f->recording.copied;
+        return good;
+    }
     *nanoseconds = 0;
     for (int64_t i = 0; good && i < count; i++) {
         int64_t set = (first_set + i) % w->sets;

@@ -47,13 +47,15 @@ static bool enqueue(void *context, void *const *there, bool first, diag_list *di
     return first ? call_run_on(k->call, NULL, diags) : call_enqueue_again(k->call, diags); /* first: with the plan's checks */
 }
 
-static bool run_there(kernel_arm *k, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags) {
+static bool run_there(bench_arm *arm, int64_t first_set, int64_t count, double *nanoseconds, diag_list *diags) {
+    kernel_arm *k = arm->state;
     if (!k->own)
         k->own = NEW_ARRAY(k->call->arena, void *, k->work->arrays.count + 1);
     for (int n = 0; n < k->work->arrays.count; n++)
         k->own[n] = k->call->arrays.at[n].device;
     bool good = recording_run(&k->recording, first_set, count, nanoseconds, diags);
     point_here(k);
+    arm->shares_buffers = !k->recording.copied;
     return good;
 }
 
@@ -62,7 +64,7 @@ static bool run_kernel(bench_arm *arm, int64_t first_set, int64_t count, double 
     bench_work *w = k->work;
     double start = clock_now_ns(), launches = 0;
     if (k->other && count > 1 && recording_fits(session_runtime(k->other)))
-        return run_there(k, first_set, count, nanoseconds, diags);
+        return run_there(arm, first_set, count, nanoseconds, diags);
     for (int64_t i = 0; i < count; i++) {
         if (w->sets > 1)
             arm_point_at(arm, (first_set + i) % w->sets);

@@ -31,6 +31,9 @@ static bool bring_there(recording *r, diag_list *diags) {
         for (int n = 0; n < w->arrays.count; n++) {
             int64_t bytes = w->arrays.at[n].shape.bytes;
             void **there = &set_there(r, s)[n];
+            if (!q && (*there = r->runtime->batch->adopt(r->device, work_at(w, n, s), bytes)))
+                continue; /* on the very memory that other arms have: a copy would take its place in the caches */
+            r->copied = true;
             if (!(*there = r->runtime->allocate(r->device, bytes, diags)) ||
                 !(q ? q->copy_in(r->device, NULL, *there, work_at(w, n, s), bytes, diags)
                     : r->runtime->copy_in(r->device, *there, work_at(w, n, s), bytes, diags)))

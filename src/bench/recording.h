@@ -14,6 +14,7 @@ typedef struct recording {
     void *context;
     /* Every array of every set in the device's memory, and the last recorded launches. */
     void **there;  /* [set][array] */
+    bool copied;   /* some array there is a copy; else all are the work's own memory */
     bool launched; /* of a batch: every set, once */
     void *graph;
     int64_t graph_first, graph_count;

@@ -484,7 +484,7 @@ static cl_status wait(device *d, cl_handle event) {
             break;
         sched_yield();
         clock_gettime(CLOCK_MONOTONIC, &now);
-        polls = getenv("EXPP") || (now.tv_sec - begin.tv_sec) * 1000000000LL + (now.tv_nsec - begin.tv_nsec) < POLL_NANOSECONDS;
+        polls = (now.tv_sec - begin.tv_sec) * 1000000000LL + (now.tv_nsec - begin.tv_nsec) < POLL_NANOSECONDS;
     }
     return d->system->api.Finish(d->queue);
 }
@@ -500,8 +500,7 @@ static bool run(device *d, const gpu_entry *e, cl_handle kernel, int64_t tasks, 
         if (!set_arguments(d, e, kernel, arrays, integers, floats, first, diags))
             return false;
         cl_status status =
-            d->system->api.EnqueueNDRangeKernel(d->queue, kernel, 1, NULL, &global, &local, 0, NULL, &event);
-        if (d->batches) { if (d->last) d->system->api.ReleaseEvent(d->last); d->last = event; continue; }
+            d->system->api.EnqueueNDRangeKernel(d->queue, kernel, 1, NULL, &global, &local, 0, NULL, d->batches ? NULL : &event);
         if (!status && !d->batches)
             status = wait(d, event);
         uint64_t begin = 0, end = 0;
@@ -544,11 +543,24 @@ static void begin_batch(device *d) {
 
 static bool end_batch(device *d, diag_list *diags) {
     d->batches = false;
-    cl_status status = getenv("EXPW") ? d->system->api.Finish(d->queue) : wait(d, d->last);
+    cl_status status = d->system->api.Finish(d->queue);
     return !status || fail(diags, "E0852", "the end of the launches", status);
 }
 
-const runtime_batch opencl_batch = {begin_batch, launch_checked, end_batch};
+/* A processor's memory is the host's. */
+static void *adopt(device *d, void *host, int64_t bytes) {
+    cl_status status = 0;
+    opencl_memory *m = d->is_processor && bytes > 0 ? calloc(1, sizeof *m) : NULL;
+    if (m)
+        m->buffer =
+            d->system->api.CreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, (size_t)bytes, host, &status);
+    if (m && m->buffer && !status)
+        return m;
+    free(m);
+    return NULL;
+}
+
+const runtime_batch opencl_batch = {begin_batch, launch_checked, end_batch, adopt};
 
 double opencl_last_milliseconds(const device *d) {
     return d->last_milliseconds;

@@ -11,7 +11,7 @@ struct device {
     pthread_mutex_t lock; /* kernels' arguments are set, then used */
     int units;
     bool is_processor;
-    cl_handle last; bool batches; /* launches are enqueued only (runtime_batch) */
+    bool batches; /* launches are enqueued only (runtime_batch) */
     size_t work_group_limit;
     uint64_t local_bytes, float_config;
     char *identity; /* driver, device, versions, options: all besides the text that can change the binary */

@@ -82,6 +82,8 @@ typedef struct runtime_batch {
     bool (*launch)(device *d, device_kernel *k, void *const *arrays, const int64_t *integers, const float *floats,
                    diag_list *diags);
     bool (*end)(device *d, diag_list *diags); /* waits for all of them */
+    /* Memory of the host's, 64-byte aligned, as the device's own, until that is released; NULL: the device has memory of its own. */
+    void *(*adopt)(device *d, void *host, int64_t bytes);
 } runtime_batch;
 
 /* One row per runtime in run/runtimes.def */
