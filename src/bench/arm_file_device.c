@@ -64,6 +64,7 @@ static bool run_file(bench_arm *arm, int64_t first_set, int64_t count, double *n
         arm->shares_buffers = !f->recording.copied;
         return good;
     }
+    arm->shares_buffers = false;
     *nanoseconds = 0;
     for (int64_t i = 0; good && i < count; i++) {
         int64_t set = (first_set + i) % w->sets;

@@ -65,6 +65,7 @@ static bool run_kernel(bench_arm *arm, int64_t first_set, int64_t count, double 
     double start = clock_now_ns(), launches = 0;
     if (k->other && count > 1 && recording_fits(session_runtime(k->other)))
         return run_there(arm, first_set, count, nanoseconds, diags);
+    arm->shares_buffers = !k->other;
     for (int64_t i = 0; i < count; i++) {
         if (w->sets > 1)
             arm_point_at(arm, (first_set + i) % w->sets);

@@ -227,7 +227,7 @@ devices = subprocess.run([tilec, "devices"], capture_output=True, text=True).std
 if any(line.startswith("opencl ") and "missing: " not in line for line in devices.splitlines()):
     status, answer, log = bench(*shape, "ours", "ours@opencl")
     other = row(answer, "ours@opencl")
-    check("our kernel on OpenCL", status == 0 and other["status"] == "pass" and other["device"] == "opencl" and (other["buffers"] == "the same") == (other["target"] == "opencl_cpu"), log, answer)
+    check("our kernel on OpenCL", status == 0 and other["status"] == "pass" and other["device"] == "opencl" and (other["buffers"] == "the same") == (other["target"] == "opencl_cpu" and other["launches_a_sample"] > 1), log, answer)
     status, answer, log = bench("--kernel", "argmax", "--shape", "N=100000", "--cold", "ours", "ours@opencl")
     other = row(answer, "ours@opencl")
     check("a program on OpenCL, launches in one submission over many sets", status == 0 and other["status"] == "pass" and other["ratio"] and
