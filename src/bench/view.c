@@ -14,10 +14,34 @@ double row_number(const json_t *row, const char *key) {
     return json_is_number(x) ? json_number_value(x) : NAN;
 }
 
-static bool same_thing(const view_entry *e, const json_t *row) {
+/* The environment that stands for the row's: machines that differ in the build of the system's kernel alone are one. */
+static const char *environment_of(const view *v, const json_t *row) {
+    const char *own = row_text(row, "environment"), *named = json_string_value(json_object_get(v->environments, own));
+    return named ? named : own;
+}
+
+static void name_environment(view *v, const char *own, const json_t *machine) {
+    if (json_object_get(v->environments, own))
+        return;
+    json_t *plain = json_copy((json_t *)machine);
+    json_object_del(plain, "kernel");
+    const char *hash, *found = own;
+    json_t *other;
+    json_object_foreach(v->machines, hash, other) {
+        json_t *of_other = json_copy(other);
+        json_object_del(of_other, "kernel");
+        if (json_equal(plain, of_other))
+            found = json_string_value(json_object_get(v->environments, hash));
+        json_decref(of_other);
+    }
+    json_object_set_new(v->environments, own, json_string(found));
+    json_decref(plain);
+}
+
+static bool same_thing(const view *v, const view_entry *e, const json_t *row) {
     return !strcmp(e->kernel, row_text(row, "kernel")) && !strcmp(e->shape, row_text(row, "shape")) &&
            !strcmp(e->arm, row_text(row, "arm")) && !strcmp(e->mode, row_text(row, "mode")) &&
-           !strcmp(e->environment, row_text(row, "environment")) && !strcmp(e->lever, row_text(row, "lever")) &&
+           !strcmp(e->environment, environment_of(v, row)) && !strcmp(e->lever, row_text(row, "lever")) &&
            !strcmp(e->beside, row_text(row, "beside")) && !strcmp(e->arguments, row_text(row, "arguments")) &&
            e->threads == (int)row_number(row, "threads");
 }
@@ -29,7 +53,7 @@ static void join_launches(view *v, view_entry *e) {
     json_t *row;
     json_array_foreach(v->rows, i, row) {
         const json_t *ratio = json_object_get(row, "ratio");
-        if (strcmp(row_text(row, "kind"), "arm") || !same_thing(e, row) ||
+        if (strcmp(row_text(row, "kind"), "arm") || !same_thing(v, e, row) ||
             strcmp(row_text(row, "run"), row_text(e->row, "run")) || !json_is_object(ratio) ||
             e->launches >= STATISTICS_MOST_ROUNDS)
             continue;
@@ -120,19 +144,27 @@ static bool is_superseded(const view *v, const view_entry *e) {
 view *view_new(json_t *rows, const json_t *hashes) {
     arena *a = arena_new();
     view *v = NEW(a, view);
-    *v = (view){.arena = a, .rows = json_incref(rows), .machines = json_object(), .ceilings = json_object()};
+    *v = (view){.arena = a,
+                .rows = json_incref(rows),
+                .machines = json_object(),
+                .environments = json_object(),
+                .ceilings = json_object()};
     size_t i;
     json_t *row;
     json_array_foreach(rows, i, row) {
-        const char *kind = row_text(row, "kind"), *environment = row_text(row, "environment");
-        if (!strcmp(kind, "run"))
-            json_object_set(v->machines, environment, json_object_get(row, "machine"));
+        if (!strcmp(row_text(row, "kind"), "run")) {
+            name_environment(v, row_text(row, "environment"), json_object_get(row, "machine"));
+            json_object_set(v->machines, environment_of(v, row), json_object_get(row, "machine"));
+        }
+    }
+    json_array_foreach(rows, i, row) {
+        const char *kind = row_text(row, "kind"), *environment = environment_of(v, row);
         if (!strcmp(kind, "ceilings"))
             json_object_set(v->ceilings, arena_printf(a, "%s %d", environment, (int)row_number(row, "threads")), row);
         if (strcmp(kind, "arm"))
             continue;
         int at = 0;
-        while (at < v->entries.count && !same_thing(&v->entries.at[at], row))
+        while (at < v->entries.count && !same_thing(v, &v->entries.at[at], row))
             at++;
         view_entry e = {.row = row,
                         .kernel = row_text(row, "kernel"),
@@ -173,6 +205,7 @@ void view_free(view *v) {
         return;
     json_decref(v->rows);
     json_decref(v->machines);
+    json_decref(v->environments);
     json_decref(v->ceilings);
     arena_free(v->arena);
 }

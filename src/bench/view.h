@@ -32,6 +32,7 @@ typedef struct view {
     VEC(view_entry) entries; /* in the order in which their things first appear */
     json_t *rows;
     json_t *machines; /* environment hash -> the machine of its newest run */
+    json_t *environments; /* environment hash -> the one that stands for it, whose machine is the same but for the build of the system's kernel */
     json_t *ceilings; /* "environment threads" -> the newest ceilings row */
     int stale, loaded, failed, unsupported;
 } view;
