@@ -78,6 +78,22 @@ check("the page has its four plots", all(f"<h2>{t}</h2>" in page for t in ("Rati
 check("an empty store is said", run("--report", "text", "--store", new_store()).returncode == 1)
 check("an unknown form is said", "E1006" in run("--report", "pdf", "--store", store).stderr)
 
+# The same machine after its system's kernel was renewed, and another machine.
+for renewed, entries in (("kernel", 6), ("memory_gigabytes", 12)):
+    two = new_store()
+    with open(os.path.join(store, os.listdir(store)[0])) as f:
+        lines = [json.loads(line) for line in f]
+    for name in ("first", "second"):
+        for row in lines:
+            row["environment"] = name
+            if "machine" in row:
+                row["machine"][renewed] = name
+        os.makedirs(two, exist_ok=True)
+        with open(os.path.join(two, name + ".jsonl"), "w") as f:
+            f.writelines(json.dumps(row) + "\n" for row in lines)
+    table = run("--report", "markdown", "--store", two).stdout
+    check(f"rows of a machine whose {renewed} is another: {entries}", table.count("| vec_add |") == entries, table[:800])
+
 # A kernel that means something else makes its rows stale.
 kernels = os.path.join(work.name, "kernels")
 shutil.copytree("kernels", kernels)
