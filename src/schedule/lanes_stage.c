@@ -401,7 +401,7 @@ bool lanes_stage_zero_where_missing(const tile_value *v) {
 
 /* Types that are only stored have no constants. */
 static kernel_value *zero_of(lower *l, element_type t) {
-    element_type computed = t == ELEMENT_F16 ? t : arithmetic_type(t);
+    element_type computed = t == ELEMENT_F16 || t == ELEMENT_BOOL ? t : arithmetic_type(t);
     kernel_value *zero = kernel_const(l->ir, computed, 1, 0);
     return computed == t ? zero : kernel_op1(l->ir, KERNEL_CONVERT, t, zero);
 }
