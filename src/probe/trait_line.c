@@ -12,6 +12,7 @@ bool trait_line(arena *a, const trait_box *box, trait_finding *out, diag_list *d
     bytes = bytes > box->most_bytes ? box->most_bytes : bytes;
     double alone, both, first = 0;
     int line = 0;
+    bool steady = true; /* what comes along costs next to nothing, and what does not is told from it at every distance */
     if (!box->chase(box->context, bytes, SLOT, 0, &alone, diags))
         return false;
     out->questions++;
@@ -22,13 +23,16 @@ bool trait_line(arena *a, const trait_box *box, trait_finding *out, diag_list *d
         first = beside == 8 ? both - alone : first;
         VEC_PUSH(a, out->evidence,
                  arena_printf(a, "%d bytes behind: %.3g ns more than a hop of %.3g ns", beside, both - alone, alone));
-        if (!line && both - alone > (first + alone) / 2)
+        const bool apart = both - alone > (first + alone) / 2;
+        if (!line && apart)
             line = beside;
+        steady = steady && apart == (line > 0) && both - alone > -alone / 4;
     }
-    out->determined = first < 0.6 * alone && line != 8;
-    out->verdict = !out->determined ? "not determined: a word beside the one just loaded is no nearer than another miss"
-                                    : arena_printf(a, "%d bytes %scome with a miss of the nearest cache",
-                                                   line ? line : MOST_BESIDE, line ? "" : "or more ");
+    out->determined = steady && first < 0.6 * alone && line != 8;
+    out->verdict = !steady            ? "not determined: the machine is noisy, distances are not told apart the same way twice"
+                   : !out->determined ? "not determined: a word beside the one just loaded is no nearer than another miss"
+                                      : arena_printf(a, "%d bytes %scome with a miss of the nearest cache",
+                                                     line ? line : MOST_BESIDE, line ? "" : "or more ");
     if (out->determined)
         trait_add_number(a, out, "bytes", line ? line : MOST_BESIDE);
     return true;
