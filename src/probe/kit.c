@@ -198,17 +198,23 @@ static bool read_answers(const char *digits, int64_t count, uint32_t *out) {
     return true;
 }
 
+/* The target and the instruction that a row is of; NULL where there are no such. */
+static const kit_target *target_of_row(arena *a, const char *path, int line, const char *target_name, const char *name,
+                                       kit_instruction *out, diag_list *diags) {
+    const kit_target *target = target_named(target_name, diags);
+    if (!target || instruction_named(target, name, out))
+        return target;
+    not_a_row(diags, path, line, arena_printf(a, "%s has no matrix instruction `%s` that can be probed", target_name, name));
+    return NULL;
+}
+
 static bool read_layout(arena *a, const char *path, int line, const json_t *row, const kit_visitor *visit, diag_list *diags) {
     const char *why = NULL, *target_name, *name;
     kit_instruction i;
     if (json_unpack((json_t *)row, "{s:s, s:s}", "target", &target_name, "layout", &name))
         return not_a_row(diags, path, line, "this is no row of a probe kit");
-    const kit_target *target = target_named(target_name, diags);
-    if (!target)
+    if (!target_of_row(a, path, line, target_name, name, &i, diags))
         return false;
-    if (!instruction_named(target, name, &i))
-        return not_a_row(diags, path, line,
-                         arena_printf(a, "%s has no matrix instruction `%s` that can be probed", target_name, name));
     return kit_layout_read(a, row, &i, visit, &why, diags) || (why && not_a_row(diags, path, line, why));
 }
 
@@ -230,12 +236,9 @@ static bool read_row(arena *a, const char *path, int line, const json_t *row, co
     if (json_unpack((json_t *)row, "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "target", &target_name, "instruction", &name,
                     "device", &device, "hash", &hash, "answers", &digits, "asked", &asked, "seed", &seed, "dots", &count))
         return not_a_row(diags, path, line, "this is no row of a probe kit");
-    const kit_target *target = target_named(target_name, diags);
+    const kit_target *target = target_of_row(a, path, line, target_name, name, &i, diags);
     if (!target)
         return false;
-    if (!instruction_named(target, name, &i))
-        return not_a_row(diags, path, line,
-                         arena_printf(a, "%s has no matrix instruction `%s` that can be probed", target_name, name));
     if (asked < 1000 || asked > MOST_ANSWERS || count < 0 || count > MOST_ANSWERS || strlen(digits) != (size_t)count * 8)
         return not_a_row(diags, path, line, "the numbers of dots and of answers do not go together");
     probe_options o = {asked, asked < 400000 ? asked : 400000, (uint64_t)seed, machine_processors()};

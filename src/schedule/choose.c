@@ -235,35 +235,32 @@ static void shorten(const tile_kernel *k, const machine_model *machine, choice *
 enum { LEAST_OF_LOOP = 4, LEAST_OF_TASK = 8 };
 
 /* Products that read windows of an operand multiply copies of them, which repeat its elements as often as windows overlap: tiles so small that copies and results stay in
- * the cache, a loop's first, then results' from the outermost inwards. */
-static void fit_windows(const tile_kernel *k, const machine_model *machine, choice *choices, int count) {
-    need now;
-    while (needs(k, machine, choices, count, &now, NULL) && now.windows &&
-           (now.windows_in_place || now.bytes > machine->cache_bytes / 2)) {
-        bool smaller = false;
-        for (int turn = 0; turn < 2 && !smaller; turn++)
-            for (int i = 0; i < count && !smaller; i++) {
-                const int64_t size = choices[i].value, least = turn ? LEAST_OF_TASK : LEAST_OF_LOOP;
-                if (!choices[i].chosen_here || choices[i].of_loop == turn || size <= least)
-                    continue;
-                need with;
-                choices[i].value = (size + 1) / 2;
-                smaller = needs(k, machine, choices, count, &with, NULL) && (now.windows_in_place || with.bytes != now.bytes);
-                choices[i].value = smaller ? choices[i].value : size;
-            }
-        if (!smaller)
-            return;
-    }
+ * the cache, a loop's first, then results' from the outermost inwards. False: they do, or no tile can be smaller. */
+static bool shrink_windows(const tile_kernel *k, const machine_model *machine, const need *now, choice *choices, int count) {
+    if (machine->subgroup_lanes || !now->windows || (!now->windows_in_place && now->bytes <= machine->cache_bytes / 2))
+        return false;
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = 0; i < count; i++) {
+            const int64_t size = choices[i].value, least = turn ? LEAST_OF_TASK : LEAST_OF_LOOP;
+            if (!choices[i].chosen_here || choices[i].of_loop == turn || size <= least)
+                continue;
+            need with;
+            choices[i].value = (size + 1) / 2;
+            if (needs(k, machine, choices, count, &with, NULL) && (now->windows_in_place || with.bytes != now->bytes))
+                return true;
+            choices[i].value = size;
+        }
+    return false;
 }
 
 static bool fit(const tile_kernel *k, const machine_model *machine, choice *choices, int count, source_span span,
                 diag_list *diags) {
-    if (!machine->subgroup_lanes)
-        fit_windows(k, machine, choices, count);
     for (int round = 0; round < 200; round++) {
         need now;
         if (!needs(k, machine, choices, count, &now, diags))
             return false;
+        if (shrink_windows(k, machine, &now, choices, count))
+            continue;
         int64_t bytes = now.bytes;
         int largest = -1;
         for (int i = 0; i < count; i++)

@@ -33,9 +33,8 @@ static void place_range(point *p, tile_range *r, index_expr *position, index_exp
 static void guard_position(point *p, tile_range *r, index_expr *lo, index_expr *hi, cond *guard, source_span span) {
     lower *l = p->l;
     arena *a = l->arena;
-    const spread *x = &l->spreads[r->id];
     index_expr *position = p->position[r->id];
-    int64_t most = spread_slots(l, r) * x->subgroups * x->lanes * x->vector, constant;
+    int64_t most = spread_cells(l, r), constant;
     cond *inside = NULL;
     if (!ix_is_const(lo, &constant) || constant > 0)
         inside = cond_compare(a, COND_LE, lo, position);

@@ -17,19 +17,14 @@ static bool is_shared(const tile_stmt *loop, int product, int operand) {
 
 /* *large: it is the tiles that are. */
 static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi, bool *large) {
-    int64_t zero, bytes = 0;
-    if (loop->predicate || !ix_is_const(lo, &zero) || zero || !ix_equal(hi, lower_expression(l, loop->range->extent)))
-        return "a predicate bounds the loop";
-    if (!loop->body.items.count)
-        return "the loop is empty";
+    int64_t bytes = 0;
+    const char *why = lanes_ring_loop_refusal(l, loop, lo, hi);
+    if (why)
+        return why;
     for (int i = 0; i < loop->body.items.count; i++) {
         const tile_stmt *s = loop->body.items.at[i];
-        if (s->kind != TILE_STMT_UPDATE || !l->fragment_products[s->variable->id])
-            return "the loop does more than add products to accumulators";
-        if (l->direct[s->value->id])
-            return "operands are loaded straight from memory";
-        if (lanes_fragment_cells(l, s->value, loop->range) != range_capacity(loop->range))
-            return "the tiles are no multiple of the matrix instruction's steps"; /* what follows a tile is not zero */
+        if ((why = lanes_ring_product_refusal(l, loop, s)))
+            return why;
         for (int o = 0; o < 2; o++) {
             if (!tile_has_axis(s->value->operands[o], loop->range))
                 return "an operand is the same in every step";

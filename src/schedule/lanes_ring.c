@@ -105,12 +105,27 @@ static bool by_reference(lower *l, const tile_stmt *loop) {
     return false;
 }
 
-static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi) {
+const char *lanes_ring_loop_refusal(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi) {
     int64_t zero;
     if (loop->predicate || !ix_is_const(lo, &zero) || zero || !ix_equal(hi, lower_expression(l, loop->range->extent)))
         return "a predicate bounds the loop";
-    if (!loop->body.items.count)
-        return "the loop is empty";
+    return loop->body.items.count ? NULL : "the loop is empty";
+}
+
+const char *lanes_ring_product_refusal(lower *l, const tile_stmt *loop, const tile_stmt *s) {
+    if (s->kind != TILE_STMT_UPDATE || !l->fragment_products[s->variable->id])
+        return "the loop does more than add products to accumulators";
+    if (l->direct[s->value->id])
+        return "operands are loaded straight from memory";
+    if (lanes_fragment_cells(l, s->value, loop->range) != range_capacity(loop->range))
+        return "the tiles are no multiple of the matrix instruction's steps"; /* what follows a tile is not zero */
+    return NULL;
+}
+
+static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi) {
+    const char *unfit = lanes_ring_loop_refusal(l, loop, lo, hi);
+    if (unfit)
+        return unfit;
     if (l->loops.count) /* how many groups of copies went before depends on a product of unknowns then */
         return "the loop lies in another";
     const bool of_threads = any_of_threads(l, loop);
@@ -122,12 +137,8 @@ static const char *refusal(lower *l, const tile_stmt *loop, index_expr *lo, inde
                 return why;
             continue;
         }
-        if (s->kind != TILE_STMT_UPDATE || !l->fragment_products[s->variable->id])
-            return "the loop does more than add products to accumulators";
-        if (l->direct[s->value->id])
-            return "operands are loaded straight from memory";
-        if (lanes_fragment_cells(l, s->value, loop->range) != range_capacity(loop->range))
-            return "the tiles are no multiple of the matrix instruction's steps"; /* what follows a tile is not zero */
+        if ((unfit = lanes_ring_product_refusal(l, loop, s)))
+            return unfit;
         for (int o = 0; o < 2 && !lanes_by_reference(l, s->value); o++) {
             const bool rounds = lanes_rounded_load(l, s->value, 0) && lanes_rounded_load(l, s->value, 1);
             const char *why = rounds ? load_refusal(l, s->value, o, lanes_rounded_load(l, s->value, o))

@@ -452,3 +452,8 @@ int64_t spread_slots_in(const spread *spreads, const tile_range *r) {
 int64_t spread_slots(const lower *l, const tile_range *r) {
     return spread_slots_in(l->spreads, r);
 }
+
+int64_t spread_cells(const lower *l, const tile_range *r) {
+    const spread *s = &l->spreads[r->id];
+    return spread_slots(l, r) * s->subgroups * s->lanes * s->vector;
+}

@@ -49,8 +49,7 @@ static int copy_width(lower *l, const tile_value *product, tile_value *x, const 
 static int64_t cells_read(const lower *l, const tile_value *product, const tile_range *r) {
     if (l->matrices[product->id])
         return lanes_fragment_cells(l, product, r);
-    const spread *s = &l->spreads[r->id];
-    return spread_slots(l, r) * s->subgroups * s->lanes * s->vector;
+    return spread_cells(l, r);
 }
 
 static bool on_threads(const lower *l, const tile_range *r) {
@@ -154,8 +153,7 @@ static kernel_array **array_of_tile(lower *l, const staged_tile *t, const tile_v
     return t->matrix ? &l->fragment_tiles[2 * product->id + operand] : &l->staged[t->x->id];
 }
 
-/* A tile that an earlier product of this very block has copied, and that has this one's elements and shape; NULL: none. */
-static const copied_tile *copied_before(lower *l, const staged_tile *t, element_type type) {
+const copied_tile *lanes_stage_copied_before(lower *l, const staged_tile *t, element_type type) {
     for (int i = 0; i < l->copied.count; i++) {
         const copied_tile *c = &l->copied.at[i];
         bool same = c->in == l->block && c->matrix == t->matrix && c->array->element == type && c->count == t->count &&
@@ -177,7 +175,7 @@ static kernel_array *in_ring(lower *l, const staged_tile *t) {
     return NULL;
 }
 
-static void note_copied(lower *l, const staged_tile *t) {
+void lanes_stage_note_copied(lower *l, const staged_tile *t) {
     copied_tile c = {.in = t->slots ? NULL : l->block, .x = t->x, .array = t->array, .matrix = t->matrix, .count = t->count};
     c.ranges = NEW_ARRAY(l->arena, const tile_range *, t->count + 1);
     c.cells = NEW_ARRAY(l->arena, int64_t, t->count + 1);
@@ -244,7 +242,7 @@ staged_tile lanes_stage_tile(lower *l, const tile_value *product, int operand) {
         ix_is_const((*made)->dims[d + lead], &t.axes[d].cells);
     t.array = *made;
     if (shares && !in_ring(l, &t))
-        note_copied(l, &t);
+        lanes_stage_note_copied(l, &t);
     return t;
 }
 
@@ -533,7 +531,7 @@ int64_t lanes_stage_bytes(lower *l, const tile_value *product, int operand) {
 
 void lanes_stage_copy_operand(lower *l, const tile_value *product, int operand, int64_t *bytes, text_buffer *names) {
     staged_tile t = lanes_stage_shape(l, product, operand);
-    const copied_tile *before = copied_before(l, &t, lanes_staged_type(l, product));
+    const copied_tile *before = lanes_stage_copied_before(l, &t, lanes_staged_type(l, product));
     kernel_array **made = array_of_tile(l, &t, product, operand);
     if (before && (!*made || *made == before->array)) { /* an operand of two products: one copy serves both */
         *made = before->array;
@@ -544,7 +542,7 @@ void lanes_stage_copy_operand(lower *l, const tile_value *product, int operand, 
     }
     t = lanes_stage_tile(l, product, operand);
     lanes_stage_copy_tile(&t);
-    note_copied(l, &t);
+    lanes_stage_note_copied(l, &t);
     if (bytes)
         *bytes += (element_bytes(t.array->element, kernel_array_cells(t.array)) + 127) / 128 * 128;
     if (names)

@@ -45,6 +45,9 @@ typedef struct staged_tile {
 
 /* Whether it is zero where its loads, which give zero there, find nothing. */
 bool lanes_stage_zero_where_missing(const tile_value *v);
+/* A tile that was copied earlier in this very block, and that has this one's elements and shape; NULL: none. */
+const copied_tile *lanes_stage_copied_before(lower *l, const staged_tile *t, element_type type);
+void lanes_stage_note_copied(lower *l, const staged_tile *t);
 /* Both give the same elements, whatever was stored since. */
 bool lanes_stage_same_elements(const tile_value *x, const tile_value *y);
 /* The tile of a product's operand: without its array, which the axes' cells may still grow by; with it, made when it is first asked for. */

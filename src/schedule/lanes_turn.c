@@ -27,9 +27,7 @@ static staged_tile tile_of_load(lower *l, tile_value *x, source_span span) {
         for (int i = 0; i < x->axis_count; i++) {
             tile_range *r = x->axes[i];
             if (range_capacity(r) != 1 && (l->spreads[r->id].lanes > 1) == last) {
-                const spread *s = &l->spreads[r->id];
-                t.axes[t.count] =
-                    (tile_axis){r, spread_slots(l, r) * s->subgroups * s->lanes * s->vector, t.count, 1, false, NULL, 0};
+                t.axes[t.count] = (tile_axis){.r = r, .cells = spread_cells(l, r), .dim = t.count, .width = 1};
                 t.count++;
             }
         }
@@ -56,16 +54,13 @@ value_list lanes_turn_loads(lower *l, tile_value *value, source_span span) {
     bool copied = false;
     for (int i = 0; i < all.count; i++) {
         tile_value *x = all.at[i];
-        int same = 0;
-        while (same < i && !lanes_stage_same_elements(all.at[same], x))
-            same++;
-        if (same < i) {
-            l->staged[x->id] = l->staged[all.at[same]->id];
+        staged_tile t = tile_of_load(l, x, span);
+        const copied_tile *before = lanes_stage_copied_before(l, &t, x->array->type);
+        if (before) {
+            l->staged[x->id] = before->array;
             continue;
         }
-        staged_tile t = tile_of_load(l, x, span);
-        bool made = t.array != NULL;
-        if (!made) {
+        if (!t.array) {
             index_expr *dims[MOST_STAGED_AXES];
             for (int d = 0; d < t.count; d++)
                 dims[d] = ix_const(l->arena, t.axes[d].cells);
@@ -80,6 +75,7 @@ value_list lanes_turn_loads(lower *l, tile_value *value, source_span span) {
                              span.line, x->array->name, (long long)element_bytes(x->array->type, kernel_array_cells(t.array))));
         }
         lanes_stage_copy_tile(&t);
+        lanes_stage_note_copied(l, &t);
         copied = true;
     }
     if (copied)

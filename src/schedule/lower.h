@@ -414,13 +414,16 @@ bool lanes_ring_loop(lower *l, const tile_stmt *loop, index_expr *lo, index_expr
 tile_value *lanes_rounded_load(const lower *l, const tile_value *product, int operand);
 /* Whether the operands of the product are copied as they lie, and rounded in registers. */
 bool lanes_rounds_later(const lower *l, const tile_value *product);
+/* Why tiles of the loop can't be made ahead, whatever its operands are: of its bounds, and of one of its statements. NULL: they can. */
+const char *lanes_ring_loop_refusal(lower *l, const tile_stmt *loop, index_expr *lo, index_expr *hi);
+const char *lanes_ring_product_refusal(lower *l, const tile_stmt *loop, const tile_stmt *s);
 const char *lanes_ring_operand_refusal(lower *l, const tile_value *product,
                                        int operand); /* why it can't be copied ahead; NULL: it can */
-/* Whether the kernel is nothing but such loops and stores of what they add up: what is missing at the edge is masked in few places then. */
 /* ---- lanes_fill.c ---- */
 /* Whether threads fill the operand's tiles themselves, because it is no copy of its array: for products by warpgroups, which run while they do. */
 bool lanes_ring_fills(lower *l, const tile_value *product, int operand);
-bool lanes_fill_any(lower *l, const tile_stmt *loop, bool filled); /* whether any operand of the loop's products is one, or is none */
+bool lanes_fill_any(lower *l, const tile_stmt *loop,
+                    bool filled); /* whether any operand of the loop's products is one, or is none */
 /* Whether what the threads load for a step stays in registers until they store it a step later. */
 bool lanes_fill_waits(lower *l, const tile_stmt *loop);
 /* The tiles of step `at`: loads and stores, or those of one phase. */
@@ -515,6 +518,7 @@ void lanes_hold_apart(lower *l, tile_value *v, value_list *held);
 void lanes_scatter(lower *l, kernel_array *parts, tile_range **axes, int axis_count, kernel_op combine, source_span span);
 int64_t lanes_part_cells(const lower *l, const tile_range *r); /* cells along r that `parts` needs for that */
 int64_t lane_stride(const lower *l, const index_expr *id);     /* of the id's next lane, as lanes are counted */
+int64_t spread_cells(const lower *l, const tile_range *r);     /* elements of r that the block's threads have room for */
 int64_t spread_slots(const lower *l, const tile_range *r); /* elements (vectors) of r that one thread holds; -1: not constant */
 void lanes_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span);
 /* Opens r for what this thread has of it. */
@@ -562,7 +566,7 @@ bool lanes_bounds_contracted(const lower *l, const cond *predicate, const tile_v
 /* Why the product's operands can't be staged; NULL, and the bytes that all staged tiles then take. */
 const char *lanes_stage_refusal(lower *l, const tile_value *product, const tile_range *rows, const tile_range *columns,
                                 const tile_stmt *const *loops, int loop_count, int64_t *taken);
-kernel_array *lanes_stage_ring(lower *l, const tile_value *product, int operand); /* of tiles that are copied ahead */
+kernel_array *lanes_stage_ring(lower *l, const tile_value *product, int operand);        /* of tiles that are copied ahead */
 kernel_array *lanes_stage_array(const lower *l, const tile_value *product, int operand); /* once it was copied */
 /* The dimension of that array along which r runs. */
 int lanes_stage_dimension(lower *l, const tile_value *product, int operand, const tile_range *r);
@@ -572,7 +576,8 @@ int lanes_stage_width(lower *l, const tile_value *product, int operand); /* elem
 /* Begins to copy the operand's tile into a slot of its ring. */
 /* The same, of an operand that is computed or turned round: the threads load, compute and store it. */
 void lanes_stage_fill(lower *l, const tile_value *product, int operand, index_expr *slot, fill_phase phase);
-bool lanes_stage_is_zero(lower *l, const tile_value *product, int operand); /* where nothing exists, of loads that are zero there */
+bool lanes_stage_is_zero(lower *l, const tile_value *product,
+                         int operand); /* where nothing exists, of loads that are zero there */
 /* Registers of a thread that its loads take; -1: they are not kept, since they are unpacked as they are loaded. */
 int64_t lanes_stage_kept_registers(lower *l, const tile_value *product, int operand);
 const tile_range *lanes_stage_wide(lower *l, const tile_value *product, int operand); /* along which several are copied at once */
