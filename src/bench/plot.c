@@ -58,33 +58,19 @@ void plot_end(text_buffer *out) {
     text_add(out, "</svg>\n");
 }
 
-int plot_series(const view *v, const view_entry *e) {
-    const char *seen[PLOT_SERIES];
-    int count = 0;
-    const char *name = view_arm_name(v, e);
-    if (!strcmp(name, "ours"))
-        return 0;
-    for (int i = 0; i < v->entries.count && count < PLOT_SERIES - 1; i++) {
-        const char *other = view_arm_name(v, &v->entries.at[i]);
-        bool known = !strcmp(other, "ours") || v->entries.at[i].apart;
-        for (int s = 0; s < count; s++)
-            known = known || !strcmp(seen[s], other);
-        if (known)
-            continue;
-        seen[count++] = other;
-        if (!strcmp(other, name))
-            return count;
-    }
-    return PLOT_SERIES - 1;
+int plot_series(const view_entry *e) {
+    return e->rank < PLOT_SERIES ? e->rank : PLOT_SERIES - 1;
 }
 
-int plot_legend(text_buffer *out, const view *v, unsigned series, int y) {
+int plot_legend(text_buffer *out, const view *v, const view_entry *place, unsigned series, int y) {
     int x = 12;
     for (int s = 0; s < PLOT_SERIES; s++) {
         const char *name = NULL;
-        for (int i = 0; (series >> s & 1) && !name && i < v->entries.count; i++)
-            if (!v->entries.at[i].apart && plot_series(v, &v->entries.at[i]) == s)
-                name = view_arm_name(v, &v->entries.at[i]);
+        for (int i = 0; (series >> s & 1) && i < v->entries.count; i++) {
+            const view_entry *e = &v->entries.at[i];
+            if (!e->apart && view_same_place(e, place) && plot_series(e) == s)
+                name = name && strcmp(name, view_arm_name(v, e)) ? "others" : view_arm_name(v, e);
+        }
         if (!name)
             continue;
         int width = 28 + 15 * (int)strlen(name) / 2;

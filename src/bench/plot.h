@@ -20,10 +20,10 @@ void plot_begin(text_buffer *out, int height, bool standalone, const char *title
 void plot_end(text_buffer *out);
 /* Text with the characters that mark-up keeps for itself written as entities. */
 void plot_text(text_buffer *out, const char *text);
-/* Which of the series' colours an arm has: the same in every plot of a page. 0 is the first arm's. */
-int plot_series(const view *v, const view_entry *e);
-/* A legend of the arms whose bits are set, at a height; returns the height below it. */
-int plot_legend(text_buffer *out, const view *v, unsigned series, int y);
+/* Which of the series' colours an arm has: the same in every plot of its place. 0 is the first arm's; arms with few rows share the last. */
+int plot_series(const view_entry *e);
+/* A legend of a place's arms whose series' bits are set, at a height; returns the height below it. */
+int plot_legend(text_buffer *out, const view *v, const view_entry *place, unsigned series, int y);
 /* Grid lines and labels. Unit is put behind each label. */
 void plot_x_axis(text_buffer *out, const plot_scale *x, int top, int bottom, const char *title);
 void plot_y_axis(text_buffer *out, const plot_scale *y, int left, int right, const char *title);

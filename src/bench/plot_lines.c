@@ -11,7 +11,8 @@ static void title_line(text_buffer *out, const view *v, const view_entry *e, boo
         plot_text(out, view_shape_name(v, e));
         text_add(out, ", ");
     }
-    text_add(out, "%d thread%s</tspan></text>\n", e->threads, e->threads == 1 ? "" : "s");
+    text_add(out, "%d thread%s%s</tspan></text>\n", e->threads, e->threads == 1 ? "" : "s",
+             strcmp(e->mode, "cold") ? "" : ", cold");
 }
 
 static void one_marginal(text_buffer *out, const view *v, const view_entry *e, bool standalone) {
@@ -33,7 +34,7 @@ static void one_marginal(text_buffer *out, const view *v, const view_entry *e, b
     title_line(out, v, e, true);
     plot_x_axis(out, &x, 46, 190, "launches in one submission");
     plot_y_axis(out, &y, 48, PLOT_WIDTH - 14, units[scale > 1e3 ? 2 : scale > 1 ? 1 : 0]);
-    text_add(out, "<g class=\"s%d\"><line class=\"l\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", plot_series(v, e),
+    text_add(out, "<g class=\"s%d\"><line class=\"l\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", plot_series(e),
              plot_at(&x, 0), plot_at(&y, fmax(intercept, 0) / scale), plot_at(&x, x.to),
              plot_at(&y, (intercept + slope * x.to) / scale));
     for (size_t i = 0; i < count; i++)
@@ -64,7 +65,7 @@ void plot_marginal(text_buffer *out, const view *v, bool standalone) {
 /* ---- sweeps ---- */
 
 static bool in_sweep(const view_entry *x, const view_entry *like) {
-    return x->timed && !x->apart && !strcmp(x->kernel, like->kernel) && !strcmp(x->environment, like->environment) &&
+    return x->timed && !x->apart && !strcmp(x->kernel, like->kernel) && view_same_place(x, like) &&
            !strcmp(x->mode, like->mode) && x->threads == like->threads && row_number(x->row, "bytes") > 0;
 }
 
@@ -92,7 +93,7 @@ static void one_sweep(text_buffer *out, const view *v, const view_entry *like, b
     for (int i = 0; i < count; i++) {
         plot_hold(&x, size_of(list[i], operations));
         plot_hold(&y, size_of(list[i], operations) / list[i]->ns);
-        series |= 1u << plot_series(v, list[i]);
+        series |= 1u << plot_series(list[i]);
     }
     x.from /= 1.2;
     x.to *= 1.2;
@@ -105,25 +106,25 @@ static void one_sweep(text_buffer *out, const view *v, const view_entry *like, b
         }
     plot_begin(out, 292, standalone, "Sweep over sizes");
     title_line(out, v, like, false);
-    plot_legend(out, v, series, 22);
+    plot_legend(out, v, like, series, 22);
     plot_x_axis(out, &x, 66, 250, operations ? "operations" : "bytes");
     plot_y_axis(out, &y, 48, PLOT_WIDTH - 14, operations ? "G operations/s" : "GB/s");
     for (int s = 0; s < PLOT_SERIES; s++) {
-        bool first = true;
+        const char *before = NULL; /* arms that share a colour have lines of their own */
         text_buffer line = {0}, dots = {0};
         for (int i = 0; i < count; i++) {
-            if (plot_series(v, list[i]) != s)
+            if (plot_series(list[i]) != s)
                 continue;
             double px = plot_at(&x, size_of(list[i], operations)), py = plot_at(&y, size_of(list[i], operations) / list[i]->ns);
-            text_add(&line, "%s%.1f %.1f", first ? "M" : "L", px, py);
+            text_add(&line, "%s%.1f %.1f", before && !strcmp(before, list[i]->arm) ? "L" : "M", px, py);
             text_add(&dots, "<circle class=\"d\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"><title>", px, py);
             plot_text(&dots, view_arm_name(v, list[i]));
             text_add(&dots, ", ");
             plot_text(&dots, view_shape_name(v, list[i]));
             text_add(&dots, ": %.1f</title></circle>", size_of(list[i], operations) / list[i]->ns);
-            first = false;
+            before = list[i]->arm;
         }
-        if (!first)
+        if (before)
             text_add(out, "<g class=\"s%d\"><path class=\"l\" d=\"%s\"/>%s</g>\n", s, text_get(&line), text_get(&dots));
         text_free(&line);
         text_free(&dots);

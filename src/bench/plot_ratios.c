@@ -4,17 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Which rows a picture holds. */
-typedef struct part {
-    const char *environment;
-    int threads;
-} part;
-
-static bool shown(const view_entry *e, const part *p) {
-    return e->timed && e->has_ratio && !e->apart && e->threads == p->threads && !strcmp(e->environment, p->environment);
+/* Whether an entry is in the picture that has `like`: one of its place and number of threads. */
+static bool shown(const view_entry *e, const view_entry *like) {
+    return e->timed && e->has_ratio && !e->apart && e->threads == like->threads && view_same_place(e, like);
 }
 
-/* Whether two entries are about the same work. */
 static void heading(text_buffer *out, const view *v, const view_entry *e, int y) {
     text_add(out, "<text class=\"t h\" x=\"12\" y=\"%d\">", y);
     plot_text(out, e->kernel);
@@ -24,7 +18,7 @@ static void heading(text_buffer *out, const view *v, const view_entry *e, int y)
 }
 
 static void mark(text_buffer *out, const view *v, const view_entry *e, const plot_scale *x, int y) {
-    int series = plot_series(v, e);
+    int series = plot_series(e);
     bool open = !strcmp(e->verdict, "inconclusive");
     text_add(out, "<g class=\"s%d\"><title>", series);
     plot_text(out, view_arm_name(v, e));
@@ -42,7 +36,7 @@ static void mark(text_buffer *out, const view *v, const view_entry *e, const plo
         text_add(out, "%.2f%s</text>\n", e->ratio, e->stale ? " stale" : "");
 }
 
-static void one_picture(text_buffer *out, const view *v, const part *p, bool standalone) {
+static void one_picture(text_buffer *out, const view *v, const view_entry *p, bool standalone) {
     enum { TOP = 24, HEADING = 18, ROW = 15, GAP = 7 };
     plot_scale x = {.logarithmic = true, .from = 2, .to = 1, .first = 12, .last = PLOT_WIDTH - 84};
     int rows = 0, groups = 0;
@@ -55,7 +49,7 @@ static void one_picture(text_buffer *out, const view *v, const part *p, bool sta
                 first = first && !(shown(&v->entries.at[j], p) && view_same_work(&v->entries.at[j], e));
             groups += first;
             rows++;
-            series |= 1u << plot_series(v, e);
+            series |= 1u << plot_series(e);
             plot_hold(&x, e->ratio);
             plot_hold(&x, e->low > e->ratio / 4 ? e->low : e->ratio / 4); /* one wild interval does not squeeze the rest */
             plot_hold(&x, e->high < e->ratio * 4 ? e->high : e->ratio * 4);
@@ -65,11 +59,16 @@ static void one_picture(text_buffer *out, const view *v, const part *p, bool sta
     plot_hold(&x, 0.8);
     plot_hold(&x, 1.25);
     int bottom = TOP + 32 + groups * (HEADING + GAP) + rows * ROW;
-    char title[96];
-    snprintf(title, sizeof title, "Arms against ours, %d thread%s", p->threads, p->threads == 1 ? "" : "s");
-    plot_begin(out, bottom + 40, standalone, title);
-    text_add(out, "<text class=\"t\" x=\"12\" y=\"16\">%s</text>\n", title);
-    int y = plot_legend(out, v, series, TOP) + 6;
+    text_buffer title = {0};
+    text_add(&title, "On ");
+    report_place(&title, v, p);
+    text_add(&title, ", %d thread%s", p->threads, p->threads == 1 ? "" : "s");
+    plot_begin(out, bottom + 40, standalone, text_get(&title));
+    text_add(out, "<text class=\"t\" x=\"12\" y=\"16\">");
+    plot_text(out, text_get(&title));
+    text_add(out, "</text>\n");
+    text_free(&title);
+    int y = plot_legend(out, v, p, series, TOP) + 6;
     plot_x_axis(out, &x, y, bottom, "arm's time over ours: right of 1, ours is faster");
     text_add(out, "<line class=\"o\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", plot_at(&x, 1), plot_at(&x, 1), y, bottom);
     for (int i = 0; i < v->entries.count; i++) {
@@ -92,21 +91,12 @@ static void one_picture(text_buffer *out, const view *v, const part *p, bool sta
 }
 
 void plot_ratios(text_buffer *out, const view *v, bool standalone) {
-    part done[64];
-    int count = 0;
-    while (count < 64) {
-        part next = {NULL, 0};
-        for (int i = 0; i < v->entries.count; i++) {
-            const view_entry *e = &v->entries.at[i];
-            bool known = e->threads <= next.threads || !e->timed || !e->has_ratio || e->apart;
-            for (int n = 0; n < count; n++)
-                known = known || (done[n].threads == e->threads && !strcmp(done[n].environment, e->environment));
-            if (!known)
-                next = (part){e->environment, e->threads};
-        }
-        if (!next.environment)
-            return;
-        one_picture(out, v, &next, standalone);
-        done[count++] = next;
+    for (int i = 0; i < v->entries.count; i++) {
+        const view_entry *e = &v->entries.at[i];
+        bool first = shown(e, e);
+        for (int j = 0; first && j < i; j++)
+            first = !shown(&v->entries.at[j], e);
+        if (first)
+            one_picture(out, v, e, standalone);
     }
 }

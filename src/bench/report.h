@@ -8,12 +8,24 @@
 void report_text(text_buffer *out, const view *v);
 /* Tables with every ratio, interval and mark; `title` is a heading's text, NULL for none. */
 void report_markdown(text_buffer *out, const view *v, const char *title);
-/* What a README shows: a line for each piece of work, a column for each arm that ours was compared with. */
+/* What a README shows: a line for each piece of work, with the fastest of the arms that ours was compared with. */
 void report_summary(text_buffer *out, const view *v);
-/* Which machine and which versions; and, in lines between `lead` and `end`, the geometric mean and worst case against each
- * arm. */
+/* What an entry's table is of: the processor, or the device that ours ran on. */
+void report_place(text_buffer *out, const view *v, const view_entry *of);
+/* Which machine and which versions. */
 void report_machine(text_buffer *out, const view *v);
-void report_means(text_buffer *out, const view *v, const char *lead, const char *end);
+/* A table with the geometric mean and the worst case against each arm. */
+void report_means(text_buffer *out, const view *v);
+/* "stale", "loaded", "launch-bound": what is to be known of a row besides its numbers; "" for nothing. */
+const char *report_marks(const view_entry *e);
+/* The ratios against the arm of `e` in its place: over all shapes, ragged ones and cliffs included. */
+typedef struct arm_mean {
+    int rows, inconclusive;
+    double mean; /* geometric */
+    const view_entry *worst, *best;
+} arm_mean;
+/* Of an arm's first row; false for the others, and for what has no ratio. */
+bool report_mean(const view *v, const view_entry *e, arm_mean *out);
 /* One self-contained page: plots and tables, light and dark, wide and narrow. */
 void report_html(text_buffer *out, const view *v);
 
@@ -21,6 +33,7 @@ void report_html(text_buffer *out, const view *v);
 void plot_ratios(text_buffer *out, const view *v,
                  bool standalone); /* each pair's ratio and interval, a picture a number of threads; the
                                                                         largest number first */
+void plot_means(text_buffer *out, const view *v, bool standalone);    /* the geometric mean against each arm, from worst to best */
 void plot_roofline(text_buffer *out, const view *v, bool standalone); /* operations a second over operations a byte */
 void plot_marginal(text_buffer *out, const view *v, bool standalone); /* time of a submission over launches in it, with the fit */
 void plot_sweep(text_buffer *out, const view *v, bool standalone);    /* operations a second over size, a line an arm */

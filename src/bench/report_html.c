@@ -85,19 +85,26 @@ static void add_row(text_buffer *out, const view *v, const view_entry *e, bool f
              !strcmp(row_text(e->row, "buffers"), "the same") ? "" : "<span class=\"mark\">buffers copied</span>");
 }
 
-static void add_table(text_buffer *out, const view *v) {
-    text_add(out, "<h2>Every row</h2>\n<div class=\"wide\"><table>\n<tr><th>kernel</th><th>shape</th><th "
-                  "class=\"n\">threads</th><th>data</th><th>arm</th>"
-                  "<th class=\"n\">time</th><th class=\"n\">one more</th><th class=\"n\">of a ceiling</th><th class=\"n\">arm / "
-                  "ours</th><th>verdict</th><th></th></tr>\n");
+static void add_tables(text_buffer *out, const view *v) {
     const view_entry *before = NULL;
     for (int i = 0; i < v->entries.count; i++) {
         const view_entry *e = &v->entries.at[i];
-        bool first = !before || !view_same_work(before, e);
-        add_row(out, v, e, first);
+        if (!before || !view_same_place(before, e)) {
+            text_buffer place = {0};
+            report_place(&place, v, e);
+            text_add(out, "%s<h2>Every row on ", before ? "</table></div>\n" : "");
+            plot_text(out, text_get(&place));
+            text_free(&place);
+            text_add(
+                out,
+                "</h2>\n<div class=\"wide\"><table>\n<tr><th>kernel</th><th>shape</th><th class=\"n\">threads</th><th>data</th>"
+                "<th>arm</th><th class=\"n\">time</th><th class=\"n\">one more</th><th class=\"n\">of a ceiling</th>"
+                "<th class=\"n\">arm / ours</th><th>verdict</th><th></th></tr>\n");
+        }
+        add_row(out, v, e, !before || !view_same_work(before, e));
         before = e;
     }
-    text_add(out, "</table></div>\n");
+    text_add(out, before ? "</table></div>\n" : "");
 }
 
 static void add_ceilings(text_buffer *out, const view *v) {
@@ -159,13 +166,15 @@ void report_html(text_buffer *out, const view *v) {
         paragraph(out, NULL, text_get(&line));
         text_free(&line);
     }
+    section(out, "Means", "The geometric mean of the ratios against each arm; the line goes from the worst to the best.", v,
+            plot_means);
     section(out, "Ratios", "Filled: claimed. Hollow: inconclusive. The line is the interval.", v, plot_ratios);
     section(out, "Sweeps", "What is reached over the size of the work.", v, plot_sweep);
     section(out, "Rooflines", "Warm data: small work comes from caches, so points may lie above the line of memory.", v,
             plot_roofline);
     section(out, "Marginal cost",
             "Launches in one submission; the slope is the cost of one more, the line its least-squares fit.", v, plot_marginal);
-    add_table(out, v);
+    add_tables(out, v);
     add_ceilings(out, v);
     text_add(out, "</body>\n</html>\n");
 }

@@ -12,42 +12,48 @@ static bool begins_cell(const view *v, int at) {
     return true;
 }
 
-/* Geometric mean and worst case of the ratios against an arm: one line an arm, over all shapes, ragged ones and cliffs
- * included. */
-void report_means(text_buffer *out, const view *v, const char *lead, const char *end) {
-    const char *seen[32];
-    int names = 0;
-    for (int i = 0; i < v->entries.count; i++) {
-        const view_entry *e = &v->entries.at[i];
-        const char *name = view_arm_name(v, e);
-        bool known = !e->timed || !e->has_ratio || e->apart || names >= 32;
-        for (int n = 0; n < names; n++)
-            known = known || !strcmp(seen[n], name);
-        if (known)
-            continue;
-        seen[names++] = name;
-        double ratios[1024];
-        int count = 0, worst = 0, inconclusive = 0;
-        const view_entry *worst_entry = e;
-        for (int j = 0; j < v->entries.count && count < 1024; j++) {
-            const view_entry *x = &v->entries.at[j];
-            if (!x->timed || !x->has_ratio || x->apart || strcmp(view_arm_name(v, x), name))
-                continue;
-            inconclusive += !strcmp(x->verdict, "inconclusive");
-            ratios[count] = x->ratio;
-            if (x->ratio <= ratios[worst]) {
-                worst = count;
-                worst_entry = x;
-            }
-            count++;
-        }
-        text_add(out, "%s%s: geometric mean %.2fx over %d rows, worst %.2fx (%s, %s, %d thread%s); %d inconclusive%s", lead, name,
-                 statistics_geometric_mean(ratios, count), count, ratios[worst], worst_entry->kernel,
-                 view_shape_name(v, worst_entry), worst_entry->threads, worst_entry->threads == 1 ? "" : "s", inconclusive, end);
-    }
+static bool has_mean(const view_entry *e) {
+    return e->timed && e->has_ratio && !e->apart;
 }
 
-static const char *marks(const view_entry *e) {
+bool report_mean(const view *v, const view_entry *e, arm_mean *out) {
+    *out = (arm_mean){.worst = e, .best = e};
+    double ratios[1024];
+    for (int i = 0; has_mean(e) && i < v->entries.count && out->rows < 1024; i++) {
+        const view_entry *x = &v->entries.at[i];
+        if (!has_mean(x) || !view_same_place(x, e) || x->rank != e->rank)
+            continue;
+        if (!out->rows && x != e)
+            return false;
+        ratios[out->rows++] = x->ratio;
+        out->inconclusive += !strcmp(x->verdict, "inconclusive");
+        out->worst = x->ratio <= out->worst->ratio ? x : out->worst;
+        out->best = x->ratio > out->best->ratio ? x : out->best;
+    }
+    out->mean = out->rows ? statistics_geometric_mean(ratios, out->rows) : 0;
+    return out->rows > 0;
+}
+
+static void means_text(text_buffer *out, const view *v) {
+    arm_mean m;
+    for (int i = 0; i < v->entries.count; i++)
+        if (report_mean(v, &v->entries.at[i], &m))
+            text_add(out, "%s: geometric mean %.2fx over %d row%s, worst %.2fx (%s, %s, %d thread%s); %d inconclusive\n",
+                     view_arm_name(v, &v->entries.at[i]), m.mean, m.rows, m.rows == 1 ? "" : "s", m.worst->ratio, m.worst->kernel,
+                     view_shape_name(v, m.worst), m.worst->threads, m.worst->threads == 1 ? "" : "s", m.inconclusive);
+}
+
+void report_means(text_buffer *out, const view *v) {
+    arm_mean m;
+    text_add(out, "| arm | rows | inconclusive | geometric mean | worst | |\n|---|--:|--:|--:|--:|---|\n");
+    for (int i = 0; i < v->entries.count; i++)
+        if (report_mean(v, &v->entries.at[i], &m))
+            text_add(out, "| %s | %d | %d | %.2f | %.2f | %s, %s, %d thread%s |\n", view_arm_name(v, &v->entries.at[i]), m.rows,
+                     m.inconclusive, m.mean, m.worst->ratio, m.worst->kernel, view_shape_name(v, m.worst), m.worst->threads,
+                     m.worst->threads == 1 ? "" : "s");
+}
+
+const char *report_marks(const view_entry *e) {
     return e->stale && e->loaded ? "stale, loaded"
            : e->stale            ? "stale"
            : e->loaded           ? "loaded"
@@ -76,7 +82,7 @@ void report_text(text_buffer *out, const view *v) {
             }
     }
     text_add(out, "\n");
-    report_means(out, v, "", "\n");
+    means_text(out, v);
     text_add(out, "%d things measured; %d stale, %d taken on a loaded machine, %d failed, %d unsupported\n", v->entries.count,
              v->stale, v->loaded, v->failed, v->unsupported);
 }
@@ -134,17 +140,18 @@ void report_markdown(text_buffer *out, const view *v, const char *title) {
             if (*row_text(ceiling, "binds"))
                 text_add(out, "%.0f%% %s", row_number(ceiling, "percent"), row_text(ceiling, "binds"));
             if (e->has_ratio && !strcmp(e->verdict, "inconclusive")) /* then the answer is no number */
-                text_add(out, " | | [%.2f, %.2f] | INCONCLUSIVE | %s |\n", e->low, e->high, marks(e));
+                text_add(out, " | | [%.2f, %.2f] | INCONCLUSIVE | %s |\n", e->low, e->high, report_marks(e));
             else if (e->has_ratio)
                 text_add(out, " | %.2f | [%.2f, %.2f] | %s is %s | %s |\n", e->ratio, e->low, e->high,
-                         *e->beside ? e->beside : "ours", e->verdict, marks(e));
+                         *e->beside ? e->beside : "ours", e->verdict, report_marks(e));
             else
                 text_add(out, " | | A/A claims from %.1f%% | | %s |\n",
-                         100 * row_number(json_object_get(e->row, "control"), "smallest_claim"), marks(e));
+                         100 * row_number(json_object_get(e->row, "control"), "smallest_claim"), report_marks(e));
         }
     }
     text_add(out, "\n");
-    report_means(out, v, "- ", ".\n");
+    report_means(out, v);
+    text_add(out, "%s", v->stale || v->loaded ? "\n" : "");
     if (v->stale)
         text_add(out, "- %d rows are **stale**: their kernels have another meaning by now.\n", v->stale);
     if (v->loaded)

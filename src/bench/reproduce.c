@@ -32,10 +32,10 @@ static bool settle_readme(const view *v, const char *path, int *changed, diag_li
     text_buffer out = {0};
     begin += strlen(begin_mark);
     text_add_bytes(&out, text, (size_t)(begin - text));
-    text_add(&out, "![Ratio of each arm's time to ours](bench/figures/ratios.svg)\n\n");
-    report_summary(&out, v);
+    text_add(&out, "![Geometric mean of each arm's time over ours](bench/figures/means.svg)\n\n");
+    report_means(&out, v);
     text_add(&out, "\n");
-    report_means(&out, v, "- ", ".\n");
+    report_summary(&out, v);
     text_add(&out, "\n");
     report_machine(&out, v);
     if (v->loaded)
@@ -48,17 +48,11 @@ static bool settle_readme(const view *v, const char *path, int *changed, diag_li
     return good;
 }
 
-/* A plot's first picture alone: a file holds one. */
-static bool settle_figure(const view *v, const char *path, void (*plot)(text_buffer *, const view *, bool), int *changed,
-                          diag_list *diags) {
-    text_buffer all = {0}, one = {0};
-    plot(&all, v, true);
-    const char *end = all.length ? strstr(text_get(&all), "</svg>\n") : NULL;
-    if (end)
-        text_add_bytes(&one, text_get(&all), (size_t)(end - text_get(&all)) + strlen("</svg>\n"));
-    bool good = !end || settle_file(path, &one, changed, diags);
-    text_free(&all);
-    text_free(&one);
+static bool settle_figure(const view *v, const char *path, int *changed, diag_list *diags) {
+    text_buffer figure = {0};
+    plot_means(&figure, v, true);
+    bool good = !figure.length || settle_file(path, &figure, changed, diags);
+    text_free(&figure);
     return good;
 }
 
@@ -69,8 +63,7 @@ bool report_reproduce(const view *v, const char *root, int *changed, diag_list *
     report_html(&page, v);
     bool good = file_make_folders(arena_printf(a, "%s/bench/figures", root), diags) &&
                 settle_file(arena_printf(a, "%s/bench/report.html", root), &page, changed, diags) &&
-                settle_figure(v, arena_printf(a, "%s/bench/figures/ratios.svg", root), plot_ratios, changed, diags) &&
-                settle_figure(v, arena_printf(a, "%s/bench/figures/sweep.svg", root), plot_sweep, changed, diags) &&
+                settle_figure(v, arena_printf(a, "%s/bench/figures/means.svg", root), changed, diags) &&
                 settle_readme(v, arena_printf(a, "%s/README.md", root), changed, diags);
     text_free(&page);
     return good;

@@ -1,100 +1,111 @@
-/* The short table: a line for each piece of work, a column for each arm that ours was compared with. */
+/* The short table: a line for each piece of work, with the fastest of the arms that ours was compared with. */
 #include "bench/report.h"
 #include "bench/text.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 6 };
+/* "738&nbsp;ns": numbers stay on one line, and long shapes take a second. */
+static void add_time(text_buffer *out, double ns) {
+    text_buffer time = {0};
+    bench_text_time(&time, ns);
+    const char *text = text_get(&time), *space = strchr(text, ' ');
+    text_add(out, "%.*s&nbsp;%s", (int)(space - text), text, space + 1);
+    text_free(&time);
+}
 
 static void add_ratio(text_buffer *out, const view_entry *e) {
-    if (!e)
-        text_add(out, " | ");
-    else if (!e->timed)
-        text_add(out, " | %s", row_text(e->row, "status"));
+    if (!e->timed)
+        text_add(out, "%s", row_text(e->row, "status"));
     else if (!strcmp(e->verdict, "inconclusive"))
-        text_add(out, " | INCONCLUSIVE [%.2f, %.2f]", e->low, e->high);
+        text_add(out, "INCONCLUSIVE [%.2f,&nbsp;%.2f]", e->low, e->high);
     else
-        text_add(out, " | **%.2f** [%.2f, %.2f]", e->ratio, e->low, e->high);
+        text_add(out, "**%.2f**&nbsp;[%.2f,&nbsp;%.2f]", e->ratio, e->low, e->high);
 }
 
-/* Ours, as what the others are compared with. */
-static bool is_reference(const view *v, const view_entry *e) {
-    const char *name = view_arm_name(v, e);
-    return !e->has_ratio && !strncmp(name, "ours", 4) && (!name[4] || name[4] == '@');
+/* What of a ceiling a row reaches, and what is to be known of it. */
+static void add_share(text_buffer *out, const view_entry *e) {
+    const json_t *ceiling = json_object_get(e->row, "ceiling");
+    bool binds = e->timed && *row_text(ceiling, "binds");
+    if (binds)
+        text_add(out, "%.0f%%&nbsp;%s", row_number(ceiling, "percent"), row_text(ceiling, "binds"));
+    const char *marks = binds && !strcmp(row_text(ceiling, "binds"), "launch") && !e->stale && !e->loaded ? "" : report_marks(e);
+    text_add(out, "%s%s | ", binds && *marks ? ", " : "", marks);
 }
 
-static void add_line(text_buffer *out, const view *v, const view_entry *first, const char *const *columns, int count) {
-    const view_entry *ratios[MOST_COLUMNS] = {NULL}, *ours = first;
+/* "| vec_add | N=1536, cold | " */
+static void add_shape(text_buffer *out, const view *v, const view_entry *e) {
+    text_add(out, "| %s | ", e->kernel);
+    for (const char *at = view_shape_name(v, e); *at; at++) {
+        bool equals = !strncmp(at, " = ", 3);
+        text_add(out, "%c", equals ? '=' : *at);
+        at += equals ? 2 : 0;
+    }
+    text_add(out, "%s | ", strcmp(e->mode, "cold") ? "" : ", cold");
+}
+
+/* Whether `e` says more than `best` of what else does the work: other people's arms before ours in another form, those with a time
+ * before those without, quick ones before slow ones. */
+static bool is_nearer(const view *v, const view_entry *e, const view_entry *best) {
+    if (!best)
+        return true;
+    bool ours = !strncmp(view_arm_name(v, e), "ours", 4), best_ours = !strncmp(view_arm_name(v, best), "ours", 4);
+    if (ours != best_ours)
+        return best_ours;
+    return e->timed != best->timed ? e->timed : e->timed && e->ratio < best->ratio;
+}
+
+static void add_line(text_buffer *out, const view *v, const view_entry *first, bool threads) {
+    const view_entry *other = NULL, *ours = first;
     for (int i = 0; i < v->entries.count; i++) {
         const view_entry *e = &v->entries.at[i];
         if (e->apart || !view_same_work(e, first))
             continue;
-        const char *name = view_arm_name(v, e);
-        if (is_reference(v, e))
+        if (view_is_ours(v, e))
             ours = e;
-        for (int c = 0; c < count; c++)
-            if (!strcmp(columns[c], name))
-                ratios[c] = e;
+        else if (is_nearer(v, e, other))
+            other = e;
     }
-    const json_t *ceiling = json_object_get(ours->row, "ceiling");
-    text_add(out, "| %s | %s%s | %d | ", first->kernel, view_shape_name(v, first), strcmp(first->mode, "cold") ? "" : ", cold",
-             first->threads);
+    add_shape(out, v, first);
+    if (threads)
+        text_add(out, "%d | ", first->threads);
     if (ours->timed)
-        bench_text_time(out, ours->ns);
+        add_time(out, ours->ns);
     else
         text_add(out, "%s", row_text(ours->row, "status"));
     text_add(out, " | ");
-    if (ours->timed && *row_text(ceiling, "binds"))
-        text_add(out, "%.0f%% %s", row_number(ceiling, "percent"), row_text(ceiling, "binds"));
-    for (int c = 0; c < count; c++)
-        add_ratio(out, ratios[c]);
-    text_add(out, " | %s%s%s |\n", ours->stale ? "stale " : "", ours->loaded ? "loaded " : "",
-             ours->launch_bound ? "launch-bound" : "");
-}
-
-static bool same_table(const view_entry *x, const view_entry *y) {
-    return !strcmp(x->environment, y->environment) && !strcmp(x->device, y->device);
+    add_share(out, ours);
+    text_add(out, "%s | ", other ? view_arm_name(v, other) : "");
+    if (other)
+        add_ratio(out, other);
+    text_add(out, " |\n");
 }
 
 /* What a table is of: the processor, or the device that ours ran on. */
-static void add_title(text_buffer *out, const view *v, const view_entry *of) {
+void report_place(text_buffer *out, const view *v, const view_entry *of) {
     const json_t *machine = json_object_get(v->machines, of->environment);
     const char *name = NULL; /* of an NVIDIA device: "NAME, driver .." */
     if (!strncmp(of->device, "cuda", 4))
         name =
             json_string_value(json_array_get(json_object_get(machine, "gpus"), of->device[4] ? (size_t)atoi(of->device + 5) : 0));
     if (*of->device)
-        text_add(out, "On %.*s (`--device %s`):\n\n", name ? (int)strcspn(name, ",") : (int)strlen(of->device),
-                 name ? name : of->device, of->device);
+        text_add(out, "%.*s (--device %s)", name ? (int)strcspn(name, ",") : (int)strlen(of->device), name ? name : of->device,
+                 of->device);
     else
-        text_add(out, "On %s:\n\n", row_text(machine, "processor"));
+        text_add(out, "%s", row_text(machine, "processor"));
 }
 
 static void add_table(text_buffer *out, const view *v, const view_entry *of) {
-    const char *columns[MOST_COLUMNS];
-    int count = 0;
+    bool threads = false;
+    for (int i = 0; i < v->entries.count; i++)
+        threads = threads || (view_same_place(&v->entries.at[i], of) && v->entries.at[i].threads != of->threads);
+    text_add(out, "| kernel | shape |%s ours | of a ceiling | fastest other | its time / ours |\n|---|---|%s--:|--:|---|---|\n",
+             threads ? " threads |" : "", threads ? "--:|" : "");
     for (int i = 0; i < v->entries.count; i++) {
-        const view_entry *e = &v->entries.at[i];
-        const char *name = view_arm_name(v, e);
-        bool known = !same_table(e, of) || e->apart || is_reference(v, e) || count == MOST_COLUMNS;
-        for (int c = 0; c < count; c++)
-            known = known || !strcmp(columns[c], name);
-        if (!known)
-            columns[count++] = name;
-    }
-    text_add(out, "| kernel | shape | threads | ours | of a ceiling |");
-    for (int c = 0; c < count; c++)
-        text_add(out, " %s / ours |", columns[c]);
-    text_add(out, " |\n|---|---|--:|--:|--:|");
-    for (int c = 0; c < count; c++)
-        text_add(out, "---|");
-    text_add(out, "---|\n");
-    for (int i = 0; i < v->entries.count; i++) {
-        bool first = same_table(&v->entries.at[i], of) && !v->entries.at[i].apart;
+        bool first = view_same_place(&v->entries.at[i], of) && !v->entries.at[i].apart;
         for (int j = 0; first && j < i; j++)
             first = v->entries.at[j].apart || !view_same_work(&v->entries.at[j], &v->entries.at[i]);
         if (first)
-            add_line(out, v, &v->entries.at[i], columns, count);
+            add_line(out, v, &v->entries.at[i], threads);
     }
 }
 
@@ -106,32 +117,36 @@ static void add_besides(text_buffer *out, const view *v) {
         if (!*e->beside)
             continue;
         if (!any)
-            text_add(out,
-                     "\n| kernel | shape | on | beside | time | its time / the other's | |\n|---|---|---|---|--:|---|---|\n");
+            text_add(out, "\n| kernel | shape | on | threads | beside | time | its time / the other's | "
+                          "|\n|---|---|---|--:|---|--:|---|---|\n");
         any = true;
-        text_add(out, "| %s | %s%s | %s | %s | ", e->kernel, view_shape_name(v, e), strcmp(e->mode, "cold") ? "" : ", cold",
-                 *e->device ? e->device : "the processor", e->beside);
+        add_shape(out, v, e);
+        text_add(out, "%s | %d | %s | ", *e->device ? e->device : "the processor", e->threads, e->beside);
         if (e->timed)
-            bench_text_time(out, e->ns);
+            add_time(out, e->ns);
+        text_add(out, " | ");
+        add_share(out, e);
         add_ratio(out, e);
-        text_add(out, " | %s%s%s |\n", e->stale ? "stale " : "", e->loaded ? "loaded " : "",
-                 e->launch_bound ? "launch-bound" : "");
+        text_add(out, " |\n");
     }
 }
 
 void report_summary(text_buffer *out, const view *v) {
     bool several = false;
     for (int i = 0; i < v->entries.count; i++)
-        several = several || !same_table(&v->entries.at[0], &v->entries.at[i]);
+        several = several || !view_same_place(&v->entries.at[0], &v->entries.at[i]);
     for (int i = 0; i < v->entries.count; i++) {
         bool first = !v->entries.at[i].apart;
         for (int j = 0; j < i; j++)
-            first = first && (v->entries.at[j].apart || !same_table(&v->entries.at[j], &v->entries.at[i]));
+            first = first && (v->entries.at[j].apart || !view_same_place(&v->entries.at[j], &v->entries.at[i]));
         if (!first)
             continue;
         text_add(out, "%s", i ? "\n" : "");
-        if (several)
-            add_title(out, v, &v->entries.at[i]);
+        if (several) {
+            text_add(out, "On ");
+            report_place(out, v, &v->entries.at[i]);
+            text_add(out, ":\n\n");
+        }
         add_table(out, v, &v->entries.at[i]);
     }
     add_besides(out, v);

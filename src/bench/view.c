@@ -87,16 +87,41 @@ static void fill(view *v, view_entry *e, const json_t *hashes) {
     v->unsupported += !strcmp(row_text(row, "status"), "unsupported");
 }
 
+bool view_same_place(const view_entry *x, const view_entry *y) {
+    return !strcmp(x->environment, y->environment) && !strcmp(x->device, y->device);
+}
+
+static bool same_kernel(const view_entry *x, const view_entry *y) {
+    return view_same_place(x, y) && !strcmp(x->kernel, y->kernel);
+}
+
+static bool same_shape(const view_entry *x, const view_entry *y) {
+    return same_kernel(x, y) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments);
+}
+
 bool view_same_work(const view_entry *x, const view_entry *y) {
-    return !strcmp(x->kernel, y->kernel) && !strcmp(x->shape, y->shape) && !strcmp(x->arguments, y->arguments) &&
-           !strcmp(x->mode, y->mode) && !strcmp(x->environment, y->environment) && !strcmp(x->device, y->device) &&
-           x->threads == y->threads;
+    return same_shape(x, y) && !strcmp(x->mode, y->mode) && x->threads == y->threads;
+}
+
+/* Brings what is of one kind together, behind the first of it; from the coarsest kind to the finest this is a tree's order. */
+static void gather(view *v, bool (*same)(const view_entry *, const view_entry *)) {
+    for (int i = 0; i < v->entries.count; i++)
+        for (int end = i + 1, j = end; j < v->entries.count; j++) {
+            view_entry e = v->entries.at[j];
+            if (!same(&v->entries.at[i], &e))
+                continue;
+            memmove(v->entries.at + end + 1, v->entries.at + end, (size_t)(j - end) * sizeof e);
+            v->entries.at[end++] = e;
+        }
 }
 
 static const char *device_in(arena *a, const char *arm) {
     const char *of = strstr(arm, ": "), *at = of ? of + 2 : arm; /* "vec_add: ours@cuda" is of another kernel */
-    at = strncmp(at, "ours@", 5) ? NULL : at + 5;
-    return at ? arena_strndup(a, at, strcspn(at, ":")) : "";
+    if (strncmp(at, "ours@", 5))
+        return "";
+    at += 5;
+    size_t length = strcspn(at, ":"), digits = at[length] ? strspn(at + length + 1, "0123456789") : 0; /* cuda:1; cuda:BM=64 */
+    return arena_strndup(a, at, length + (digits ? 1 + digits : 0));
 }
 
 /* An arm that was not timed names no first arm: it belongs to the cell of that run which is otherwise its own. */
@@ -139,6 +164,31 @@ static bool is_superseded(const view *v, const view_entry *e) {
         }
     }
     return false;
+}
+
+typedef struct arm_count {
+    const char *name;
+    int rows; /* -1: ours */
+} arm_count;
+
+/* Ranks the arms of the place whose entries stand in [first, end). */
+static void rank_arms(view *v, int first, int end) {
+    VEC(arm_count) arms = {0};
+    for (int i = first; i < end; i++) {
+        view_entry *e = &v->entries.at[i];
+        const char *name = view_arm_name(v, e);
+        while (e->rank < arms.count && strcmp(arms.at[e->rank].name, name))
+            e->rank++;
+        if (e->rank == arms.count)
+            VEC_PUSH(v->arena, arms, ((arm_count){name, view_is_ours(v, e) ? -1 : 0}));
+        arms.at[e->rank].rows += arms.at[e->rank].rows >= 0 && !e->apart;
+    }
+    for (int i = first; i < end; i++) {
+        int own = v->entries.at[i].rank, rank = 0;
+        for (int n = 0; n < arms.count; n++)
+            rank += arms.at[n].rows > arms.at[own].rows || (arms.at[n].rows == arms.at[own].rows && n <= own);
+        v->entries.at[i].rank = arms.at[own].rows < 0 ? 0 : rank;
+    }
 }
 
 view *view_new(json_t *rows, const json_t *hashes) {
@@ -197,6 +247,15 @@ view *view_new(json_t *rows, const json_t *hashes) {
     for (int n = 0; n < v->entries.count; n++)
         if (!v->entries.at[n].timed && strncmp(v->entries.at[n].arm, "ours", 4))
             place_untimed(v, &v->entries.at[n]);
+    gather(v, view_same_place);
+    gather(v, same_kernel);
+    gather(v, same_shape);
+    gather(v, view_same_work);
+    for (int first = 0, n = 1; n <= v->entries.count; n++)
+        if (n == v->entries.count || !view_same_place(&v->entries.at[n], &v->entries.at[first])) {
+            rank_arms(v, first, n);
+            first = n;
+        }
     return v;
 }
 
@@ -235,6 +294,11 @@ const char *view_arm_name(const view *v, const view_entry *e) {
     }
     const char *slash = strrchr(e->arm, '/');
     return slash ? arena_strdup(v->arena, slash + 1) : e->arm;
+}
+
+bool view_is_ours(const view *v, const view_entry *e) {
+    const char *name = view_arm_name(v, e);
+    return !e->has_ratio && !strncmp(name, "ours", 4) && (!name[4] || name[4] == '@');
 }
 
 const char *view_shape_name(const view *v, const view_entry *e) {

@@ -280,20 +280,35 @@ static void devices_have_tables_of_their_own(void **state) {
     add_arm(rows, "ours", "pass", NULL, 1e3);
     add_arm(rows, "openblas", "pass", "ours", 2e3);
     add_arm(rows, "ours@cuda:1", "pass", NULL, 7e3);
-    add_arm(rows, "file:mine.json", "pass", "ours@cuda:1", 14e3);
+    static const char *const others[] = {"file:mine.json", "file:b.json", "file:c.json",
+                                         "file:d.json",    "file:e.json", "file:f.json"};
+    for (int i = 0; i < 6; i++)
+        add_arm(rows, others[i], "pass", "ours@cuda:1", 14e3 + i);
     view *v = view_new(rows, NULL);
     assert_string_equal(v->entries.at[1].device, "");
-    assert_string_equal(v->entries.at[3].device, "cuda");
+    assert_string_equal(v->entries.at[3].device, "cuda:1");
     assert_ptr_equal(view_first(v, &v->entries.at[1]), &v->entries.at[0]);
     assert_ptr_equal(view_first(v, &v->entries.at[3]), &v->entries.at[2]);
     text_buffer text = {0};
     report_summary(&text, v);
-    const char *host = strstr(text_get(&text), "On P:"), *device = strstr(text_get(&text), "On G");
+    const char *host = strstr(text_get(&text), "On P:"), *device = strstr(text_get(&text), "On G1 (--device cuda:1)");
     assert_non_null(host);
     assert_non_null(device);
     assert_true(host < device);
-    assert_non_null(strstr(host, "| 1.00 us |"));
-    assert_true(strstr(host, "| 7.00 us |") > device);
+    assert_non_null(strstr(host, "| 1.00&nbsp;us |"));
+    assert_true(strstr(host, "| 7.00&nbsp;us |") > device);
+    text_free(&text);
+    /* Each has its own colours: the device's arms take none of the host's. */
+    assert_int_equal(v->entries.at[0].rank, 0);
+    assert_int_equal(v->entries.at[1].rank, 1);
+    assert_int_equal(v->entries.at[2].rank, 0);
+    assert_int_equal(v->entries.at[8].rank, 6);
+    plot_ratios(&text, v, false);
+    device = strstr(text_get(&text), "On G1");
+    assert_non_null(device);
+    assert_true(strstr(text_get(&text), ">OpenBLAS</text>") < device);
+    assert_non_null(strstr(device, ">others</text>"));
+    assert_null(strstr(device, ">OpenBLAS</text>"));
     text_free(&text);
     view_free(v);
     json_decref(rows);
@@ -303,6 +318,33 @@ static void devices_have_tables_of_their_own(void **state) {
     v = view_new(rows, NULL);
     assert_string_equal(v->entries.at[1].device, "opencl");
     view_free(v);
+    json_decref(rows);
+}
+
+/* A line names the fastest of what others wrote, then what is ours in another form, then what was not timed. */
+static void the_fastest_other_is_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *arm, *status, *named;
+        double ratio;
+    } arms[] = {{"python:a.py", "fail", "| python:a.py | fail |", 0},
+                {"ours@opencl", "pass", "| python:a.py | fail |", 0.5},
+                {"file:slow.json", "pass", "| file:slow.json | **3.00**", 3},
+                {"openblas", "pass", "| OpenBLAS | **2.00**", 2},
+                {"file:other.json", "pass", "| OpenBLAS | **2.00**", 2.5}};
+    json_t *rows = json_array();
+    add_arm(rows, "ours", "pass", NULL, 1e3);
+    for (size_t i = 0; i < sizeof arms / sizeof *arms; i++) {
+        add_arm(rows, arms[i].arm, arms[i].status, "ours", 1e3);
+        json_t *ratio = json_object_get(json_array_get(rows, json_array_size(rows) - 1), "ratio");
+        json_object_set_new(ratio, "median", json_real(arms[i].ratio));
+        view *v = view_new(rows, NULL);
+        text_buffer text = {0};
+        report_summary(&text, v);
+        assert_non_null(strstr(text_get(&text), arms[i].named));
+        text_free(&text);
+        view_free(v);
+    }
     json_decref(rows);
 }
 
@@ -319,6 +361,7 @@ int main(void) {
         cmocka_unit_test(the_newest_row_counts),
         cmocka_unit_test(launches_of_a_run_are_joined),
         cmocka_unit_test(devices_have_tables_of_their_own),
+        cmocka_unit_test(the_fastest_other_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
