@@ -342,6 +342,8 @@ bool index_mentions_data(const index_expr *x); /* an index is a value of data */
 /* The dimension of the load along which r runs by ones; -1: none, or several. */
 int load_dimension_along(arena *a, const tile_value *load, const tile_range *r);
 reduction_shape choose_reduction_shape(lower *l, tile_range **axes, int axis_count, const tile_value *heavy);
+/* Whether what is made of the reduction can be read, and stored, along the lanes of its results. */
+bool reduction_shape_fits(lower *l, const reduction_shape *shape, tile_value *value, const sink *s);
 
 /* An index expression over launch values, with Tile IR's symbols and scalars replaced by Kernel IR's. */
 index_expr *lower_expression(lower *l, index_expr *x);

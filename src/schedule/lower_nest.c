@@ -390,6 +390,27 @@ static void lower_shared_root(lower *l, tile_range **axes, int axis_count, tile_
     l->spreads = outside;
 }
 
+bool reduction_shape_fits(lower *l, const reduction_shape *shape, tile_value *value, const sink *s) {
+    return !shape->vector || shape->vector_reduced ||
+           (vector_score(l, value, shape->vector) != INT_MIN &&
+            (!s->array || store_score(l, s->indices, s->array->rank, shape->vector) != INT_MIN));
+}
+
+/* Whether the reduction is better kept by itself, along lanes, than made element by element with what is made of it. */
+static bool is_kept_apart(lower *l, tile_range **axes, int axis_count, tile_value *value, tile_value *fused, const sink *s) {
+    reduction_shape shape = choose_reduction_shape(l, axes, axis_count, fused);
+    if (reduction_shape_fits(l, &shape, value, s))
+        return false;
+    for (int i = 0; i < axis_count; i++)
+        if (range_capacity(axes[i]) < 0)
+            return false;
+    VEC_PUSH(l->arena, l->out->routes,
+             arena_printf(l->arena,
+                          "line %d: %s is kept by itself: what is made of it can't be read or stored along the lanes of %s",
+                          fused->span.line, tile_op_table[fused->op].name, shape.vector->name));
+    return true;
+}
+
 void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, const sink *s, source_span span) {
     value_list heavy = {0};
     find_heavy(l, value, &heavy);
@@ -403,7 +424,7 @@ void lower_root(lower *l, tile_range **axes, int axis_count, tile_value *value, 
     fragment_outcome by_fragments = fused ? lower_by_fragments(l, axes, axis_count, value, fused, s, span) : FRAGMENTS_NONE;
     if (by_fragments == FRAGMENTS_DONE)
         return;
-    if (by_fragments == FRAGMENTS_HELD)
+    if (by_fragments == FRAGMENTS_HELD || (fused && is_kept_apart(l, axes, axis_count, value, fused, s)))
         fused = NULL; /* prepare_root keeps it, as it does any reduction but the fused one */
     prepare_root(l, value, fused);
     if (fused) {

@@ -391,7 +391,8 @@ void lower_reduction(lower *l, tile_range **axes, int axis_count, tile_value *va
     c.reduced_count = heavy->op == TILE_DOT ? heavy->contract_count : 1;
     c.shape = choose_reduction_shape(l, axes, axis_count, heavy);
     /* What the result is combined with is read along the same lanes. */
-    if (c.shape.vector && !c.shape.vector_reduced && leaves_along(l, value, c.shape.vector))
+    if ((c.shape.vector && !c.shape.vector_reduced && leaves_along(l, value, c.shape.vector)) ||
+        !reduction_shape_fits(l, &c.shape, value, s))
         c.shape = (reduction_shape){.vectors = 1, .unroll = {1, 1}};
     c.unroll[0] = c.unroll[1] = 1;
     c.vectors = c.shape.vector_reduced ? c.shape.vectors : 1;

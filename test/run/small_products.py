@@ -24,6 +24,9 @@ OTHERS = {
     "across its lanes": (FORM % ("across", ARRAYS, "c: f32[N, M]", "c[j: BN, i: BM]", "f32[i, j]", "0", "a[i, k] @ b[k, j]", "        c[j, i] = acc\n"), 0,
                          "sums are kept in private memory: what is stored does not run along"),
 }
+# A product times numbers at places that other numbers say: its lanes run along the results, where the numbers can't be read.
+GATHERED = FORM % ("gathered", ARRAYS + ", at: index(V)[N], of: index(W)[V], w: f16[W, M]", "y: f32[M, N]", "y[i: BM, j: BN]", "f32[i, j]", "0",
+                   "w[of[at[j]], i] * (a[i, k] @ b[k, j])", "        y[i, j] = acc\n")
 FAILED = False
 
 
@@ -55,6 +58,11 @@ with tempfile.TemporaryDirectory(prefix="tilec-small-") as work:
     say(code == 1 and "K <= 256" in told, "small products: a sum of more than a tile is refused", told)
     code, told = run("run", source, "--kernel", "plain", "--shape", "M=50,N=64,K=64", "--arg", "a=random:1", "--arg", "b=random:2", "--explain")
     say(code == 0 and "read in place" in told and "stored from registers" in told, "small products: a launch takes them", told)
+    with open(source, "w") as out:
+        out.write(GATHERED)
+    code, told = run("run", source, "--kernel", "gathered", "--shape", "M=7,N=67,K=300,V=5,W=9", "--explain",
+                     *(word for i, name in enumerate(("a", "b", "w", "at", "of")) for word in ("--arg", f"{name}=random:{i + 1}")))
+    say(code == 0 and "dot is kept by itself" in told and "lanes along the result j" in told, "small products: times what is gathered", told)
     for name, (text, wanted, words) in OTHERS.items():
         with open(source, "w") as out:
             out.write(text)
