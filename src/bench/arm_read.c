@@ -172,6 +172,22 @@ static bool bind(read_arm *x, diag_list *diags) {
     return true;
 }
 
+/* What the arm was warned of, from `first` on: a reader of its rows must know that its threads race, say. */
+static json_t *warnings(const diag_list *diags, int first) {
+    json_t *all = NULL;
+    for (int i = first; i < diags->items.count; i++) {
+        const diag *g = diags->items.at[i];
+        if (g->severity != SEVERITY_WARNING)
+            continue;
+        const char *file = g->span.file ? g->span.file : "", *slash = strrchr(file, '/');
+        json_t *text = json_string(
+            arena_printf(diags->arena, "%s, line %d: %s (%s)", slash ? slash + 1 : file, g->span.line, g->message, g->code));
+        all = all ? all : json_array();
+        json_array_append_new(all, text);
+    }
+    return all ? all : json_null();
+}
+
 static void describe(bench_arm *arm, const read_arm *x, const proved_plan *p, double took, bool hit) {
     text_buffer text = {0};
     diag_list ignored;
@@ -199,6 +215,7 @@ bool arm_open_read(bench_arm *arm, bench_work *w, const char *words, bool *unsup
     }
     double start = clock_now_ns();
     int64_t runs = compiler_calls();
+    int first = diags->items.count;
     const kernel_ir *k = w->reader->read(w->reader->context, path, colon ? colon + 1 : NULL, unsupported, diags);
     if (!k)
         return false;
@@ -214,7 +231,9 @@ bool arm_open_read(bench_arm *arm, bench_work *w, const char *words, bool *unsup
     const proved_plan *p =
         bind(x, diags) ? w->reader->prove(w->reader->context, k, x->integers, session_target(w->session), diags) : NULL;
     x->loaded = p ? x->runtime->load(x->device, p, diags) : NULL;
-    if (x->loaded)
+    if (x->loaded) {
         describe(arm, x, p, clock_now_ns() - start, compiler_calls() == runs);
+        json_object_set_new(arm->description, "warnings", warnings(diags, first));
+    }
     return x->loaded != NULL;
 }

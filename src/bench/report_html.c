@@ -83,6 +83,15 @@ static void add_row(text_buffer *out, const view *v, const view_entry *e, bool f
              e->loaded ? "<span class=\"mark\">loaded</span>" : "",
              e->launch_bound ? "<span class=\"mark\">launch-bound</span>" : "",
              !strcmp(row_text(e->row, "buffers"), "the same") ? "" : "<span class=\"mark\">buffers copied</span>");
+    const json_t *warnings = json_object_get(e->row, "warnings");
+    if (json_array_size(warnings)) {
+        text_add(out, "<tr><td colspan=\"4\"></td><td colspan=\"7\">");
+        for (size_t i = 0; i < json_array_size(warnings); i++) {
+            text_add(out, "%swarning: ", i ? "<br>" : "");
+            plot_text(out, json_string_value(json_array_get(warnings, i)));
+        }
+        text_add(out, "</td></tr>\n");
+    }
 }
 
 static void add_tables(text_buffer *out, const view *v) {

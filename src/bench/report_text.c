@@ -54,11 +54,12 @@ void report_means(text_buffer *out, const view *v) {
 }
 
 const char *report_marks(const view_entry *e) {
-    return e->stale && e->loaded ? "stale, loaded"
-           : e->stale            ? "stale"
-           : e->loaded           ? "loaded"
-           : e->launch_bound     ? "launch-bound"
-                                 : "";
+    return e->stale && e->loaded                                  ? "stale, loaded"
+           : e->stale                                             ? "stale"
+           : e->loaded                                            ? "loaded"
+           : json_array_size(json_object_get(e->row, "warnings")) ? "warned"
+           : e->launch_bound                                      ? "launch-bound"
+                                                                  : "";
 }
 
 void report_text(text_buffer *out, const view *v) {
@@ -115,6 +116,22 @@ void report_machine(text_buffer *out, const view *v) {
     }
 }
 
+/* Each warning of an arm once. */
+static void warnings_markdown(text_buffer *out, const view *v) {
+    json_t *told = json_object();
+    for (int i = 0; i < v->entries.count; i++) {
+        const json_t *all = json_object_get(v->entries.at[i].row, "warnings");
+        for (size_t n = 0; n < json_array_size(all); n++) {
+            const char *text = json_string_value(json_array_get(all, n));
+            if (!json_object_get(told, text))
+                text_add(out, "%s- **warned**, %s: %s\n", json_object_size(told) || v->stale || v->loaded ? "" : "\n",
+                         view_arm_name(v, &v->entries.at[i]), text);
+            json_object_set_new(told, text, json_true());
+        }
+    }
+    json_decref(told);
+}
+
 void report_markdown(text_buffer *out, const view *v, const char *title) {
     if (title)
         text_add(out, "# %s\n\n", title);
@@ -156,4 +173,5 @@ void report_markdown(text_buffer *out, const view *v, const char *title) {
         text_add(out, "- %d rows are **stale**: their kernels have another meaning by now.\n", v->stale);
     if (v->loaded)
         text_add(out, "- %d rows were taken while others used the machine (*loaded*).\n", v->loaded);
+    warnings_markdown(out, v);
 }

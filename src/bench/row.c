@@ -140,7 +140,7 @@ void row_settle(json_t *row) {
         "code_bytes", "private_bytes", "shared_bytes", "registers", "spills",   "compile_ms",  "passes_ms",
         "cache_hit",  "reference",     "error_max",    "bound",     "t_min_ns", "t_median_ns", "t_p95_ns",
         "ratio",      "control",       "verdict",      "marginal",  "ceiling",  "state",       "clocks",
-        "power",      "temperature",   "throttle",     "threshold", "expected", "output_hash"};
+        "power",      "temperature",   "throttle",     "threshold", "expected", "output_hash", "warnings"};
     if (!strcmp(json_string_value(json_object_get(row, "status")), "pass"))
         set(row, "reason", json_null());
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)

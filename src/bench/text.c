@@ -87,4 +87,7 @@ void bench_text_row(text_buffer *out, const json_t *row) {
     if (strcmp(row_text(row, "buffers"), "the same"))
         text_add(out, "  (%s)", row_text(row, "buffers"));
     text_add(out, "\n");
+    const json_t *warnings = json_object_get(row, "warnings");
+    for (size_t i = 0; i < json_array_size(warnings); i++)
+        text_add(out, "    warning: %s\n", json_string_value(json_array_get(warnings, i)));
 }

@@ -75,4 +75,18 @@ with tempfile.TemporaryDirectory() as folder:
         good = done.returncode == status and ("E0402" if status else "E0553") in done.stderr + done.stdout
         failed = failed or not good
         print("%s one value for one cell on %s" % ("ok" if good else "FAIL", device), "" if good else done.stdout + done.stderr)
+    # the lab's row of such a kernel carries the warning, and reports print it
+    texts = {"firsts.tile": "kernel firsts(x: f32[R, C]) -> (y: f32[R]) where C >= 2 { for tile y[r: BR] { y[r] = x[r, 0] + x[r, 1] } }",
+             "firsts.cl": "__kernel void firsts(__global const float *x, __global float *y, int C) { y[get_group_id(0)] = x[get_group_id(0) * C] + x[get_group_id(0) * C + 1]; }",
+             "firsts.launch": "block 8\ngrid R\narg C=2..100\nwhere R <= 100\narg x=f32[R, C]\narg y=f32[R]\n"}
+    for name, text in texts.items():
+        with open(os.path.join(folder, name), "w") as f:
+            f.write(text)
+    store = ["--store", os.path.join(folder, "rows")]
+    lab = [tilec, "bench", "--file", os.path.join(folder, "firsts.tile"), "--kernel", "firsts", "--shape", "R=5,C=3", "ours", "read:" + os.path.join(folder, "firsts.cl"),
+           "--threads", "1", "--rounds", "6", "--sample-ms", "0.2", "--no-marginal", "--no-ceilings"] + store
+    said = [subprocess.run(words, capture_output=True, text=True) for words in (lab, [tilec, "bench", "--report", "markdown"] + store, [tilec, "bench", "--report", "html"] + store)]
+    good = all("firsts.cl, line 1: threads of firsts race on `y`: here they run one after another (E0553)" in x.stdout for x in said)
+    failed = failed or not good
+    print("%s one value for one cell in the lab's row and reports" % ("ok" if good else "FAIL"), "" if good else said)
 sys.exit(failed)
