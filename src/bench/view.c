@@ -310,12 +310,3 @@ const char *view_shape_name(const view *v, const view_entry *e) {
                             (int)json_integer_value(k));
     return len ? arena_printf(v->arena, "%s, %.*s", e->shape, (int)strcspn(len, " "), len) : e->shape;
 }
-
-const view_entry *view_first(const view *v, const view_entry *e) {
-    for (int i = 0; e->has_ratio && i < v->entries.count; i++) {
-        const view_entry *x = &v->entries.at[i];
-        if (!strcmp(x->arm, e->first) && !x->has_ratio && view_same_work(x, e))
-            return x;
-    }
-    return NULL;
-}

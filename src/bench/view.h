@@ -52,6 +52,4 @@ const char *view_shape_name(const view *v, const view_entry *e);
 bool view_same_work(const view_entry *x, const view_entry *y);
 /* Whether they are of one machine and one device of it. */
 bool view_same_place(const view_entry *x, const view_entry *y);
-/* The entry of the first arm that `e` was compared with; NULL. */
-const view_entry *view_first(const view *v, const view_entry *e);
 #endif

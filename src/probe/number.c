@@ -10,13 +10,6 @@ const number_info number_table[NUMBER_COUNT] = {
     [NUMBER_U8] = {"u8", 1, 0, 0, false, false},   [NUMBER_S4] = {"s4", 1, 0, 0, false, true},
     [NUMBER_U4] = {"u4", 1, 0, 0, false, false},   [NUMBER_S32] = {"s32", 4, 0, 0, false, true}};
 
-number_kind number_by_name(const char *name) {
-    for (int i = 0; i < NUMBER_COUNT; i++)
-        if (!strcmp(number_table[i].name, name))
-            return (number_kind)i;
-    return NUMBER_COUNT;
-}
-
 int number_bits(number_kind kind) {
     return kind == NUMBER_S4 || kind == NUMBER_U4 ? 4 : 8 * number_table[kind].bytes;
 }

@@ -25,8 +25,7 @@ typedef struct number_info {
     bool has_infinity, is_signed;
 } number_info;
 extern const number_info number_table[NUMBER_COUNT];
-int number_bits(number_kind kind);            /* of a code: 4 where two share a byte in registers */
-number_kind number_by_name(const char *name); /* NUMBER_COUNT when there is none */
+int number_bits(number_kind kind); /* of a code: 4 where two share a byte in registers */
 
 typedef enum { NUMBER_FINITE, NUMBER_INFINITE, NUMBER_NAN } number_class;
 

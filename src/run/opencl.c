@@ -96,7 +96,7 @@ device *opencl_open(int index, diag_list *diags) {
     if (usable(d, s->devices[index].text, diags)) {
         d->context = s->api.CreateContext(NULL, 1, &d->device, NULL, NULL, &status);
         if (d->context && !status)
-            d->queue = s->api.CreateCommandQueue(d->context, d->device, CL_QUEUE_PROFILING_ENABLE, &status);
+            d->queue = s->api.CreateCommandQueue(d->context, d->device, 0, &status);
         if (!d->queue || status)
             fail(diags, "E0850", "the device cannot be opened", status);
     }
@@ -492,7 +492,6 @@ static cl_status wait(device *d, cl_handle event) {
 static bool run(device *d, const gpu_entry *e, cl_handle kernel, int64_t tasks, void *const *arrays, const int64_t *integers,
                 const float *floats, diag_list *diags) {
     int64_t most = ITEMS_PER_LAUNCH / e->threads;
-    d->last_milliseconds = 0;
     for (int64_t first = 0; first < tasks; first += most) {
         int64_t count = tasks - first < most ? tasks - first : most;
         size_t global = (size_t)(count * e->threads), local = (size_t)e->threads;
@@ -503,10 +502,6 @@ static bool run(device *d, const gpu_entry *e, cl_handle kernel, int64_t tasks, 
             d->system->api.EnqueueNDRangeKernel(d->queue, kernel, 1, NULL, &global, &local, 0, NULL, d->batches ? NULL : &event);
         if (!status && !d->batches)
             status = wait(d, event);
-        uint64_t begin = 0, end = 0;
-        if (event && !d->system->api.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL) &&
-            !d->system->api.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL))
-            d->last_milliseconds += (double)(end - begin) * 1e-6;
         if (event)
             d->system->api.ReleaseEvent(event);
         if (status)
@@ -561,7 +556,3 @@ static void *adopt(device *d, void *host, int64_t bytes) {
 }
 
 const runtime_batch opencl_batch = {begin_batch, launch_checked, end_batch, adopt};
-
-double opencl_last_milliseconds(const device *d) {
-    return d->last_milliseconds;
-}

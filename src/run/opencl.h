@@ -8,6 +8,4 @@ device_kernel *opencl_load_plan(device *d, const launch_plan *plan, diag_list *d
 /* Builds `joined` once, and takes it for each of `texts` (which it holds) until the next call or the device is closed: for tests of many kernels, as drivers read
  * long headers of their own in front of each text. Texts are copied. False with the driver's log: nothing is taken then. `count` 0: forgets. */
 bool opencl_build_joined(device *d, const char *joined, const char *const *texts, int count, diag_list *diags);
-/* What the device's own clock says of the last launch: its kernels alone. */
-double opencl_last_milliseconds(const device *d);
 #endif

@@ -32,13 +32,10 @@ enum {
     CL_PROGRAM_BUILD_LOG = 0x1183,
     CL_KERNEL_WORK_GROUP_SIZE = 0x11B0,
     CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3,
-    CL_PROFILING_COMMAND_START = 0x1282,
-    CL_PROFILING_COMMAND_END = 0x1283
 };
 #define CL_DEVICE_TYPE_ALL ((uint64_t)0xFFFFFFFF)
 #define CL_DEVICE_TYPE_CPU ((uint64_t)2)
 #define CL_DEVICE_TYPE_GPU ((uint64_t)4)
-#define CL_QUEUE_PROFILING_ENABLE ((uint64_t)2)
 #define CL_MEM_READ_WRITE ((uint64_t)1)
 #define CL_MEM_USE_HOST_PTR ((uint64_t)8)
 #define CL_FP_DENORM ((uint64_t)1)
@@ -76,7 +73,6 @@ enum {
                 (cl_handle, cl_handle, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, const cl_handle *,    \
                  cl_handle *))                                                                                                   \
     CL_FUNCTION(cl_status, GetEventInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                                        \
-    CL_FUNCTION(cl_status, GetEventProfilingInfo, (cl_handle, uint32_t, size_t, void *, size_t *))                               \
     CL_FUNCTION(cl_status, ReleaseEvent, (cl_handle))                                                                            \
     CL_FUNCTION(cl_status, Finish, (cl_handle))
 

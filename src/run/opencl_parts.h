@@ -21,7 +21,6 @@ struct device {
         char **texts;
         int count;
     } joined;
-    double last_milliseconds;
 };
 
 typedef struct opencl_memory {

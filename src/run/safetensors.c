@@ -151,28 +151,3 @@ bool safetensors_read(const char *path, const char *tensor, npy_array *out, diag
     fclose(f);
     return ok;
 }
-
-int safetensors_names(const char *path, char ***out, diag_list *diags) {
-    int64_t start, bytes;
-    *out = NULL;
-    FILE *f = open_file(path, diags);
-    json_t *header = f ? read_header(f, path, &start, &bytes, diags) : NULL;
-    if (f)
-        fclose(f);
-    if (!header)
-        return -1;
-    char **names = calloc(json_object_size(header) + 1, sizeof *names);
-    int count = 0;
-    const char *name;
-    json_t *value;
-    json_object_foreach(header, name, value) if (names && strcmp(name, "__metadata__") && (names[count] = strdup(name))) count++;
-    json_decref(header);
-    *out = names;
-    return count;
-}
-
-void safetensors_free_names(char **names, int count) {
-    for (int i = 0; i < count; i++)
-        free(names[i]);
-    free(names);
-}

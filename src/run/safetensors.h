@@ -6,7 +6,4 @@
 /* Reads one tensor into heap memory (npy_free gives it back). F64 and I64 are kept wide. False with E083x: no such file or tensor, a
  * type there is no element type for, offsets that disagree with the shape or leave the file. */
 bool safetensors_read(const char *path, const char *tensor, npy_array *out, diag_list *diags);
-/* The names in the file, in its order; heap array of heap texts, freed by safetensors_free_names. -1 with a diagnostic. */
-int safetensors_names(const char *path, char ***out, diag_list *diags);
-void safetensors_free_names(char **names, int count);
 #endif

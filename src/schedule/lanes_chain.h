@@ -68,7 +68,6 @@ kernel_fragment *chain_add_fragment(lower *l, const char *name, fragment_role ro
 /* Of f32, for all elements over the rows (false: not over them) and these columns (NULL: none). */
 kernel_fragment *chain_add_results(lower *l, const char *name, bool rows, const tile_range *columns, source_span span);
 tile_range *chain_columns_of(const lower *l, const tile_value *v);
-bool chain_has_rows(const lower *l, const tile_value *v);
 /* Which of the fragments of f, [rows][across]. */
 index_expr *chain_which_of(lower *l, const kernel_fragment *f, index_expr *row, index_expr *column, int across);
 /* Goes on in a loop of so many trips, to be written out; its variable. */

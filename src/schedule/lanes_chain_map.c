@@ -27,12 +27,6 @@ tile_range *chain_columns_of(const lower *l, const tile_value *v) {
     return columns;
 }
 
-bool chain_has_rows(const lower *l, const tile_value *v) {
-    bool rows;
-    tile_range *columns;
-    return chain_shape(l, v, &rows, &columns) && rows;
-}
-
 index_expr *chain_which_of(lower *l, const kernel_fragment *f, index_expr *row, index_expr *column, int across) {
     index_expr *n = ix_add(l->arena, ix_mul(l->arena, row, ix_const(l->arena, across)), column);
     return f->count > 1 ? n : NULL;

@@ -25,7 +25,6 @@ typedef struct builtin {
 /* ---- c_write.c: types, and pieces of functions ---- */
 const char *c_lane_type(element_type t); /* a vector's element; block formats are values of type float, masks are i32 */
 int c_lane_bytes(element_type t);
-bool c_is_block(element_type t);
 const char *c_vector_tag(element_type t);
 /* A vector type by the tag in its name, declared when first asked for. To be called before c_begin: it may write to the prelude. */
 const char *c_vector(cfamily *p, const char *tag, const char *scalar, int bytes, int lanes);

@@ -6,7 +6,7 @@ const char *c_type_tag(element_type t) {
     return t == ELEMENT_INDEX ? "i64" : t == ELEMENT_I64 ? "l64" : element_table[t].name; /* an index lies in memory as i32 */
 }
 
-bool c_is_block(element_type t) {
+static bool c_is_block(element_type t) {
     return element_table[t].block_elements > 1;
 }
 

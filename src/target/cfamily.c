@@ -312,10 +312,6 @@ void cfamily_begin(cfamily *p, const kernel_ir *k) {
     }
 }
 
-bool cfamily_array_used(const cfamily *p, const kernel_array *a) {
-    return p->arrays[a->id].used;
-}
-
 /* ---- printing ---- */
 
 static void inner_block(cfamily *p, const kernel_block *b) {

@@ -181,7 +181,6 @@ void cfamily_block(cfamily *p, const kernel_block *b);
 void cfamily_line(cfamily *p, const char *format, ...) PRINTF_LIKE(2, 3);
 void cfamily_prelude_line(cfamily *p, const char *format, ...) PRINTF_LIKE(2, 3);           /* within a function of the prelude */
 bool cfamily_refuse(cfamily *p, source_span span, const char *what, ...) PRINTF_LIKE(3, 4); /* E0551; returns false */
-bool cfamily_array_used(const cfamily *p, const kernel_array *a);
 bool cfamily_is_live(const cfamily *p, const void *key);
 bool cfamily_prints(const cfamily *p, const kernel_stmt *s);
 

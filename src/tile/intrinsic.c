@@ -33,13 +33,6 @@ int intrinsic_operand_of(const intrinsic *f, int parameter) {
     return parameter - (written >= 0 && written < parameter);
 }
 
-bool intrinsic_has_pointers(const intrinsic *f) {
-    for (int i = 0; i < f->parameter_count; i++)
-        if (f->parameters[i].rank)
-            return true;
-    return false;
-}
-
 index_expr *intrinsic_bound_of(arena *a, const intrinsic_bound *b, index_expr *const *indices, int count) {
     index_expr *x = ix_const(a, b->constant);
     for (int i = 0; i < count; i++)

@@ -80,7 +80,6 @@ bool intrinsic_is_store(const intrinsic *f);
 /* Of a call in Tile IR: the parameters but for the written one, which is what the store stores to, then what it computes. */
 int intrinsic_operands(const intrinsic *f);
 int intrinsic_operand_of(const intrinsic *f, int parameter);
-bool intrinsic_has_pointers(const intrinsic *f);
 /* The bound with integers put in for the parameters: indices[p] is that of parameter p. */
 index_expr *intrinsic_bound_of(arena *a, const intrinsic_bound *b, index_expr *const *indices, int count);
 /* "intrinsic NAME(...) -> f32 ..." as Tile IR's text has it, and its lines for targets; every line begins with `indent` blanks. */

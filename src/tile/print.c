@@ -88,10 +88,6 @@ static void print_index_at(text_buffer *out, const tile_kernel *k, const index_e
     }
 }
 
-void tile_print_index(text_buffer *out, const tile_kernel *k, const index_expr *x) {
-    print_index_at(out, k, x, 1);
-}
-
 void tile_print_condition(text_buffer *out, const tile_kernel *k, const cond *x) {
     static const char *const words[] = {[COND_LE] = " <= ", [COND_LT] = " < ", [COND_EQ] = " == ", [COND_NE] = " != "};
     switch (x->op) {

@@ -8,7 +8,6 @@ enum { TILE_DEEPEST_VALUE = 1000, TILE_DEEPEST_INDEX = 200, TILE_DEEPEST_LOOP = 
 
 /* The words of statement updates, by op: "+=" and so on; NULL for an op that does not combine. */
 const char *tile_update_word(tile_op op);
-/* An index expression or condition with each name told apart from its namesakes (`c.1`: the second thing called c). */
-void tile_print_index(text_buffer *out, const tile_kernel *k, const index_expr *x);
+/* A condition with each name told apart from its namesakes (`c.1`: the second thing called c). */
 void tile_print_condition(text_buffer *out, const tile_kernel *k, const cond *x);
 #endif

@@ -256,14 +256,6 @@ static void test_safetensors(void **state) {
     assert_false(read_tensor("missing", &a, code));
     assert_string_equal(code, "E0830");
     assert_false(read_tensor("__metadata__", &a, code));
-    char **names;
-    arena *m = arena_new();
-    diag_list d;
-    diag_init(&d, m);
-    int count = safetensors_names(path, &names, &d);
-    assert_int_equal(count, 4);
-    safetensors_free_names(names, count);
-    arena_free(m);
     for (size_t n = 0; n < length; n++) {
         put_file(file, n);
         if (read_tensor("b", &a, code))
