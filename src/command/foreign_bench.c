@@ -43,7 +43,8 @@ static const proved_plan *prove(void *context, const kernel_ir *k, const int64_t
     (void)context;
     report r = report_in(diags);
     proof verdicts = {0};
-    const proved_plan *p = foreign_prove_for(&r, k, integers, t, &verdicts);
+    legal_routes routes = {0};
+    const proved_plan *p = foreign_prove_for(&r, k, integers, t, &verdicts, &routes);
     *diags = r.diags;
     return p;
 }

@@ -77,39 +77,69 @@ static void warn_of_races(report *r, const kernel_ir *k) {
 }
 
 /* The plan with its kernel's invariant loads before their loops, where that is proved too. NULL: as it is. */
-static const proved_plan *prove_hoisted(report *r, const launch_plan *p, const target *t, proof *verdicts) {
+static const proved_plan *prove_hoisted(report *r, const launch_plan *p, const target *t, proof *verdicts, legal_routes *routes) {
     kernel_ir *k = kernel_copy(r->arena, p->variants.at[0].kernel);
     diag_list quiet;
     diag_init(&quiet, r->arena);
-    if (!kernel_hoist(k) || !kernel_check(k, &quiet))
+    legal_routes own = {0};
+    const proved_plan *proved = NULL;
+    bool hoisted = kernel_hoist(k, &own), checked = hoisted && kernel_check(k, &quiet);
+    if (checked) {
+        kernel_simplify(k);
+        proved = prove_plan(r->arena, foreign_plan(r->arena, k), t->limits(), verdicts, &quiet);
+    }
+    if (hoisted && !proved) { /* all of them stay */
+        const proof_item *lacks = NULL;
+        for (int i = 0; checked && i < verdicts->items.count && !lacks; i++)
+            lacks = verdicts->items.at[i].verdict == VERDICT_PROVED ? NULL : &verdicts->items.at[i];
+        legal_route(
+            r->arena, routes,
+            arena_printf(r->arena,
+                         "reads of the block's memory stay in their loops (refused: before them, where %s%s%s%s is not proved)",
+                         lacks ? lacks->property : "the form", lacks && lacks->subject ? " of `" : "",
+                         lacks && lacks->subject ? lacks->subject : "", lacks && lacks->subject ? "`" : ""));
         return NULL;
-    kernel_simplify(k);
-    return prove_plan(r->arena, foreign_plan(r->arena, k), t->limits(), verdicts, &quiet);
+    }
+    for (int i = 0; i < own.count; i++)
+        legal_route(r->arena, routes, own.at[i]);
+    return proved;
 }
 
-const proved_plan *foreign_prove(report *r, launch_plan *p, const target *t, proof *verdicts) {
+const proved_plan *foreign_prove(report *r, launch_plan *p, const target *t, proof *verdicts, legal_routes *routes) {
     kernel_ir *k = p->variants.at[0].kernel;
     if (!t->limits()->has_lanes && k->levels.count > 1) { /* barriers cut it into regions, each a loop over the threads */
         warn_of_races(r, k);
         static const legal_table alone = {.target = "c", .subgroups = false, .f16_arithmetic = true, .vector_lanes = 4096};
-        legal_routes none = {0};
-        if (!kernel_legalize(k, &alone, &none, &r->diags) || !kernel_serialise(k, &r->diags) || !kernel_check(k, &r->diags))
+        if (!kernel_legalize(k, &alone, routes, &r->diags) || !kernel_serialise(k, routes, &r->diags) ||
+            !kernel_check(k, &r->diags))
             return NULL;
         kernel_simplify(k);
     }
-    legal_routes routes = {0};
-    if (t->legal && (!kernel_legalize(k, t->legal, &routes, &r->diags) || !kernel_check(k, &r->diags)))
+    if (t->legal && (!kernel_legalize(k, t->legal, routes, &r->diags) || !kernel_check(k, &r->diags)))
         return NULL;
-    const proved_plan *hoisted = k->serialised ? prove_hoisted(r, p, t, verdicts) : NULL;
+    const proved_plan *hoisted = k->serialised ? prove_hoisted(r, p, t, verdicts, routes) : NULL;
     return hoisted ? hoisted : prove_plan(r->arena, p, t->limits(), verdicts, &r->diags);
 }
 
-const proved_plan *foreign_prove_for(report *r, const kernel_ir *k, const int64_t *integers, const target *t, proof *verdicts) {
+const proved_plan *foreign_prove_for(report *r, const kernel_ir *k, const int64_t *integers, const target *t, proof *verdicts,
+                                     legal_routes *routes) {
     kernel_ir *own = kernel_copy(r->arena, k); /* legalising changes it */
     for (int i = 0; i < own->symbols.count; i++)
         VEC_PUSH(r->arena, own->assumptions,
                  cond_compare(r->arena, COND_EQ, ix_var(r->arena, own->symbols.at[i]), ix_const(r->arena, integers[i])));
-    return foreign_prove(r, foreign_plan(r->arena, own), t, verdicts);
+    return foreign_prove(r, foreign_plan(r->arena, own), t, verdicts, routes);
+}
+
+void foreign_explain(report *r, const command_line *line, const legal_routes *routes, json_t *entry) {
+    json_t *list = json_array();
+    for (int i = 0; i < routes->count; i++) {
+        json_array_append_new(list, json_string(routes->at[i]));
+        if (!r->json && option_given(line, "--explain"))
+            printf("  %-13s %s\n", i ? "" : "routes", routes->at[i]);
+    }
+    if (entry)
+        json_object_set(entry, "routes", list);
+    json_decref(list);
 }
 
 static bool build_one(report *r, const command_line *line, const lifted_kernel *x, const target *t, const char *folder,
@@ -117,7 +147,8 @@ static bool build_one(report *r, const command_line *line, const lifted_kernel *
     proof verdicts = {0};
     kernel_ir *own = kernel_copy(r->arena, x->kernel); /* legalising changes it */
     launch_plan *p = foreign_plan(r->arena, own);
-    const proved_plan *proved = file_make_folders(folder, &r->diags) ? foreign_prove(r, p, t, &verdicts) : NULL;
+    legal_routes routes = {0};
+    const proved_plan *proved = file_make_folders(folder, &r->diags) ? foreign_prove(r, p, t, &verdicts, &routes) : NULL;
     const char *letters = option_value(line, "--dump");
     if (proved && letters && strchr(letters, 'e')) {
         text_buffer text = {0};
@@ -129,8 +160,10 @@ static bool build_one(report *r, const command_line *line, const lifted_kernel *
         proved && t->build(proved, folder, &r->diags) && manifest_write(proved_plan_get(proved), t->name, folder, &r->diags);
     if (!r->json && good)
         printf("%-16s proved in %.0f ms, written to %s\n", x->kernel->name, verdicts.milliseconds, folder);
-    json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s, s:f}", "kernel", x->kernel->name, "target", t->name, "held", good,
-                                          "folder", folder, "proof_ms", verdicts.milliseconds));
+    json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:f}", "kernel", x->kernel->name, "target", t->name, "held", good, "folder",
+                              folder, "proof_ms", verdicts.milliseconds);
+    foreign_explain(r, line, &routes, entry);
+    json_array_append_new(list, entry);
     report_flush(r);
     return good;
 }

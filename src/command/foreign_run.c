@@ -264,14 +264,14 @@ static bool run_simulated(launch *l, sim_report *seen) {
     return sim_run(r->arena, l->kernel, &args, &options, seen, &r->diags);
 }
 
-static bool run_on_device(launch *l, const char *name, proof *verdicts) {
+static bool run_on_device(launch *l, const char *name, proof *verdicts, legal_routes *routes) {
     report *r = l->report;
     int index;
     const runtime *rt = runtime_find(name, &index, &r->diags);
     const target *t = rt ? target_find(rt->target) : NULL;
     if (!t)
         return false;
-    const proved_plan *p = foreign_prove_for(r, l->kernel, l->integers, t, verdicts);
+    const proved_plan *p = foreign_prove_for(r, l->kernel, l->integers, t, verdicts, routes);
     device *d = p ? rt->open(index, &r->diags) : NULL;
     device_kernel *k = d ? rt->load(d, p, &r->diags) : NULL;
     bool held = k != NULL;
@@ -364,8 +364,9 @@ bool foreign_run(report *r, const command_line *line, const char *path) {
     begin(&l, r, kernels.at[0].kernel);
     sim_report seen = {0};
     proof verdicts = {0};
+    legal_routes routes = {0};
     bool held = bind_all(&l, line) && make_data(&l);
-    held = held && (simulated ? run_simulated(&l, &seen) : run_on_device(&l, device, &verdicts));
+    held = held && (simulated ? run_simulated(&l, &seen) : run_on_device(&l, device, &verdicts, &routes));
     if (held && !r->json) {
         printf("%s, on %s", l.kernel->name, device);
         if (simulated)
@@ -375,6 +376,8 @@ bool foreign_run(report *r, const command_line *line, const char *path) {
             printf("; %d properties proved in %.0f ms\n", verdicts.proved, verdicts.milliseconds);
         show_results(&l);
     }
+    if (!simulated)
+        foreign_explain(r, line, &routes, NULL);
     held = held && write_results(&l, line);
     if (r->json)
         json_object_set_new(r->json, "run",

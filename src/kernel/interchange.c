@@ -91,28 +91,38 @@ bool kernel_may_interchange(const kernel_ir *k) {
     return plain_lets(&k->body, 0);
 }
 
-bool kernel_interchange(kernel_ir *k, kernel_stmt *loop, int count, index_var *const *ids, index_expr *const *extents) {
+static bool no(const char **why, const char *because) {
+    *why = because;
+    return false;
+}
+
+bool kernel_interchange(kernel_ir *k, kernel_stmt *loop, int count, index_var *const *ids, index_expr *const *extents,
+                        const char **why) {
     arena *a = k->arena;
     int64_t threads, step;
-    if (loop->kind != KSTMT_FOR || loop->unroll || !count || !ix_is_const(extents[count - 1], &threads) ||
-        threads < FEWEST_THREADS || !ix_is_const(loop->step, &step) || step < 1)
+    *why = NULL;
+    if (loop->kind != KSTMT_FOR)
         return false;
+    if (!count || !ix_is_const(extents[count - 1], &threads) || threads < FEWEST_THREADS)
+        return no(why, "the block's rows have fewer than 4 threads");
+    if (loop->unroll || !ix_is_const(loop->step, &step) || step < 1)
+        return no(why, "it is unrolled, or its step is no number");
     index_expr *lo = written_out(a, loop->lo, 0), *hi = written_out(a, loop->hi, 0), *least = lo;
     if (!is_uniform(hi, count, ids, 0))
-        return false;
+        return no(why, "it does not end alike for all threads");
     for (int i = 0; i < count; i++) {
         int64_t by;
         index_expr *rest;
         if (!ix_coefficient(a, least, ids[i], &by, &rest) || by < 0 || ix_mentions(rest, ids[i]))
-            return false;
+            return no(why, "where it begins is no sum of multiples of the threads' ids");
         least = rest;
     }
     if (!is_uniform(least, count, ids, 0))
-        return false;
+        return no(why, "where it begins is data");
     bool same = is_uniform(lo, count, ids, 0);
     int64_t from, to;
     if (same && ix_is_const(least, &from) && ix_is_const(hi, &to) && to - from <= UNROLLED * step)
-        return false;
+        return no(why, "it has at most 16 trips, which compilers unroll");
     index_var *counter = loop->var;
     survey s = {.arena = a, .lane = ids[count - 1]};
     kernel_stmt stand_in = {.kind = KSTMT_LET};
@@ -124,11 +134,15 @@ bool kernel_interchange(kernel_ir *k, kernel_stmt *loop, int count, index_var *c
         counter->kind = INDEX_VALUE;
         counter->owner = &stand_in;
     }
-    bool good = survey_block(&s, &loop->body, true, 0) && s.rows && !s.apart;
+    bool looked = survey_block(&s, &loop->body, true, 0), good = looked && s.rows && !s.apart;
     counter->kind = kind;
     counter->owner = owner;
-    if (!good || same)
-        return good;
+    if (!good)
+        return no(why, !looked   ? "it holds a loop without a count, or a way out of itself"
+                       : s.apart ? "neighbouring threads access cells that lie apart"
+                                 : "neighbouring threads access the same cells");
+    if (same)
+        return true;
     /* trips are counted from the first thread's; the others' end earlier or not at all */
     index_var *trip = kernel_new_var(k, "trip", INDEX_LOOP);
     kernel_block whole = {0};

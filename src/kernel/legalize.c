@@ -22,13 +22,15 @@ void legalize_route(legalizer *l, const char *format, ...) {
     va_start(args, format);
     text_add_va(&b, format, args);
     va_end(args);
-    for (int i = 0; i < l->routes->count; i++)
-        if (!strcmp(l->routes->at[i], text_get(&b))) {
-            text_free(&b);
-            return;
-        }
-    VEC_PUSH(l->kernel->arena, *l->routes, arena_strdup(l->kernel->arena, text_get(&b)));
+    legal_route(l->kernel->arena, l->routes, text_get(&b));
     text_free(&b);
+}
+
+void legal_route(arena *a, legal_routes *routes, const char *text) {
+    for (int i = 0; i < routes->count; i++)
+        if (!strcmp(routes->at[i], text))
+            return;
+    VEC_PUSH(a, *routes, arena_strdup(a, text));
 }
 
 /* ---- which values are the same in every thread of a block ---- */

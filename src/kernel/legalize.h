@@ -18,6 +18,7 @@ typedef struct legal_table {
 } legal_table;
 
 typedef VEC(const char *) legal_routes;
+void legal_route(arena *a, legal_routes *routes, const char *text); /* each text once; copied */
 
 /* Rewrites the kernel in place. Each kind of rewriting, and each refused, adds a line to `routes` (in the kernel's arena). False, with located
  * errors (E0552), where the target can't do it: a subgroup operation that not every thread of the block reaches, for one. The checker runs

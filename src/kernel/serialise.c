@@ -21,6 +21,7 @@ typedef struct serial {
     kernel_ir *k;
     arena *arena;
     diag_list *diags;
+    legal_routes *routes;
     bool failed, interchanges;
     int count; /* ids of threads */
     index_var *ids[MOST_IDS];
@@ -118,6 +119,21 @@ static region *new_region(serial *s, kernel_block *out, source_span span) {
     return r;
 }
 
+/* Whether the loop of a region goes around the loops over threads; what was decided is a route. */
+static bool interchanges(serial *s, kernel_stmt *x) {
+    const char *why = "threads keep vectors, views or 64-bit integers of their own", *name = x->var ? x->var->name : NULL;
+    bool good = s->interchanges && kernel_interchange(s->k, x, s->count, s->ids, s->extents, &why);
+    if (good || (x->kind == KSTMT_FOR && why))
+        legal_route(s->arena, s->routes,
+                    good ? arena_printf(s->arena,
+                                        "line %d: the loop over `%s` goes around the loop over threads (refused: within it)",
+                                        x->span.line, name)
+                         : arena_printf(s->arena,
+                                        "line %d: the loop over `%s` stays within the loop over threads (refused: around it, %s)",
+                                        x->span.line, name, why));
+    return good;
+}
+
 static void cut(serial *s, kernel_block *b, int nesting) {
     kernel_block out = {0};
     region *r = NULL;
@@ -127,7 +143,7 @@ static void cut(serial *s, kernel_block *b, int nesting) {
             if (x->participants)
                 refuse(s, x->span, "a barrier of some threads only");
             r = NULL;
-        } else if (!meets(x, 0) && !(s->interchanges && kernel_interchange(s->k, x, s->count, s->ids, s->extents))) {
+        } else if (!meets(x, 0) && !interchanges(s, x)) {
             r = r ? r : new_region(s, &out, x->span);
             VEC_PUSH(s->arena, r->body->items, x);
         } else if (nesting > MOST_NESTING) {
@@ -511,8 +527,8 @@ static void forget(serial *s, kernel_stmt *x, kernel_block *b, int at) {
     }
 }
 
-bool kernel_serialise(kernel_ir *k, diag_list *diags) {
-    serial s = {.k = k, .arena = k->arena, .diags = diags};
+bool kernel_serialise(kernel_ir *k, legal_routes *routes, diag_list *diags) {
+    serial s = {.k = k, .arena = k->arena, .routes = routes, .diags = diags};
     if (k->levels.count < 2)
         return true;
     if (k->grid || k->fragments.count || k->mbarriers.count)

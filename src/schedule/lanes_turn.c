@@ -2,6 +2,7 @@
  * a transpose), the threads copy the load's tile to shared memory as memory lies, a block barrier, and read it as the results lie: both go in whole lines. */
 #include "schedule/lanes_stage.h"
 #include <limits.h>
+#include <string.h>
 
 /* Memory is contiguous along a range that the lanes do not have, and not along the one that they have. */
 static bool runs_across(lower *l, tile_value *x) {
@@ -48,9 +49,22 @@ static void find_across(lower *l, tile_value *v, value_list *out) {
 
 value_list lanes_turn_loads(lower *l, tile_value *value, source_span span) {
     value_list all = {0};
-    if (l->loops.count || l->chain || l->producer || !l->machine->shared_bytes)
+    if (l->chain || l->producer)
         return all;
     find_across(l, value, &all);
+    if (l->loops.count || !l->machine->shared_bytes) {
+        for (int i = 0; i < all.count; i++) {
+            const char *route = arena_printf(
+                l->arena, "line %d: %s is read across its rows (refused: turned round in shared memory, %s)", span.line,
+                all.at[i]->array->name, l->loops.count ? "the load is in a loop" : "which there is none of");
+            bool known = false;
+            for (int n = 0; n < l->out->routes.count; n++)
+                known = known || !strcmp(l->out->routes.at[n], route);
+            if (!known)
+                VEC_PUSH(l->arena, l->out->routes, route);
+        }
+        return (value_list){0};
+    }
     bool copied = false;
     for (int i = 0; i < all.count; i++) {
         tile_value *x = all.at[i];

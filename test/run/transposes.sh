@@ -13,6 +13,18 @@ for target in opencl cuda metal; do
         failed=1
     fi
 done
+cat > "$work/loop.tile" << 'END'
+kernel looped(x: f32[D, T], slot: injective index(N)[T]) -> (update y: f32[N, D]) {
+    for tile y[slot[..], d: BD] { for t: BT in T { y[slot[t], d] = y[slot[t], d] + x[d, t] } }
+}
+END
+if "$TILEC" check "$work/loop.tile" --target cuda --set BD=32 --set BT=32 --explain |
+    grep -q 'x is read across its rows (refused: turned round in shared memory, the load is in a loop)'; then
+    echo "ok a load within a loop is not turned round, and it is said"
+else
+    echo "FAIL a load within a loop is not turned round, and it is said"
+    failed=1
+fi
 # Every barrier in turn.
 "$TILEC" check $file --kernel transpose --target cuda --dump=l | sed -n '/^ *kernel transpose/,/^        }/p' > "$work/whole.kir"
 barriers=$(grep -c 'barrier block' "$work/whole.kir") refused=0
