@@ -32,6 +32,8 @@ PREAMBLE = """%s void annotation_fails(void) { *(volatile %s int *)0 = 0; }
 #define __enabled() 1
 #define __requires_fresh_array(p) ((void)0)
 """
+# Memory without an element: where null, a pointer to no function, and places that must not be reached lead.
+NOWHERE = ("null", "no_function", "unreachable")
 OF_RACES = ("race", "order", "uniform", "barrier")
 
 
@@ -141,7 +143,7 @@ def found(row, answer, options):
             between_groups = said.startswith("two tasks:") or (said.startswith("a run") and len(groups) == 2 and groups[0] != groups[1])
             if item["property"] == "race" and ("--only-divergence" in options or "--only-log" in options or (between_groups and "--only-intra-group" in options)):
                 continue
-            counts = any(word in item["property"] for word in OF_RACES) or (item["property"] == "bounds" and (bounds or item["subject"] == "null"))
+            counts = any(word in item["property"] for word in OF_RACES) or (item["property"] == "bounds" and (bounds or item["subject"] in NOWHERE))
             if item["verdict"] == "refuted" and counts:
                 refuted.append(item)
             elif item["verdict"] not in ("proved", "refuted") and counts:

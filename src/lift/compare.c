@@ -96,6 +96,34 @@ lifted lift_compare(lifter *l, const lift_value *v, lift_predicate p, lifted x, 
     return folded(l, op, a, b);
 }
 
+enum { MOST_CHOICES = 8 };
+
+/* Whether v is one of several constants, which of them being said by conditions that no data decides. */
+static bool is_choice(lifter *l, const lift_value *v, int nesting) {
+    if (v->kind == LIFT_CONSTANT_INTEGER)
+        return nesting > 0;
+    if (v->kind != LIFT_INSTRUCTION || v->op != LIFT_SELECT || nesting == MOST_CHOICES ||
+        v->operands[0]->type->kind == LIFT_VECTOR)
+        return false;
+    return lift_operand(l, v->operands[0]).kind == LIFTED_CONDITION && is_choice(l, v->operands[1], nesting + 1) &&
+           is_choice(l, v->operands[2], nesting + 1);
+}
+
+static lifted compare_choice(lifter *l, const lift_value *v, const lift_value *x, lifted y) {
+    if (x->op != LIFT_SELECT || x->kind != LIFT_INSTRUCTION)
+        return lift_compare(l, v, v->predicate, lift_operand(l, x), y, x->type->bits);
+    lifted a = compare_choice(l, v, x->operands[1], y), b = compare_choice(l, v, x->operands[2], y);
+    return lift_select(l, lift_operand(l, x->operands[0]), a, b, v->type);
+}
+
+bool lift_compare_chosen(lifter *l, const lift_value *v, lifted y, lifted *out) {
+    int64_t n;
+    if (!lift_is_number(&y, &n) || !is_choice(l, v->operands[0], 0))
+        return false;
+    *out = compare_choice(l, v, v->operands[0], y);
+    return true;
+}
+
 /* What a `let` without a value from memory is. */
 static const index_expr *meaning(const index_expr *x) {
     const kernel_stmt *let = x->op == IX_VAR && x->var->kind == INDEX_VALUE ? x->var->owner : NULL;

@@ -34,8 +34,9 @@ typedef struct lift_object {
     const lift_type *type;            /* of a shared or private object; NULL: a buffer */
     int64_t bytes;                    /* of those */
     bool constant;
-    bool parameters; /* values of the launch */
-    bool nothing;    /* what a null pointer leads to */
+    bool parameters;   /* values of the launch */
+    bool nothing;      /* what a null pointer leads to, and the like: memory without an element */
+    const char *asked; /* the name that was asked for, of such */
     struct object_facts *facts;
 } lift_object;
 
@@ -203,6 +204,8 @@ index_expr *lift_exact(lifter *l, lifted x, bool is_signed);
 kernel_value *lift_as_value(lifter *l, lifted x); /* i32 (up to 32 bits), index, bool, or the value itself */
 lifted lift_integer(lifter *l, const lift_value *v, lift_opcode op, lifted x, lifted y);
 lifted lift_compare(lifter *l, const lift_value *v, lift_predicate p, lifted x, lifted y, int bits);
+/* Of one of several constants with a number: the conditions under which it is one that compares so. False: it is no such comparison. */
+bool lift_compare_chosen(lifter *l, const lift_value *v, lifted y, lifted *out);
 lifted lift_extend(lifter *l, const lift_value *v, lift_opcode op, lifted x, int from, int to);
 lifted lift_select(lifter *l, lifted c, lifted x, lifted y, const lift_type *t);
 /* c ? x : y where c compares the two by size: the lesser or the greater. False: it does not. */
@@ -221,6 +224,8 @@ element_type lift_value_type(const lift_type *t);                 /* in register
 /* ---- memory.c ---- */
 lifted lift_pointer_to(lifter *l, const lift_value *origin);
 lifted lift_null(lifter *l, const lift_value *origin); /* leads to memory without an element */
+lifted lift_nowhere(lifter *l, const lift_value *origin,
+                    const char *name); /* the same, of another name; an access tells where not to be */
 lifted lift_gep(lifter *l, const lift_value *v);
 /* The cell that a scalar access of this type touches; array NULL after a failure. */
 kernel_access lift_cell(lifter *l, const lift_type *t, lifted pointer, bool writes, bool reads);
@@ -294,6 +299,9 @@ void lift_event_gap(lifter *l, const lift_block *from, const lift_block *to); /*
 
 /* ---- opaque.c: false: the contract says nothing of such a function; nothing was done ---- */
 bool lift_opaque_call(lifter *l, const lift_value *v, const char *name);
+/* ---- stops.c ---- */
+/* What the plugin calls (module.h): places that must not be reached, and which function an argument is. */
+bool lift_settled_call(lifter *l, const lift_value *v);
 /* ---- parts.c ---- */
 const lift_type *lift_integer_type(int64_t bytes); /* 1, 2 or 4; NULL for others */
 /* The largest power of two up to `unit` of which every step and the offset of an address are multiples, as far as its text says. */

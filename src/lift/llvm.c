@@ -90,12 +90,16 @@ static void note_users(llvm_reading *r, lift_function *f) {
         }
 }
 
-static void read_function(llvm_reading *r, lift_module *m, LLVMValueRef function) {
+bool llvm_is_kernel(LLVMValueRef function) {
     enum { AMDGPU_KERNEL = 91, SPIR_KERNEL = 76, PTX_KERNEL = 71 };
-    lift_function *f = NEW(r->arena, lift_function);
     unsigned convention = LLVMGetFunctionCallConv(function);
+    return convention == AMDGPU_KERNEL || convention == SPIR_KERNEL || convention == PTX_KERNEL;
+}
+
+static void read_function(llvm_reading *r, lift_module *m, LLVMValueRef function) {
+    lift_function *f = NEW(r->arena, lift_function);
     f->name = f->host_name = llvm_name(r, function);
-    f->is_kernel = convention == AMDGPU_KERNEL || convention == SPIR_KERNEL || convention == PTX_KERNEL;
+    f->is_kernel = llvm_is_kernel(function);
     LLVMMetadataRef program = LLVMGetSubprogram(function);
     if (program) {
         unsigned length = 0;

@@ -20,7 +20,11 @@ typedef struct llvm_reading {
     const lift_reading *how;
     llvm_entry *table; /* LLVM's values, types and blocks to ours */
     int capacity, count, global_count;
+    VEC(const char *) functions; /* those that have a number: from 1 on */
 } llvm_reading;
+
+/* ---- llvm.c ---- */
+bool llvm_is_kernel(LLVMValueRef function);
 
 /* ---- llvm_values.c ---- */
 /* What stands for one of LLVM's values, types or blocks; the place moves when others are asked for. */
@@ -37,6 +41,10 @@ void llvm_keep_wanted(llvm_reading *r);
 bool llvm_is_wanted(const llvm_reading *r, LLVMValueRef function);
 /* Inlining, and promotion to registers only; NULL, or why LLVM refused. */
 const char *llvm_run_passes(llvm_reading *r);
+
+/* ---- llvm_calls.c ---- */
+void llvm_mark_unreachable(llvm_reading *r); /* before passes take it for impossible that such a place is reached */
+bool llvm_settle_calls(llvm_reading *r);     /* calls through pointers; whether there is anything to inline now */
 
 /* ---- llvm_structs.c ---- */
 void llvm_split_structs(llvm_reading *r); /* copies of structs become copies of their fields */

@@ -4,6 +4,8 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <string.h>
 
+enum { MOST_ROUNDS = 8 };
+
 /* Passes that ask about address spaces need the target. */
 static LLVMTargetMachineRef machine_of(LLVMModuleRef m) {
     const char *triple = LLVMGetTarget(m);
@@ -80,7 +82,10 @@ const char *llvm_run_passes(llvm_reading *r) {
     llvm_find_events(r);
     llvm_split_structs(r);
     llvm_settle_pointers(r);
+    llvm_mark_unreachable(r);
     LLVMErrorRef e = LLVMRunPasses(r->module, LIFT_PASSES_BEFORE, machine, options);
+    for (int i = 0; !e && i < MOST_ROUNDS && llvm_settle_calls(r); i++) /* what is called then may call through pointers itself */
+        e = LLVMRunPasses(r->module, LIFT_PASSES_BEFORE, machine, options);
     if (!e && keeps_pointers(r)) {
         forget_loop_notes(r);
         hold_accesses(r, true); /* for this pass alone: those after it make registers of what is not held */

@@ -60,18 +60,23 @@ lifted lift_pointer_to(lifter *l, const lift_value *origin) {
     return (lifted){.kind = LIFTED_POINTER, .bits = 64, .object = o};
 }
 
-lifted lift_null(lifter *l, const lift_value *origin) {
+lifted lift_nowhere(lifter *l, const lift_value *origin, const char *name) {
     for (int i = 0; i < l->objects.count; i++)
-        if (l->objects.at[i]->nothing)
+        if (l->objects.at[i]->nothing && !strcmp(l->objects.at[i]->asked, name))
             return (lifted){.kind = LIFTED_POINTER, .bits = 64, .object = l->objects.at[i]};
     lift_object *o = NEW(l->arena, lift_object);
-    *o = (lift_object){.name = lift_name(l, "null", "null"),
+    *o = (lift_object){.name = lift_name(l, name, name),
+                       .asked = name,
                        .origin = origin,
                        .space = SPACE_GLOBAL,
                        .facts = facts_of(l, origin),
                        .nothing = true};
     VEC_PUSH(l->arena, l->objects, o);
     return (lifted){.kind = LIFTED_POINTER, .bits = 64, .object = o};
+}
+
+lifted lift_null(lifter *l, const lift_value *origin) {
+    return lift_nowhere(l, origin, "null");
 }
 
 static lifted moved(lifter *l, const lift_value *v, lifted p) {

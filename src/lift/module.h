@@ -250,6 +250,11 @@ static inline const lift_values *lift_users(const lift_function *f, const lift_v
     "function(loop-simplify,lcssa,loop-unroll<full-unroll-max=64;no-partial;no-peeling;no-runtime;"                              \
     "upperbound;O3>,sroa,infer-address-spaces,sroa)"
 
+/* Functions that are called in what was read, and that no source has. */
+#define LLVM_REACHED "tilec.reached"                  /* a place that must not be reached */
+#define LLVM_NO_FUNCTION "tilec.no_function"          /* a call through a pointer to no function that is known */
+#define LLVM_FUNCTION_NUMBER "tilec.function_number:" /* which function an argument is, 0: none; their names follow, from 1 on */
+
 /* How a module is read. */
 typedef struct lift_reading {
     const char *source;         /* calls inlined from other files are placed where this one makes them; NULL: innermost places */
@@ -260,7 +265,7 @@ typedef struct lift_reading {
 
 /* What the plugin exports. `text`: LLVM IR as text or bitcode. NULL on failure, *error then says why (text of the arena). */
 #define LIFT_READ_SYMBOL "tilec_lift_read"
-enum { LIFT_READ_INTERFACE = 4 };
+enum { LIFT_READ_INTERFACE = 5 };
 typedef lift_module *lift_read_function(int interface, arena *a, const char *text, size_t length, const lift_reading *how,
                                         const char **error);
 #endif

@@ -245,7 +245,12 @@ static lifted scalar_operation(lifter *l, const lift_value *v, const lift_type *
         r.bits = r.bits == 65 ? 64 : r.bits; /* exact */
         return r;
     }
-    case LIFT_ICMP: return lift_compare(l, v, v->predicate, x, y, from->kind == LIFT_INTEGER ? from->bits : 64);
+    case LIFT_ICMP: {
+        lifted r;
+        if (lift_compare_chosen(l, v, y, &r))
+            return r;
+        return lift_compare(l, v, v->predicate, x, y, from->kind == LIFT_INTEGER ? from->bits : 64);
+    }
     case LIFT_FCMP: return float_compare(l, v, x, y);
     case LIFT_TRUNC:
     case LIFT_ZEXT:

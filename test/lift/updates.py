@@ -9,6 +9,7 @@ except ImportError:
 import _run
 
 tilec, build, here = os.environ["TILEC"], os.environ["BUILD"], os.path.dirname(os.path.abspath(__file__))
+f32 = np.float32
 rng = np.random.default_rng(3)
 failed = False
 
@@ -64,6 +65,12 @@ with tempfile.TemporaryDirectory() as folder:
     source = [os.path.join(here, "updates.cu"), "--kernel", "updates", "--block", "64", "--grid", "3", "--arg", "n=150"]
     for device in ([] if "--device" in sys.argv else ["sim"]) + devices():
         run("updates", device, source, arrays, wanted, folder)
+    # functions that the launch chooses, and gives
+    chosen = {"called_unset_mended": ["kind=1", f32(2)], "given_unknown_mended": ["f=2", f32(0.5)]}
+    for kernel, (said, factor) in chosen.items():
+        words = [os.path.join(here, "defects", "cuda.cu"), "--kernel", kernel, "--arg", said, "--arg", "n=150", "--shape", "groups_x=3"]
+        for device in [d for d in ["sim"] + devices() if d != "cuda:0" or "--device" in sys.argv]:
+            run(kernel, device, words, {"x": w}, {"x": w * factor}, folder)
     # all threads write one value to one cell: one after another on the CPU, with a warning; refused where there are threads
     with open(os.path.join(folder, "same.cl"), "w") as f:
         f.write("__kernel void same(__global int *y, int n) { y[get_group_id(0)] = n; }")

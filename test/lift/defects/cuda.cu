@@ -228,3 +228,52 @@ template <bool Meet> __device__ void halves(float *x)
 }
 __global__ void warp_unmet_broken(float *x) { halves<false>(x); }
 __global__ void warp_unmet_mended(float *x) { halves<true>(x); }
+
+// A function chosen at the launch: broken where it is left null, and a place behind it that nobody should come by.
+__device__ float twice(float v) { return v * 2; }
+__device__ float half_of(float v) { return v / 2; }
+template <bool All> __device__ void applied(float *x, int kind, int n)
+{
+    float (*f)(float) = nullptr;
+    if (kind == 1)
+        f = twice;
+    else if (All || kind == 2)
+        f = half_of;
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n)
+        x[i] = f(x[i]);
+}
+__global__ void called_unset_broken(float *x, int kind, int n) { applied<false>(x, kind, n); }
+__global__ void called_unset_mended(float *x, int kind, int n) { applied<true>(x, kind, n); }
+template <bool All> __device__ void by_size(float *x, int n)
+{
+    int i = threadIdx.x, part = i / 16;
+    switch (part) {
+    case 0:
+    case 1: x[i] = 1; break;
+    case 2: x[i] = 2; break;
+    case 3:
+        if (All) {
+            x[i] = 3;
+            break;
+        }
+    default: __builtin_unreachable();
+    }
+}
+__global__ void no_way_on_broken(float *x, int n) { by_size<false>(x, n); }
+__global__ void no_way_on_mended(float *x, int n) { by_size<true>(x, n); }
+
+// A function that the launch gives, which it says to be one of two.
+__global__ void given_unknown_broken(float *x, float (*f)(float), int n)
+{
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n)
+        x[i] = f(x[i]);
+}
+__global__ void given_unknown_mended(float *x, float (*f)(float), int n)
+{
+    __builtin_assume(f == twice || f == half_of);
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n)
+        x[i] = f(x[i]);
+}
