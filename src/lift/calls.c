@@ -587,9 +587,9 @@ bool lift_call(lifter *l, const lift_value *v) {
     lifted r = {.kind = LIFTED_ANY};
     if (!strcmp(name, "assume"))
         lift_assume(l, v);
-    if (lift_settled_call(l, v) || is_nothing(name) || print_call(l, v, name) || launch_call(l, v, name) || order_call(l, v, name) ||
-        subgroup_call(l, v, name) || scan_call(l, v, name) || vote_call(l, v, name) || lift_matrix_call(l, v) ||
-        allocation_call(l, v, name) || lift_atomic_call(l, v, name) || lift_memory_call(l, v, name) ||
+    if (lift_settled_call(l, v) || is_nothing(name) || print_call(l, v, name) || launch_call(l, v, name) ||
+        order_call(l, v, name) || subgroup_call(l, v, name) || scan_call(l, v, name) || vote_call(l, v, name) ||
+        lift_matrix_call(l, v) || allocation_call(l, v, name) || lift_atomic_call(l, v, name) || lift_memory_call(l, v, name) ||
         lift_copy_call(l, v, name) || lift_group_copy_call(l, v, name) || geometry_call(l, v, name) || sincos_call(l, v, name) ||
         (!lift_stopped(l) && lift_opencl_call(l, v, name)))
         return !lift_stopped(l);
