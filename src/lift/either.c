@@ -146,6 +146,23 @@ static bool ready(const lifter *l, const lift_value *x, const lift_block *b) {
     return x && (x->kind != LIFT_INSTRUCTION || (x->id >= 0 && flow_dominates(l->flow, x->block, b)));
 }
 
+/* A pointer that is the same wherever it is made: what is cast on the way is known before. */
+static const lift_value *without_casts(const lift_value *x) {
+    while (x && x->kind == LIFT_INSTRUCTION && x->id >= 0 && (x->op == LIFT_ADDRSPACECAST || x->op == LIFT_BITCAST))
+        x = x->operands[0];
+    return x;
+}
+
+static bool is_settled(const lifter *l, const lift_value *x, const lift_block *b) {
+    x = without_casts(x);
+    return ready(l, x, b) || (x && lift_gives_any_pointer(l, x));
+}
+
+static lifted settled(lifter *l, const lift_value *x) {
+    x = without_casts(x);
+    return lift_gives_any_pointer(l, x) ? lift_null(l, x) : lift_operand(l, x);
+}
+
 /* The same, or made of that by arithmetic alone: computed at once, it is what it would be on its way. */
 static bool can_compute(const lifter *l, const lift_value *v, const lift_block *b, int nesting) {
     if (ready(l, v, b))
@@ -228,9 +245,9 @@ void lift_decide(lifter *l, lifted c, const lift_value *branch, const lift_block
             l->decided[phi->id] = l->aliased[phi->id] = decide_integer(l, c, phi, b, first);
             continue;
         }
-        if (!ready(l, phi->operands[0], b) || !ready(l, phi->operands[1], b))
+        if (!is_settled(l, phi->operands[0], b) || !is_settled(l, phi->operands[1], b))
             continue;
-        lifted x = lift_operand(l, phi->operands[first]), y = lift_operand(l, phi->operands[!first]);
+        lifted x = settled(l, phi->operands[first]), y = settled(l, phi->operands[!first]);
         if (lift_stopped(l) || !is_pointer(&x) || !is_pointer(&y))
             continue;
         l->decided[phi->id] = l->aliased[phi->id] = true;

@@ -46,6 +46,8 @@ bool front_wants(const front *f, const char *host_name); /* among the options' k
 
 /* The languages. Each fills in the module's text; false with diagnostics. */
 bool front_opencl(front *f, source_module *m);
+/* The text as clang is given it, with warnings. */
+const char *front_opencl_text(front *f);
 bool front_c(front *f, source_module *m);
 bool front_cuda(front *f, source_module *m);
 bool front_metal(front *f, source_module *m);

@@ -81,12 +81,21 @@ static bool only_an_address(const lift_function *f, const lift_value *pointer, i
             for (int n = 0; n < v->operand_count; n++) {
                 if (v->operands[n] != pointer || v->op == LIFT_LOAD || (v->op == LIFT_STORE && n == 1))
                     continue;
-                bool step = v->op == LIFT_GEP || v->op == LIFT_BITCAST || v->op == LIFT_ADDRSPACECAST;
+                bool step = v->op == LIFT_GEP || v->op == LIFT_BITCAST || v->op == LIFT_ADDRSPACECAST || v->op == LIFT_PHI ||
+                            v->op == LIFT_SELECT;
                 if (!step || nesting > 8 || !only_an_address(f, v, nesting + 1))
                     return false;
             }
         }
     return true;
+}
+
+bool lift_gives_any_pointer(const lifter *l, const lift_value *v) {
+    char name[64];
+    if (v->kind != LIFT_INSTRUCTION || v->op != LIFT_CALL || !v->callee || v->type->kind != LIFT_POINTER)
+        return false;
+    lift_plain_name(v->callee, name, sizeof name);
+    return is_said(l, name[0] ? name : v->callee) && only_an_address(l->function, v, 0);
 }
 
 bool lift_opaque_call(lifter *l, const lift_value *v, const char *name) {
@@ -103,7 +112,7 @@ bool lift_opaque_call(lifter *l, const lift_value *v, const char *name) {
     l->out->opaque = arena_strdup(l->arena, name);
     if (t->kind == LIFT_VOID)
         return true;
-    if (t->kind == LIFT_POINTER && only_an_address(l->function, v, 0)) { /* any, so also one that leads nowhere */
+    if (lift_gives_any_pointer(l, v)) { /* so also one that leads nowhere */
         l->env[v->id] = lift_null(l, v);
         return true;
     }

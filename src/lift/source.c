@@ -199,7 +199,7 @@ bool front_opencl(front *f, source_module *m) {
     f->words.capacity = all.capacity;
     clang_messages messages = {0};
     if (!front_write_source(f, "source.cl", "#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)\n",
-                            f->text, "\n#pragma clang attribute pop\n"))
+                            front_opencl_text(f), "\n#pragma clang attribute pop\n"))
         return false;
     m->text = front_compile(f, "source.cl", NULL, &m->length, &messages);
     if (!m->text)
