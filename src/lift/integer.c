@@ -197,9 +197,43 @@ lifted lift_bitwise(lifter *l, lift_opcode op, lifted x, lifted y) {
     return as_values(l, op == LIFT_AND ? KERNEL_BIT_AND : op == LIFT_OR ? KERNEL_BIT_OR : KERNEL_BIT_XOR, x, y);
 }
 
+enum { MOST_FOLLOWED = 64 };
+
+/* Whether an address is made of v: each value is looked at once; of more than can be followed, it is taken to be so. */
+static bool is_for_address(const lifter *l, const lift_value *v) {
+    const lift_value *seen[MOST_FOLLOWED] = {v};
+    int count = 1;
+    for (int at = 0; at < count; at++) {
+        const lift_values *users = lift_users(l->function, seen[at]);
+        for (int i = 0; i < users->count; i++) {
+            const lift_value *u = users->at[i];
+            bool computed = u->op == LIFT_ADD || u->op == LIFT_SUB || u->op == LIFT_MUL || u->op == LIFT_SHL ||
+                            u->op == LIFT_PHI || u->op == LIFT_TRUNC || u->op == LIFT_SELECT;
+            bool known = !computed;
+            for (int j = 0; j < count && !known; j++)
+                known = seen[j] == u;
+            if (u->op == LIFT_GEP || (!known && count == MOST_FOLLOWED))
+                return true;
+            if (!known)
+                seen[count++] = u;
+        }
+    }
+    return false;
+}
+
+/* x + y or x - y modulo 2^64, as the signed number with these bits, of parts of 32 bits: no step leaves 64 bits. */
+static index_expr *wrapped_sum(arena *a, lift_opcode op, index_expr *x, index_expr *y) {
+    index_expr *unit = ix_const(a, (int64_t)1 << 32), *middle = ix_const(a, (int64_t)1 << 31);
+    index_expr *low[2] = {ix_mod(a, x, unit), ix_mod(a, y, unit)}, *high[2] = {ix_floordiv(a, x, unit), ix_floordiv(a, y, unit)};
+    index_expr *sum = op == LIFT_ADD ? ix_add(a, low[0], low[1]) : ix_sub(a, low[0], low[1]);
+    index_expr *top = op == LIFT_ADD ? ix_add(a, high[0], high[1]) : ix_sub(a, high[0], high[1]);
+    top = ix_add(a, top, ix_floordiv(a, sum, unit));
+    top = ix_sub(a, ix_mod(a, ix_add(a, top, middle), unit), middle);
+    return ix_add(a, ix_mul(a, top, unit), ix_mod(a, sum, unit));
+}
+
 lifted lift_integer(lifter *l, const lift_value *v, lift_opcode op, lifted x, lifted y) {
     arena *a = l->arena;
-    (void)v;
     switch (op) {
     case LIFT_SDIV:
     case LIFT_UDIV:
@@ -234,6 +268,11 @@ lifted lift_integer(lifter *l, const lift_value *v, lift_opcode op, lifted x, li
                                     : lift_range_product(rx, ry);
     if (!lift_inside(r, limit) && x.bits <= 32)
         return as_values(l, of, x, y); /* it wraps as it does there */
+    /* numbers of 64 bits wrap around, too, where the source does not say that they do not (signed ones must not): data, that is, since addresses must fit */
+    bool may_wrap = x.bits == 64 && v->kind == LIFT_INSTRUCTION && v->op == op && op != LIFT_MUL && !v->no_signed_wrap &&
+                    (lift_holds_data(x.x, 0) || lift_holds_data(y.x, 0));
+    if (may_wrap && !lift_inside(r, lift_type_range(64, true)) && !is_for_address(l, v))
+        return lifted_index(64, ix_var(a, lift_let(l, v->name, kernel_index(l->k, wrapped_sum(a, op, x.x, y.x)))->var));
     index_expr *e = op == LIFT_ADD ? ix_add(a, x.x, y.x) : op == LIFT_SUB ? ix_sub(a, x.x, y.x) : ix_mul(a, x.x, y.x);
     return lifted_index(x.bits, e);
 }

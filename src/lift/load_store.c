@@ -130,10 +130,42 @@ lifted lift_load(lifter *l, const lift_value *v, const lift_type *t, lifted p) {
     return lifted_value(t->kind == LIFT_INTEGER ? t->bits : (int)t->size * 8, x);
 }
 
+/* A value that nobody has set: that it is stored where others read it is told like any other use of it. */
+static lifted unset_value(lifter *l, const lift_type *t) {
+    element_type e = t->kind == LIFT_DOUBLE ? ELEMENT_INDEX : lift_value_type(t);
+    e = e == ELEMENT_BOOL ? ELEMENT_I32 : e;
+    if (e == ELEMENT_COUNT) {
+        lift_fail(l, "E1125", l->now, "a value that nothing has set, of type %s, is stored", t->text);
+        return (lifted){.kind = LIFTED_ANY};
+    }
+    index_expr *one = ix_const(l->arena, 1), *zero = ix_const(l->arena, 0);
+    element_type held = e == ELEMENT_INDEX ? ELEMENT_I64 : e;
+    kernel_array *array = kernel_add_array(l->k, lift_name(l, "unset", "unset"), SPACE_PRIVATE, USE_LOCAL, held, 1, &one);
+    array->span = lift_span(l, l->now);
+    kernel_value *load = kernel_load(l->k, kernel_at(l->k, array, &zero));
+    load->span = array->span;
+    kernel_value *v = kernel_ref(l->k, lift_let(l, "unset", load));
+    v = held == e ? v : kernel_op1(l->k, KERNEL_CONVERT, e, v);
+    if (t->kind == LIFT_DOUBLE)
+        return (lifted){.kind = LIFTED_BITS, .bits = 64, .v = v};
+    return lifted_value(t->kind == LIFT_INTEGER && t->bits > 1 ? t->bits : (int)t->size * 8, v);
+}
+
 void lift_store(lifter *l, const lift_type *t, lifted p, lifted x) {
-    if (lift_stopped(l) || x.kind == LIFTED_ANY) /* what is undefined may as well stay as it was */
+    bool own = p.kind == LIFTED_POINTER && p.object->space == SPACE_PRIVATE; /* it stays unset, which a later read of it tells */
+    if (lift_stopped(l) || (x.kind == LIFTED_ANY && own))
         return;
     if (t->kind == LIFT_VECTOR || t->kind == LIFT_ARRAY || t->kind == LIFT_STRUCT) {
+        if (x.kind == LIFTED_ANY) {
+            x = (lifted){.kind = LIFTED_ELEMENTS, .count = (int)t->count};
+            x.elements = NEW_ARRAY(l->arena, lifted, x.count ? x.count : 1);
+            for (int i = 0; i < x.count; i++)
+                x.elements[i].kind = LIFTED_ANY;
+        }
+        bool of_three = t->kind == LIFT_VECTOR && x.count == 4 && x.elements[3].kind == LIFTED_ANY; /* its fourth is never set */
+        for (int i = 0; i < 3 && of_three; i++)
+            of_three = x.elements[i].kind != LIFTED_ANY;
+        x.count -= of_three;
         if (x.kind != LIFTED_ELEMENTS) {
             lift_fail(l, "E1125", NULL, "a store of %s", t->text);
             return;
@@ -151,6 +183,8 @@ void lift_store(lifter *l, const lift_type *t, lifted p, lifted x) {
         lift_either_store(l, t, p, x);
         return;
     }
+    if (x.kind == LIFTED_ANY && (x = unset_value(l, t)).kind == LIFTED_ANY)
+        return;
     if (goes_by_halves(t, p)) {
         store_halves(l, t, p, x);
         return;

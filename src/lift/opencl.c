@@ -1,5 +1,6 @@
 /* Functions of OpenCL C and AIR that are neither numbers of the launch, nor order, nor mathematics: halves in memory, truth of vectors. */
 #include "lift/lifter.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,48 @@ static bool air_convert_call(lifter *l, const lift_value *v) {
     return true;
 }
 
+/* x - floor(x), below 1 where that is rounded up to it: of infinity 0, of what is no number none. */
+static kernel_value *fraction(lifter *l, kernel_value *x, kernel_value *floor) {
+    kernel_ir *k = l->k;
+    kernel_value *below = kernel_const(k, ELEMENT_F32, 1, 0x1.fffffep-1), *zero = kernel_const(k, ELEMENT_F32, 1, 0);
+    kernel_value *rest = kernel_ref(k, lift_let(l, "rest", kernel_op2(k, KERNEL_SUB, ELEMENT_F32, x, floor)));
+    kernel_value *least =
+        kernel_op3(k, KERNEL_SELECT, ELEMENT_F32, kernel_op2(k, KERNEL_LT, ELEMENT_BOOL, below, rest), below, rest);
+    kernel_value *size = kernel_op1(k, KERNEL_ABS, ELEMENT_F32, x);
+    kernel_value *infinite = kernel_op2(k, KERNEL_EQ, ELEMENT_BOOL, size, kernel_const(k, ELEMENT_F32, 1, INFINITY));
+    return kernel_op3(k, KERNEL_SELECT, ELEMENT_F32, infinite, zero, least);
+}
+
+/* fract(x, &whole) of OpenCL, fract(x) of Metal: element by element; what is not set stays so. */
+static bool fract_call(lifter *l, const lift_value *v, const char *name) {
+    const lift_type *t = v->type, *element = t->kind == LIFT_VECTOR ? t->element : t;
+    if (strcmp(name, "fract") || v->operand_count < 1 || v->operand_count > 2 || element->kind != LIFT_FLOAT)
+        return false;
+    lifted x = lift_operand(l, v->operands[0]), p = v->operand_count > 1 ? lift_operand(l, v->operands[1]) : x;
+    int count = t->kind == LIFT_VECTOR ? (int)t->count : 1;
+    lifted *parts = NEW_ARRAY(l->arena, lifted, 2 * count);
+    for (int i = 0; i < count && !lift_stopped(l); i++) {
+        lifted one = t->kind == LIFT_VECTOR && x.kind == LIFTED_ELEMENTS ? x.elements[i] : x;
+        parts[i] = parts[count + i] = (lifted){.kind = LIFTED_ANY};
+        if (one.kind == LIFTED_ANY)
+            continue;
+        kernel_value *own = kernel_ref(l->k, lift_let(l, "own", lift_as_value(l, one)));
+        kernel_value *whole = kernel_ref(l->k, lift_let(l, "whole", kernel_op1(l->k, KERNEL_FLOOR, ELEMENT_F32, own)));
+        parts[i] = lifted_value(32, fraction(l, own, whole));
+        parts[count + i] = lifted_value(32, whole);
+    }
+    lifted r[2];
+    for (int i = 0; i < 2; i++)
+        r[i] =
+            t->kind == LIFT_VECTOR ? (lifted){.kind = LIFTED_ELEMENTS, .count = count, .elements = parts + i * count} : parts[i];
+    if (v->operand_count > 1)
+        lift_store(l, t, p, r[1]);
+    if (!lift_stopped(l))
+        lift_set(l, v, r[0]);
+    return true;
+}
+
 bool lift_opencl_call(lifter *l, const lift_value *v, const char *name) {
-    return half_call(l, v, name) || truth_call(l, v, name) || convert_call(l, v, name) || air_convert_call(l, v);
+    return half_call(l, v, name) || fract_call(l, v, name) || truth_call(l, v, name) || convert_call(l, v, name) ||
+           air_convert_call(l, v);
 }

@@ -38,9 +38,9 @@ const char *front_opencl_text(front *f) {
             bool name = tokens_is(&t, i + 1, ",") || tokens_is(&t, i + 1, ")"); /* of an argument, or a type alone */
             if (!now || (name && tokens_kind(&t, i - 1) == TOKEN_NAME))
                 continue;
-            char *word = tokens_word(f->arena, &t, i);
-            diag_warning(f->diags, "E1111", (source_span){f->path, line_of(&t, i), 0, 0},
-                         "an argument of type %s, which OpenCL forbids, is read as %s", word, now);
+            if (d->name >= 0 && front_wants(f, tokens_word(f->arena, &t, d->name)))
+                diag_warning(f->diags, "E1111", (source_span){f->path, line_of(&t, i), 0, 0},
+                             "an argument of type %s, which OpenCL forbids, is read as %s", tokens_word(f->arena, &t, i), now);
             edits_replace(&e, i, i + 1, "%s", now);
         }
     }

@@ -58,3 +58,7 @@ __kernel void waits(__global float *y) {
     wait_group_events(1, &e);
     y[get_global_id(0)] = 1;
 }
+__kernel void sized(__global float *y, size_t n, __global float *z) {
+    if (get_global_id(0) < n)
+        y[get_global_id(0)] = 1;
+}

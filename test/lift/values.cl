@@ -149,13 +149,13 @@ __kernel void neighbours(__global const float *x, __global float *y) {
 }
 __kernel void functions(__global const float *x, __global float *y) {
     int i = get_global_id(0);
-    float v = x[i];
+    float v = x[i], whole, part = fract(v * 5, &whole);
     y[i * 8] = exp2(v) + log2(fabs(v) + 1);
     y[i * 8 + 1] = pow(fabs(v), 1.5f);
     y[i * 8 + 2] = round(v * 2) + trunc(v * 3) + ceil(v);
     y[i * 8 + 3] = native_sin(v) + cos(v) + tanh(v);
     y[i * 8 + 4] = mix(v, 2.0f, 0.25f) + step(0.0f, v) + sign(v);
-    y[i * 8 + 5] = isnan(v) ? 1.0f : fma(v, v, 1.0f);
+    y[i * 8 + 5] = isnan(v) ? 1.0f : fma(v, v, 1.0f) + part * 2 + whole;
     y[i * 8 + 6] = as_float(as_uint(v) & 0x7fffffffu);
     y[i * 8 + 7] = sqrt(v * v + 1) * rsqrt(v * v + 2) + erf(v);
 }
@@ -268,4 +268,10 @@ __kernel void scans(__global const int *x, __global const float *far, __global i
     y[i] = sub_group_scan_inclusive_add(x[i]);
     z[i] = sub_group_scan_exclusive_add((float)x[i]);
     w[i] = (long)far[i];
+}
+__kernel void sums_of_64(__global const ulong *x, __global ulong *y, int n) { /* they wrap around */
+    ulong c = 0xfffffffffffffff0UL;
+    for (int k = 0; k < n; k++)
+        c = c + x[k] - (ulong)k;
+    y[get_global_id(0)] = c - x[get_global_id(0)];
 }

@@ -22,9 +22,10 @@ def half_away(v):
     return np.sign(v) * np.floor(np.abs(v) + 0.5)
 
 def functions(v):
+    w = (v * f32(5)).astype(np.float64)
     v = v.astype(np.float64)
     return np.stack([2 ** v + np.log2(abs(v) + 1), abs(v) ** 1.5, half_away(v * 2) + np.trunc(v * 3) + np.ceil(v), np.sin(v) + np.cos(v) + np.tanh(v),
-                     v + (2 - v) * 0.25 + (v >= 0) + np.sign(v), v * v + 1, abs(v), np.sqrt(v * v + 1) / np.sqrt(v * v + 2) + erf(v)], 1).reshape(-1)
+                     v + (2 - v) * 0.25 + (v >= 0) + np.sign(v), v * v + 1 + 2 * (w - np.floor(w)) + np.floor(w), abs(v), np.sqrt(v * v + 1) / np.sqrt(v * v + 2) + erf(v)], 1).reshape(-1)
 
 def early(x, count):
     if (x > 2).any():
@@ -76,6 +77,9 @@ def rows():
     sums = x.reshape(2, 32).cumsum(1).astype(i32)
     yield "scans", [], {"x": x, "far": longs, "y": np.zeros(64, i32), "z": np.zeros(64, f32), "w": np.zeros(64, np.int64)}, \
         {"y": sums, "z": (sums.reshape(-1) - x).astype(f32), "w": longs.astype(np.int64)}, "64", "1"
+    x = rng.integers(-2 ** 63, 2 ** 63, 32)
+    y = (x[:20].astype(np.uint64).sum() - np.uint64(16 + sum(range(20))) - x.astype(np.uint64)).astype(np.int64)
+    yield "sums_of_64", ["n=20"], {"x": x, "y": np.zeros(32, np.int64)}, {"y": y}, "32", "1"
     x = rng.integers(0, 2 ** 32, 64, dtype=np.uint64).astype(u32)
     yield "hash", [], {"x": x, "y": np.zeros(64, u32)}, {"y": hashed(x)}, "64", "1"
     x = rng.integers(-50, 50, 64).astype(i32)

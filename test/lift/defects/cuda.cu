@@ -277,3 +277,7 @@ __global__ void given_unknown_mended(float *x, float (*f)(float), int n)
     if (i < n)
         x[i] = f(x[i]);
 }
+
+// What is stored was never set: the store is one like any other, and what it stores is no value.
+__global__ void unset_stored_broken(int *y) { int v; y[threadIdx.x] = v; }
+__global__ void unset_stored_mended(int *y) { int v = 1; y[threadIdx.x] = v; }
