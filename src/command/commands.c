@@ -80,7 +80,7 @@ static const option_row probe_options[] = {
     {"--target", "NAME", "of the kit: cuda, metal or opencl (default: cuda)"},
     {"--read", "FILE", "no probing here: find what the rows show that a kit's program printed"}, {0}};
 static const option_row layout_options[] = {
-    {"--target", "NAME", "cuda or metal (default: cuda)"},
+    {"--target", "NAME", "cuda, metal or cpu (default: the one that has the instruction)"},
     {"--instruction", "NAME", "m16n8k16.f16, wgmma.m64n24k16.bf16, simdgroup_matrix.8x8.f16, .."},
     {"--operand", "a|b|c", "which fragment (default: all)"},
     {"--lane", "N", "with --register: the entries that this register of this lane holds"}, {"--register", "N", "a register of 32 bits"},

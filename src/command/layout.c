@@ -34,6 +34,8 @@ static void list(text_buffer *out) {
         const char *at = rows[i].types;
         if (rows[i].operand != 'a')
             continue;
+        if (!*at)
+            text_add(out, "%-6s %s\n", rows[i].target, rows[i].shape);
         for (size_t length; *at; at += length + (at[length] == ' ')) {
             length = strcspn(at, " ");
             if (!strncmp(rows[i].shape, "wgmma.", 6))
@@ -43,6 +45,16 @@ static void list(text_buffer *out) {
                 text_add(out, "%-6s %s.%.*s\n", rows[i].target, rows[i].shape, (int)length, at);
         }
     }
+}
+
+/* No two targets have instructions of one name. */
+static const char *target_of(const char *instruction) {
+    static const char *const targets[] = {"cuda", "metal", "cpu"};
+    fragment_layout l;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (fragment_layout_find(targets[i], instruction, 'a', &l))
+            return targets[i];
+    return targets[0];
 }
 
 /* The operands asked for, in order. */
@@ -57,7 +69,11 @@ static bool fragments(const command_line *line, layout_form form, text_buffer *o
         diag_error(diags, "E0860", (source_span){0}, "--lane goes with --register, --row with --column, and one pair at a time");
         return false;
     }
-    target = target ? target : "cuda";
+    target = target ? target : target_of(name);
+    if (form == LAYOUT_SVG && (!operand || lane >= 0 || row >= 0)) {
+        diag_error(diags, "E0860", (source_span){0}, "a picture is of one whole fragment: --operand a, b or c");
+        return false;
+    }
     for (const char *o = operand ? operand : "abc"; *o; o++) {
         fragment_layout l;
         if (!fragment_layout_find(target, name, *o, &l) || (operand && strlen(operand) != 1))
@@ -76,8 +92,6 @@ static bool fragments(const command_line *line, layout_form form, text_buffer *o
             layout_view_fragment(out, &l, name, form);
         }
         shown++;
-        if (form == LAYOUT_SVG && !operand)
-            break; /* a picture is of one fragment */
     }
     if (!shown) {
         diag *g = diag_error(diags, "E1210", (source_span){0}, "%s has no fragment %s%sof `%s`%s", target, operand ? operand : "",
@@ -102,7 +116,7 @@ static bool banks(const command_line *line, layout_form form, text_buffer *out, 
     }
     r.element_bytes = element_table[type].block_bytes;
     if (name) {
-        if (!fragment_layout_find(target ? target : "cuda", name, operand ? *operand : 'a', &l)) {
+        if (!fragment_layout_find(target ? target : target_of(name), name, operand ? *operand : 'a', &l)) {
             diag_error(diags, "E1210", (source_span){0}, "no fragment %s of `%s`", operand ? operand : "a", name);
             return false;
         }

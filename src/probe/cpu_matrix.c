@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TILES "Intel SDM: the products of a step of four bytes are added to c, step by step, without saturation"
+#define TILE_OF_BYTES(name, a, b)                                                                                                \
+    { name, NUMBER_##a, NUMBER_##b, NUMBER_S32, 64, "__AMX_INT8__", NULL, false, TILES }
 #define VNNI "Intel SDM: the four products are summed with c "
 const cpu_instruction cpu_instructions[] = {{"vdpbf16ps", NUMBER_BF16, NUMBER_BF16, NUMBER_F32, 2, "__AVX512BF16__",
                                              "(__m512i)_mm512_dpbf16_ps((__m512)z, (__m512bh)x, (__m512bh)y)", true,
@@ -13,7 +16,15 @@ const cpu_instruction cpu_instructions[] = {{"vdpbf16ps", NUMBER_BF16, NUMBER_BF
                                             {"vpdpbusd", NUMBER_U8, NUMBER_S8, NUMBER_S32, 4, "__AVX512VNNI__",
                                              "_mm512_dpbusd_epi32(z, x, y)", false, VNNI "without saturation"},
                                             {"vpdpbusds", NUMBER_U8, NUMBER_S8, NUMBER_S32, 4, "__AVX512VNNI__",
-                                             "_mm512_dpbusds_epi32(z, x, y)", false, VNNI "with signed saturation"}};
+                                             "_mm512_dpbusds_epi32(z, x, y)", false, VNNI "with signed saturation"},
+                                            {"tdpbf16ps", NUMBER_BF16, NUMBER_BF16, NUMBER_F32, 32, "__AMX_BF16__", NULL, true,
+                                             "Intel SDM: even and odd products are summed apart, in order, then added, and that "
+                                             "to c, rounding to nearest; subnormals are zero, in and out; MXCSR is neither "
+                                             "consulted nor updated"},
+                                            TILE_OF_BYTES("tdpbssd", S8, S8),
+                                            TILE_OF_BYTES("tdpbsud", S8, U8),
+                                            TILE_OF_BYTES("tdpbusd", U8, S8),
+                                            TILE_OF_BYTES("tdpbuud", U8, U8)};
 const int cpu_instruction_count = sizeof cpu_instructions / sizeof *cpu_instructions;
 
 const cpu_instruction *cpu_instruction_find(const char *name) {
@@ -23,7 +34,7 @@ const cpu_instruction *cpu_instruction_find(const char *name) {
     return NULL;
 }
 
-/* n dots, a multiple of 16; `control`: what MXCSR is while they run. 0 when the processor has no such instruction. */
+/* n dots, a multiple of 16, or tiles; `control`: what MXCSR is while they run. 0 when the processor has no such instruction. */
 typedef int (*dots_function)(long n, const void *a, const void *b, const void *c, void *d, unsigned control);
 typedef struct cpu_box {
     void *library;
@@ -40,6 +51,10 @@ static bool run(void *context, int64_t tiles, const void *a, const void *b, cons
     char last[3][LANES * 4] = {{0}};
     uint32_t out[LANES];
     (void)diags;
+    if (!x->instruction->intrinsic) {
+        x->dots(tiles, a, b, c, d, x->control);
+        return true;
+    }
     x->dots(whole, a, b, c, d, x->control);
     if (whole < tiles) {
         memcpy(last[0], (const char *)a + whole * row, (size_t)((tiles - whole) * row));
@@ -81,28 +96,33 @@ void *cpu_function_load(const char *text, const char *name, const char *symbol, 
 
 bool cpu_matrix_open(arena *a, const cpu_instruction *i, probe_target *out, diag_list *diags) {
     text_buffer t = {0};
-    text_add(&t,
-             "#if defined(%s)\n"
-             "#include <immintrin.h>\n"
-             "int dots(long n, const char *a, const char *b, const char *c, char *d, unsigned control) {\n"
-             "    unsigned before = _mm_getcsr();\n"
-             "    _mm_setcsr(control);\n"
-             "    for (long i = 0; i < n; i += 16) {\n"
-             "        __m512i x = _mm512_loadu_si512(a + 4 * i), y = _mm512_loadu_si512(b + 4 * i), z = _mm512_loadu_si512(c + 4 "
-             "* i);\n"
-             "        __m512i r = %s;\n"
-             "        __asm__ volatile(\"\" : \"+v\"(r)); /* between the two settings */\n"
-             "        _mm512_storeu_si512(d + 4 * i, r);\n"
-             "    }\n"
-             "    _mm_setcsr(before);\n"
-             "    return 1;\n"
-             "}\n"
-             "#else\n"
-             "int dots(long n, const char *a, const char *b, const char *c, char *d, unsigned control) {\n"
-             "    return 0;\n"
-             "}\n"
-             "#endif\n",
-             i->macro, i->intrinsic);
+    const bool tiled = !i->intrinsic;
+    if (tiled)
+        t.text = cpu_tile_text(i);
+    else
+        text_add(
+            &t,
+            "#if defined(%s)\n"
+            "#include <immintrin.h>\n"
+            "int dots(long n, const char *a, const char *b, const char *c, char *d, unsigned control) {\n"
+            "    unsigned before = _mm_getcsr();\n"
+            "    _mm_setcsr(control);\n"
+            "    for (long i = 0; i < n; i += 16) {\n"
+            "        __m512i x = _mm512_loadu_si512(a + 4 * i), y = _mm512_loadu_si512(b + 4 * i), z = _mm512_loadu_si512(c + 4 "
+            "* i);\n"
+            "        __m512i r = %s;\n"
+            "        __asm__ volatile(\"\" : \"+v\"(r)); /* between the two settings */\n"
+            "        _mm512_storeu_si512(d + 4 * i, r);\n"
+            "    }\n"
+            "    _mm_setcsr(before);\n"
+            "    return 1;\n"
+            "}\n"
+            "#else\n"
+            "int dots(long n, const char *a, const char *b, const char *c, char *d, unsigned control) {\n"
+            "    return 0;\n"
+            "}\n"
+            "#endif\n",
+            i->macro, i->intrinsic);
     void *library;
     void *function = cpu_function_load(t.text, i->name, "dots", &library, diags);
     text_free(&t);
@@ -121,10 +141,11 @@ bool cpu_matrix_open(arena *a, const cpu_instruction *i, probe_target *out, diag
     const runtime *r = runtime_find("cpu", &index, NULL);
     if (r)
         r->describe(0, out->description, sizeof out->description);
-    out->box = (matrix_box){"cpu", i->name, i->a, i->b, i->c, i->k, 1, 1, x, run, i->claim};
+    out->box = (matrix_box){"cpu", i->name, i->a, i->b, i->c, i->k, tiled ? 16 : 1, tiled ? 16 : 1, x, run, i->claim};
     out->rate = rate;
     out->twin = "vfmadd231ps";
-    out->twin_bits = 32;
+    /* two fma of 16 lanes a cycle; a product of tiles takes 16 cycles (Intel's optimization manual), which is 8 times the operations of a vector of such operands */
+    out->twin_bits = tiled ? 8 * 32 : 32;
     out->opcodes = energy;
     out->context = x;
     out->close = close_box;

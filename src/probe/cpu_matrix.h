@@ -8,7 +8,7 @@ typedef struct cpu_instruction {
     number_kind a, b, c;
     int k;
     const char *macro,
-        *intrinsic; /* what the compiler defines where the processor has it; the expression over x (a), y (b), z (c) */
+        *intrinsic; /* what the compiler defines where the processor has it; the expression over x (a), y (b), z (c). NULL: of tiles of 16 rows and columns */
     bool floats;
     const char *claim;
 } cpu_instruction;
@@ -20,12 +20,17 @@ void *cpu_function_load(const char *text, const char *name, const char *symbol, 
 /* Compiles and loads it. False with E1202 when the processor has no such instruction, or with the compiler's diagnostic. */
 bool cpu_matrix_open(arena *a, const cpu_instruction *i, probe_target *out, diag_list *diags);
 /* Speeds: of the instruction (RATE_OWN), and of fma on as wide a vector of f32 (cpu_rate.c). */
+enum { CPU_CHAINS = 24 };
 typedef struct cpu_rates {
     void *library;
     int (*rate)(long n, int scalar);
     int sink;
 } cpu_rates;
-char *cpu_rate_text(const cpu_instruction *i); /* heap */
+char *cpu_rate_text(const cpu_instruction *i);                            /* heap */
+void cpu_rate_chains(text_buffer *t, int number, const char *expression); /* its function rateNUMBER */
+/* Those of the matrix unit's instructions (cpu_tile.c): its dots, where n counts tiles, and its speed. Heap. */
+char *cpu_tile_text(const cpu_instruction *i);
+char *cpu_tile_rate_text(const cpu_instruction *i);
 bool cpu_rate(cpu_rates *r, const cpu_instruction *i, rate_of which, double *per_second, diag_list *diags);
 /* A line: the energy of a multiply-add by RAPL, or why nobody tells it. After cpu_rate. */
 const char *cpu_energy(cpu_rates *r, const cpu_instruction *i, arena *a);

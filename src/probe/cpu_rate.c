@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { CHAINS = 12, LANES = 16 };
+enum { CHAINS = CPU_CHAINS, LANES = 16 };
 
 static double seconds(void) {
     struct timespec t;
@@ -12,35 +12,40 @@ static double seconds(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+void cpu_rate_chains(text_buffer *t, int number, const char *expression) {
+    /* 0x3C003C00: small numbers in every format. Sums are variables of their own: an array stays in memory, whose loads and stores would be timed. */
+    text_add(t,
+             "static int rate%d(long n) {\n    __m512i x = _mm512_set1_epi32(0x3C003C00), y = _mm512_set1_epi32(0x3C013C01), all "
+             "= x;\n",
+             number);
+    for (int c = 0; c < CHAINS; c++)
+        text_add(t, "    __m512i s%d = _mm512_set1_epi32(0x3C000000 + %d);\n", c, c);
+    text_add(t, "    for (long i = 0; i < n; i++) {\n");
+    for (int c = 0; c < CHAINS; c++)
+        text_add(t,
+                 "        {\n            __m512i z = s%d;\n            s%d = %s;\n            __asm__ volatile(\"\" : "
+                 "\"+v\"(s%d));\n        }\n",
+                 c, c, expression, c);
+    text_add(t, "    }\n");
+    for (int c = 0; c < CHAINS; c++)
+        text_add(t, "    all = _mm512_xor_si512(all, s%d);\n", c);
+    text_add(t, "    return _mm512_reduce_or_epi32(all);\n}\n");
+}
+
 char *cpu_rate_text(const cpu_instruction *i) {
+    if (!i->intrinsic)
+        return cpu_tile_rate_text(i);
     text_buffer t = {0};
-    const char *const expressions[] = {i->intrinsic, "(__m512i)_mm512_fmadd_ps((__m512)x, (__m512)y, (__m512)z)"};
     text_add(&t, "#if defined(%s)\n#include <immintrin.h>\n", i->macro);
-    for (int which = 0; which < 2; which++) {
-        /* 0x3C003C00: small numbers in every format */
-        text_add(
-            &t,
-            "static int rate%d(long n) {\n    __m512i x = _mm512_set1_epi32(0x3C003C00), y = _mm512_set1_epi32(0x3C013C01), all "
-            "= x, s[%d];\n    for (int c = 0; c < %d; c++)\n        s[c] = _mm512_set1_epi32(c);\n"
-            "    for (long i = 0; i < n; i++) {\n",
-            which, CHAINS, CHAINS);
-        for (int c = 0; c < CHAINS; c++)
-            text_add(&t,
-                     "        {\n            __m512i z = s[%d];\n            s[%d] = %s;\n            __asm__ volatile(\"\" : "
-                     "\"+v\"(s[%d]));\n        }\n",
-                     c, c, expressions[which], c);
-        text_add(&t,
-                 "    }\n    for (int c = 0; c < %d; c++)\n        all = _mm512_xor_si512(all, s[c]);\n    return "
-                 "_mm512_reduce_or_epi32(all);\n}\n",
-                 CHAINS);
-    }
+    cpu_rate_chains(&t, 0, i->intrinsic);
+    cpu_rate_chains(&t, 1, "(__m512i)_mm512_fmadd_ps((__m512)x, (__m512)y, (__m512)z)");
     text_add(&t, "int rate(long n, int scalar) {\n    return scalar ? rate1(n) : rate0(n);\n}\n#endif\n");
     return t.text;
 }
 
 /* Multiply-adds of n rounds. */
 static double products(const cpu_instruction *i, rate_of which, double n) {
-    return n * CHAINS * LANES * (which == RATE_OWN ? i->k : 1);
+    return n * CHAINS * LANES * (which != RATE_OWN ? 1 : i->intrinsic ? i->k : 16 * i->k);
 }
 
 static double timed(cpu_rates *r, rate_of which, long n) {

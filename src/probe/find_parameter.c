@@ -64,13 +64,19 @@ static int range(int64_t *values, int from, int to) {
     return count;
 }
 
+/* Any mask numbers steps. Two or four strands of two products at least, whose sums go to c. */
+static bool is_order(int k, int shape, unsigned mask, int apart) {
+    int strands = 1 << __builtin_popcount(mask);
+    return shape == MATRIX_FUSED || (shape == MATRIX_STRANDS ? !apart && strands > 1 && strands <= 4 && 2 * strands <= k : !mask);
+}
+
 static int orders(int k, int64_t *values) {
     matrix_unit u = {.k = k};
     int count = 0;
     for (int apart = 0; apart < 2; apart++)
         for (int shape = 0; shape < MATRIX_SHAPES; shape++)
-            for (unsigned mask = 0; mask < (shape == MATRIX_FUSED ? (unsigned)k : 1); mask++)
-                for (int descending = 0; descending < (mask ? 2 : 1); descending++) {
+            for (unsigned mask = 0; mask < (unsigned)k; mask++)
+                for (int descending = 0; is_order(k, shape, mask, apart) && descending < (mask ? 2 : 1); descending++) {
                     u.shape = (matrix_shape)shape;
                     u.step_mask = mask;
                     u.descending = descending;
@@ -146,17 +152,24 @@ static const char *order_text(arena *a, const matrix_unit *u) {
     if (u->shape == MATRIX_LARGEST_FIRST)
         return arena_printf(a, "one after the other from the largest term on%s", last);
     int steps = 1 << __builtin_popcount(u->step_mask);
-    if (steps == 1)
-        return arena_printf(a, "all %d products at once%s", u->k, u->addend_apart ? last : ", with c");
-    if (steps == u->k)
-        return arena_printf(a, "one product after the other, %s%s", u->descending ? "the last first" : "the first first", last);
     text_buffer b = {0};
-    text_add(&b, "%d steps of %d products, those of a step together; step = bit%s", steps, u->k / steps,
-             __builtin_popcount(u->step_mask) > 1 ? "s" : "");
+    if (u->shape == MATRIX_STRANDS)
+        text_add(&b, "%d strands of %d products, each from 0, one after the other; strand = ", steps, u->k / steps);
+    else if (steps == 1)
+        return arena_printf(a, "all %d products at once%s", u->k, u->addend_apart ? last : ", with c");
+    else if (steps == u->k)
+        return arena_printf(a, "one product after the other, %s%s", u->descending ? "the last first" : "the first first", last);
+    else
+        text_add(&b, "%d steps of %d products, those of a step together; step = ", steps, u->k / steps);
+    text_add(&b, "bit%s", __builtin_popcount(u->step_mask) > 1 ? "s" : "");
     for (int bit = 0; u->step_mask >> bit; bit++)
         if (u->step_mask >> bit & 1)
             text_add(&b, " %d", bit);
-    text_add(&b, " of the position%s%s", u->descending ? ", the last step first" : "", last);
+    if (u->shape == MATRIX_STRANDS)
+        text_add(&b, " of the position%s; then the strands' sums in pairs, c last",
+                 u->descending ? ", the last product first" : "");
+    else
+        text_add(&b, " of the position%s%s", u->descending ? ", the last step first" : "", last);
     const char *text = arena_strdup(a, text_get(&b));
     text_free(&b);
     return text;

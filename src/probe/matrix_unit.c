@@ -267,6 +267,21 @@ static uint32_t sum_in_tree(const matrix_unit *u, const matrix_terms *t, uint32_
     return add_two(u, code, at[0]);
 }
 
+static uint32_t sum_in_strands(const matrix_unit *u, const matrix_terms *t, uint32_t code) {
+    int strands = 1 << __builtin_popcount(u->step_mask);
+    uint32_t at[MATRIX_LONGEST] = {0};
+    for (int i = 0; i < u->k; i++) {
+        int position = u->descending ? u->k - 1 - i : i;
+        unsigned strand = step_of((unsigned)position, u->step_mask);
+        number terms[2] = {t->products[position], addend_of(u, at[strand])};
+        at[strand] = add_terms(u, terms, 2, u->output_bits, u->rounding);
+    }
+    for (int count = strands; count > 1; count /= 2)
+        for (int i = 0; i < count / 2; i++)
+            at[i] = add_two(u, at[2 * i], at[2 * i + 1]);
+    return add_two(u, code, at[0]);
+}
+
 /* Whether x is larger than y in magnitude. */
 static bool is_larger(const number *x, const number *y) {
     if (!x->significand || !y->significand)
@@ -315,6 +330,7 @@ uint32_t matrix_unit_sum(const matrix_unit *u, const matrix_terms *t, uint32_t c
     switch (u->shape) {
     case MATRIX_TREE_NEIGHBOURS:
     case MATRIX_TREE_HALVES: sum = sum_in_tree(u, t, first); break;
+    case MATRIX_STRANDS: sum = sum_in_strands(u, t, first); break;
     case MATRIX_LARGEST_FIRST: sum = sum_from_largest(u, t, first); break;
     default: sum = sum_in_steps(u, t, first); break;
     }

@@ -9,6 +9,7 @@ typedef enum matrix_shape {
     MATRIX_FUSED,           /* step by step: a step's products and the running sum are added at once, and rounded once */
     MATRIX_TREE_NEIGHBOURS, /* products added in pairs 0 + 1, 2 + 3, ..., each sum rounded, the addend last */
     MATRIX_TREE_HALVES,     /* the same with i + (i + half) */
+    MATRIX_STRANDS, /* products of a strand one after the other from 0, each sum rounded; then the strands' sums as a tree of neighbours, the addend last */
     MATRIX_LARGEST_FIRST, /* one after the other, from the largest term on; the others in order, the addend before the products */
     MATRIX_SHAPES
 } matrix_shape;
@@ -39,9 +40,10 @@ typedef struct matrix_unit {
     number_kind a, b, c; /* c: the addend and the result */
     int k;               /* products of a dot; a power of two, at most MATRIX_LONGEST */
     matrix_shape shape;
-    /* MATRIX_FUSED: the bits of a product's position that number its step (0: one step; all: one product a step). */
+    /* MATRIX_FUSED: the bits of a product's position that number its step (0: one step; all: one product a step). MATRIX_STRANDS: those that number its
+     * strand. */
     unsigned step_mask;
-    bool descending;   /* the steps with the highest number first */
+    bool descending;   /* the steps with the highest number first; of strands the products at the highest positions first */
     bool addend_apart; /* products are summed from 0, and c is added last, rounding to nearest even */
     int alignment; /* each term is cut to a multiple of 2^(E - alignment), E the largest exponent of a step's terms; MATRIX_EXACT: not cut */
     matrix_rounding cut;

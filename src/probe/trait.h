@@ -28,6 +28,7 @@ typedef struct trait_box {
     char description[512]; /* in words */
     void *context;
     int64_t most_bytes; /* of a ring */
+    int page;           /* bytes of a page where the ring's may be small; 0: nobody looks whether pages have a part in times */
     /* Nanoseconds a hop of a chain of loads through the slots of a ring, each once, in an order that nothing foresees, as often as needed for the caches to hold
      * what they can. `beside` > 0: each hop also loads so many bytes behind the slot's beginning, after that. */
     bool (*chase)(void *context, int64_t bytes, int slot, int beside, double *ns, diag_list *diags);
@@ -109,6 +110,8 @@ typedef struct simulated_traits {
     int64_t cache_bytes[4], cache_told[4];
     double cache_ns[5];
     int caches, line, banks;
+    int page,
+        pages; /* beyond so many pages of a ring a hop takes a nanosecond more for each time that their number doubles; 0: pages have no part */
     int64_t limits[LIMIT_COUNT], told[LIMIT_COUNT];
     int alignment[4]; /* that four accesses take, which should want 4, 8, 16 and 32; 0: not taken at all */
     double noise;

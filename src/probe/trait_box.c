@@ -54,8 +54,12 @@ static bool simulated_chase(void *context, int64_t bytes, int slot, int beside, 
     simulated_traits *s = context;
     if (!begins(s, diags))
         return false;
-    (void)slot;
-    *ns = blurred(s, hop(s, (double)bytes) + (!beside ? 0 : beside < s->line ? s->cache_ns[0] : hop(s, (double)bytes)));
+    /* of a slot over a line a line is touched */
+    const double touched = slot > 1024 ? (double)bytes / slot * s->line : (double)bytes;
+    *ns = hop(s, touched) + (!beside ? 0 : beside < s->line ? s->cache_ns[0] : hop(s, touched));
+    for (int64_t pages = s->page ? bytes / (slot > s->page ? slot : s->page) : 0; pages > s->pages; pages /= 2)
+        *ns += 1;
+    *ns = blurred(s, *ns);
     return true;
 }
 
@@ -112,6 +116,7 @@ trait_box simulated_trait_box(simulated_traits *s) {
                        .description = "no device",
                        .context = s,
                        .most_bytes = 64 << 20,
+                       .page = s->page,
                        .chase = simulated_chase,
                        .shared = simulated_shared,
                        .accepts = simulated_accepts,

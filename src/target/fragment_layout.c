@@ -19,6 +19,14 @@
 #define WGMMA "PTX ISA, asynchronous warpgroup-level matrix instructions"
 #define SIMDGROUP "MLX, MAX and metal-flash-attention alike; the vendor does not say"
 
+#define AMX "Intel SDM; a lane is a row of 64 bytes of a tile"
+#define TILE_OF_BYTES(name)                                                                                                      \
+    {"cpu", name, "", 'a', 16, 64, 16, 64, 8, {R(1), R(2), R(4), R(8)}, {C(1), C(2), C(4), C(8), C(16), C(32)}, AMX, true},      \
+        {"cpu", name, "", 'b', 64, 16, 16, 64, 8, {R(4), R(8), R(16), R(32)}, {R(1), R(2), C(1), C(2), C(4), C(8)}, AMX, true},  \
+    {                                                                                                                            \
+        "cpu", name, "", 'c', 16, 16, 16, 16, 32, {R(1), R(2), R(4), R(8)}, {C(1), C(2), C(4), C(8)}, AMX, true                  \
+    }
+
 static const fragment_layout table[] = {
     {"cuda", "m16n8k8", "f16 bf16", 'a', 16, 8, 32, 4, 16, BY_ROWS(2, 4), {C(1), R(8)}, PTX, true},
     {"cuda", "m16n8k8", "f16 bf16", 'b', 8, 8, 32, 2, 16, BY_COLUMNS(2, 4), {R(1)}, PTX, true},
@@ -89,6 +97,13 @@ static const fragment_layout table[] = {
      {C(1), R(8), C(8), C(16), C(32), C(64), C(128)},
      WGMMA,
      true},
+    {"cpu", "tdpbf16ps", "", 'a', 16, 32, 16, 32, 16, {R(1), R(2), R(4), R(8)}, {C(1), C(2), C(4), C(8), C(16)}, AMX, true},
+    {"cpu", "tdpbf16ps", "", 'b', 32, 16, 16, 32, 16, {R(2), R(4), R(8), R(16)}, {R(1), C(1), C(2), C(4), C(8)}, AMX, true},
+    {"cpu", "tdpbf16ps", "", 'c', 16, 16, 16, 16, 32, {R(1), R(2), R(4), R(8)}, {C(1), C(2), C(4), C(8)}, AMX, true},
+    TILE_OF_BYTES("tdpbssd"),
+    TILE_OF_BYTES("tdpbsud"),
+    TILE_OF_BYTES("tdpbusd"),
+    TILE_OF_BYTES("tdpbuud"),
     {"metal", "simdgroup_matrix.8x8", "f32", 'a', 8, 8, 32, 2, 32, {C(2), R(1), R(2), C(4), R(4)}, {C(1)}, SIMDGROUP, false},
     {"metal", "simdgroup_matrix.8x8", "f32", 'b', 8, 8, 32, 2, 32, {C(2), R(1), R(2), C(4), R(4)}, {C(1)}, SIMDGROUP, false},
     {"metal", "simdgroup_matrix.8x8", "f16 bf16", 'a', 8, 8, 32, 2, 16, {C(2), R(1), R(2), C(4), R(4)}, {C(1)}, SIMDGROUP, false},
@@ -112,7 +127,7 @@ static bool has_word(const char *words, const char *word) {
 static const fragment_layout *row_of(const char *target, const char *shape, const char *type, char operand) {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (!strcmp(table[i].target, target) && !strcmp(table[i].shape, shape) && table[i].operand == operand &&
-            has_word(table[i].types, type))
+            (*type ? has_word(table[i].types, type) : !*table[i].types))
             return &table[i];
     return NULL;
 }
@@ -142,6 +157,11 @@ static bool split_name(const char *instruction, char shape[32], char type[16], c
 bool fragment_layout_find(const char *target, const char *instruction, char operand, fragment_layout *out) {
     char shape[32], type[16], accumulator[8], known[32], text[32];
     int m, n, k;
+    const fragment_layout *of_one_type = row_of(target, instruction, "", operand);
+    if (of_one_type) {
+        *out = *of_one_type;
+        return true;
+    }
     if (!split_name(instruction, shape, type, accumulator))
         return false;
     const fragment_layout *row;

@@ -17,11 +17,12 @@ typedef struct fragment_step {
 typedef struct fragment_layout {
     const char *target;
     const char *shape; /* "m16n8k16", "wgmma.m64n8k16", "simdgroup_matrix.8x8" */
-    const char *types; /* element types it is for, separated by blanks */
+    const char *types; /* element types it is for, separated by blanks; "": those that the instruction's name says */
     char operand; /* 'a': rows x contracted, 'b': contracted x columns, 'c': rows x columns, what is added to and the result */
-    short rows, columns;   /* of the fragment; for wgmma's 'c' of n columns */
-    short lanes, elements; /* lanes that hold it together (32: a subgroup, 128: a warpgroup); elements of each lane */
-    short bits;            /* of an element in its register */
+    short rows, columns; /* of the fragment; for wgmma's 'c' of n columns */
+    short lanes,
+        elements; /* lanes that hold it together (32: a subgroup, 128: a warpgroup, 16: rows of a processor's tile); elements of each lane */
+    short bits;                                                             /* of an element in its register */
     fragment_step lane[FRAGMENT_LANE_BITS], element[FRAGMENT_ELEMENT_BITS]; /* by bit, the lowest first */
     const char *source;                                                     /* who says so */
     bool documented; /* by the vendor; otherwise others' finding, which a device may contradict */
@@ -29,7 +30,7 @@ typedef struct fragment_layout {
 
 /* The layout of an operand of "m16n8k16.f16" (shape and element type; the accumulator is f32, or s32 for whole numbers), "m16n8k16.f16.f16" (a
  * 16-bit accumulator), "wgmma.m64n24k16.bf16" (n a multiple of 8 up to 256; operand a is that in registers), "m16n8k32.e4m3xe5m2" (a and b of two
- * formats), "m16n8k32.s8.satfinite". False when there is none. */
+ * formats), "m16n8k32.s8.satfinite"; of a processor "tdpbf16ps". False when there is none. */
 bool fragment_layout_find(const char *target, const char *instruction, char operand, fragment_layout *out);
 /* Those of a, b and the accumulator, in this order. False when one is missing. */
 bool fragment_layouts_find(const char *target, const char *instruction, fragment_layout out[3]);

@@ -86,6 +86,14 @@ static void planted_sums(void **state) {
     expect(&u, sum);
     u = h200_like(NUMBER_BF16, k), u.shape = MATRIX_LARGEST_FIRST, u.alignment = 24;
     expect(&u, sum);
+    u = h200_like(NUMBER_F16, 8), u.shape = MATRIX_STRANDS, u.step_mask = 1; /* even and odd positions apart */
+    expect(&u, sum);
+    u.step_mask = 4, u.descending = true;
+    expect(&u, sum);
+    u = h200_like(NUMBER_F16, k), u.alignment = 17, u.output_bits = 15, u.rounding = MATRIX_NEAREST_AWAY;
+    expect(&u, sum);
+    u = h200_like(NUMBER_F16, 8), u.step_mask = 5; /* steps by two bits of the position that are no neighbours */
+    expect(&u, sum);
     u = h200_like(NUMBER_E4M3, k), u.alignment = 13, u.output_bits = 13; /* a native fp8 unit */
     expect(&u, sum);
     u = h200_like(NUMBER_E4M3, k), u.step_mask = 2, u.addend_apart = true; /* fp8 through f16 */
@@ -143,7 +151,7 @@ static void planted_ends(void **state) {
 
 /* ---- devices that share nothing with the model ---- */
 
-typedef enum { CHAIN, TREE, DOUBLES, STRANGE } own_kind;
+typedef enum { CHAIN, TREE, DOUBLES, STRANGE, ADDEND_BETWEEN, FLUSHES_B, ROUNDS_TO_ODD } own_kind;
 typedef struct own_device {
     own_kind kind;
     int k;
@@ -172,6 +180,24 @@ static bool run_own(void *context, int64_t tiles, const void *a, const void *b, 
             for (int i = 0; i < own->k; i++)
                 wide += (double)x[i] * (double)y[i];
             sum = (float)wide;
+            break;
+        case ADDEND_BETWEEN: /* two products, then c, then the others */
+            sum = fmaf(x[3], y[3], fmaf(x[2], y[2], x[0] * y[0] + x[1] * y[1] + sum));
+            break;
+        case FLUSHES_B: /* and not a */
+            for (int i = 0; i < own->k; i++)
+                sum = fmaf(x[i], fabsf(y[i]) < 0x1p-126f ? 0 : y[i], sum);
+            break;
+        case ROUNDS_TO_ODD:
+            for (int i = 0; i < own->k; i++) {
+                uint32_t code;
+                wide = (double)x[i] * (double)y[i] + (double)sum;
+                sum = (float)wide;
+                memcpy(&code, &sum, 4);
+                if (isfinite(sum) && (double)sum != wide)
+                    code = (code - (fabs((double)sum) > fabs(wide))) | 1;
+                memcpy(&sum, &code, 4);
+            }
             break;
         case STRANGE: /* adds one bit when the third product is negative */
             for (int i = 0; i < own->k; i++)
@@ -222,6 +248,11 @@ static void own_devices(void **state) {
     for (int i = 0; i < l.finding.facts.count; i++)
         assert_int_equal(l.finding.facts.at[i].status, FACT_NOT_DETERMINED);
     arena_free(l.arena);
+    for (own.kind = ADDEND_BETWEEN; own.kind <= ROUNDS_TO_ODD; own.kind++) { /* no unit of ours either: never told for one */
+        assert_true(find(&l, &box));
+        assert_false(l.finding.determined);
+        arena_free(l.arena);
+    }
 }
 
 static void a_noisy_device(void **state) {

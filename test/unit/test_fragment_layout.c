@@ -35,6 +35,15 @@ static void by_manual(const char *which, int lane, int i, int *row, int *column)
         int warp = lane >> 5, in = lane & 31;
         *row = 16 * warp + (in >> 2) + 8 * ((i >> 1) & 1);
         *column = 8 * (i >> 2) + 2 * (in & 3) + (i & 1);
+    } else if (!strcmp(which, "T16")) { /* a tile: row l of 64 bytes holds two steps of k, or four, of each column */
+        *row = 2 * lane + i % 2;
+        *column = i / 2;
+    } else if (!strcmp(which, "T8")) {
+        *row = 4 * lane + i % 4;
+        *column = i / 4;
+    } else if (!strcmp(which, "T")) {
+        *row = lane;
+        *column = i;
     } else { /* a simdgroup's */
         *row = ((lane >> 1) & 3) + ((lane & 16) >> 2);
         *column = 2 * (lane & 1) + ((lane & 8) >> 1) + i;
@@ -61,6 +70,12 @@ static void formulas(void **state) {
                  {"cuda", "wgmma.m64n8k16.f16", 'c', "W", 128, 4, 4},
                  {"cuda", "wgmma.m64n24k16.bf16", 'c', "W", 128, 12, 12},
                  {"cuda", "wgmma.m64n256k32.e4m3", 'c', "W", 128, 128, 128},
+                 {"cpu", "tdpbf16ps", 'a', "T", 16, 32, 16},
+                 {"cpu", "tdpbf16ps", 'b', "T16", 16, 32, 16},
+                 {"cpu", "tdpbf16ps", 'c', "T", 16, 16, 16},
+                 {"cpu", "tdpbssd", 'a', "T", 16, 64, 16},
+                 {"cpu", "tdpbusd", 'b', "T8", 16, 64, 16},
+                 {"cpu", "tdpbuud", 'c', "T", 16, 16, 16},
                  {"metal", "simdgroup_matrix.8x8.f16", 'a', "S", 32, 2, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fragment_layout l;

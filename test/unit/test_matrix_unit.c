@@ -176,6 +176,25 @@ static uint32_t second_model(const matrix_unit *u, const uint32_t *a, const uint
             used[count] = addend_exponent(u, terms[count]);
             sum = step(u, terms, used, count + 1, u->output_bits, u->rounding, u->signed_zero);
         }
+    } else if (u->shape == MATRIX_STRANDS) {
+        int bits = __builtin_popcount(u->step_mask), strands = 1 << bits;
+        double at[MATRIX_LONGEST] = {0};
+        for (int n = 0; n < strands; n++)
+            for (int i = u->descending ? u->k - 1 : 0; i >= 0 && i < u->k; i += u->descending ? -1 : 1) {
+                unsigned number = 0; /* of i's strand, its highest bit first */
+                for (int bit = 5; bit >= 0; bit--)
+                    if (u->step_mask >> bit & 1)
+                        number = number << 1 | ((unsigned)i >> bit & 1);
+                if (number != (unsigned)n)
+                    continue;
+                double two[2] = {products[i], flushed(u->c, at[n], u->flush_addend)};
+                int their[2] = {exponents[i], addend_exponent(u, two[1])};
+                at[n] = step(u, two, their, 2, u->output_bits, u->rounding, u->signed_zero);
+            }
+        for (int gap = 1; gap < strands; gap *= 2)
+            for (int n = 0; n < strands; n += 2 * gap)
+                at[n] = pair(u, at[n], at[n + gap]);
+        sum = pair(u, sum, at[0]);
     } else if (u->shape == MATRIX_LARGEST_FIRST) {
         bool done[MATRIX_LONGEST + 1] = {false};
         terms[0] = flushed(u->c, sum, u->flush_addend);

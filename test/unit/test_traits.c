@@ -41,8 +41,14 @@ static void expect_found(simulated_traits s, const char *trait, bool contradicte
 static void plants_are_found(void **state) {
     (void)state;
     simulated_traits s = plain;
-    expect_found(s, "caches", false, "level 1 holds 48 KiB, not 50 KiB, at 2 ns; level 2 holds 2 MiB");
+    expect_found(s, "caches", false, "level 1 holds 48 KiB, and 50 KiB no longer, at 2 ns; level 2 holds 2 MiB");
     expect_found(s, "caches", false, "what is farther takes 7");
+    s.page = 4096, s.pages = 96; /* pages that are looked up again end no cache */
+    s.cache_told[0] = 48 << 10, s.cache_told[1] = 2 << 20;
+    expect_found(s, "caches", false, "beyond 384 KiB pages of 4096 bytes are looked up anew");
+    s.pages = 4096; /* more than the nearest cache has lines for: 16 MiB, where nothing ends */
+    expect_found(s, "caches", false, "level 2 holds 2 MiB");
+    s.page = 0;
     s.cache_told[0] = 48 << 10, s.cache_told[1] = 4 << 20; /* half of it is far */
     expect_found(s, "caches", true, "level 2 holds 2 MiB");
     expect_found(s, "line", false, "64 bytes come with a miss");
