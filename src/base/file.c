@@ -1,6 +1,7 @@
 /* Whole files. */
 #define _XOPEN_SOURCE 700
 #include "base/file.h"
+#include "base/temporary.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -143,6 +144,7 @@ bool file_write(const char *path, const void *bytes, size_t length, diag_list *d
     if (fd < 0) {
         error = errno;
     } else {
+        temporary_add(temporary.text);
         if (!write_all(fd, bytes, length) || fchmod(fd, mode) != 0 || fsync(fd) != 0)
             error = errno;
         if (close(fd) != 0 && !error)
@@ -151,6 +153,7 @@ bool file_write(const char *path, const void *bytes, size_t length, diag_list *d
             error = errno;
         if (error)
             unlink(temporary.text);
+        temporary_keep(temporary.text);
     }
     text_free(&temporary);
     free(resolved);
@@ -165,9 +168,14 @@ bool file_make_folders(const char *path, diag_list *diags) {
         char kept = *p;
         *p = '\0';
         struct stat st;
-        if (*part && mkdir(part, 0777) != 0 && !(stat(part, &st) == 0 && S_ISDIR(st.st_mode))) {
-            diag_error(diags, "E0887", whole_file(diags, path), "the folder cannot be made: %s", strerror(errno));
-            return false;
+        if (*part && mkdir(part, 0777) != 0) {
+            int why = errno;
+            bool there = stat(part, &st) == 0;
+            if (!there || !S_ISDIR(st.st_mode)) {
+                diag_error(diags, "E0887", whole_file(diags, path), "the folder cannot be made: %s",
+                           strerror(there ? ENOTDIR : why));
+                return false;
+            }
         }
         *p = kept;
         if (!kept)

@@ -87,11 +87,14 @@ int command_cache(const command_line *line) {
             diag_note(&r.diags, g, "the key's first digits are enough: `tilec cache list` shows them");
         return report_end(&r, false);
     }
-    char *folder = cache_directory();
+    text_buffer why = {0};
+    char *folder = cache_directory(&why);
     bool held = folder != NULL;
-    if (!folder)
-        diag_error(&r.diags, "E0872", (source_span){0},
-                   "there is no usable cache folder: set TILEC_CACHE to one that can be written");
+    if (!folder) {
+        diag *g = diag_error(&r.diags, "E0872", (source_span){0}, "there is no usable cache folder: %s", text_get(&why));
+        diag_note(&r.diags, g, "set TILEC_CACHE to one that can be written");
+    }
+    text_free(&why);
     if (held && is_prune) {
         int64_t megabytes = 0;
         held = !option_given(line, "--keep") || option_integer("--keep", option_value(line, "--keep"), &megabytes, &r.diags);

@@ -221,6 +221,14 @@ static const option_row *find_option(const option_row *rows, const char *text, s
     return NULL;
 }
 
+/* A result that could not be printed is not a result. */
+static int printed(int status) {
+    if ((!fflush(stdout) && !ferror(stdout)) || status != EXIT_HELD)
+        return status;
+    fprintf(stderr, "tilec: the output could not be written\n");
+    return EXIT_FAILED;
+}
+
 int command_main(int argc, char **argv) {
     if (argc < 2) {
         print_help(stderr);
@@ -229,18 +237,18 @@ int command_main(int argc, char **argv) {
     const char *first = argv[1];
     if (strcmp(first, "--version") == 0 || strcmp(first, "version") == 0) {
         printf("tilec %s\n", TILEC_VERSION);
-        return EXIT_HELD;
+        return printed(EXIT_HELD);
     }
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
         if (argc < 3) {
             print_help(stdout);
-            return EXIT_HELD;
+            return printed(EXIT_HELD);
         }
         const command *about = find_command(argv[2]);
         if (!about)
             return unknown_command(argv[2]);
         print_command_help(stdout, about);
-        return EXIT_HELD;
+        return printed(EXIT_HELD);
     }
     command_line line = {.command = find_command(first)};
     if (!line.command)
@@ -295,11 +303,7 @@ int command_main(int argc, char **argv) {
     } else {
         status = line.command->run(&line);
     }
-    /* A result that could not be printed is not a result. */
-    if ((fflush(stdout) || ferror(stdout)) && status == EXIT_HELD) {
-        fprintf(stderr, "tilec: the output could not be written\n");
-        status = EXIT_FAILED;
-    }
+    status = printed(status);
 done:
     free(line.positional);
     free(line.options);

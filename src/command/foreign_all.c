@@ -2,6 +2,7 @@
  * --jobs says; what ends one (LLVM's own failure, a kernel that takes too long) costs the kernel it was at, and the others go to the next. */
 #define _GNU_SOURCE
 #include "command/foreign_all.h"
+#include "base/temporary.h"
 #include "command/foreign.h"
 #include "command/source_options.h"
 #include "command/witness.h"
@@ -180,6 +181,7 @@ static bool start_worker(whole *w, worker *x, range b) {
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
+        temporary_watch();
         close(ends[0]);
         FILE *out = fdopen(ends[1], "w");
         if (out)

@@ -193,6 +193,8 @@ bool lang_unify(builder *b, operand *x, operand *y, const expr *at,
                 const char *what); /* both VALUE of one type, both INDEX or both LITERAL */
 tile_value *lang_as_type(builder *b, operand x, element_type type, const char *what, source_span span); /* NULL after an error */
 operand lang_convert_to(builder *b, element_type type, operand x, bool saturate, const expr *at);
+/* Where it was written, else where its value was, else the declaration. */
+source_span operand_span(builder *b, const operand *x);
 const char *operand_describe(builder *b, const operand *x);
 
 /* --- expression.c --- */

@@ -220,7 +220,7 @@ static bool as_condition(builder *b, operand *x, const char *what) {
         return false;
     if (x->kind == OPERAND_VALUE && x->value->type == ELEMENT_BOOL)
         return true;
-    diag *g = lang_error(b, "E0227", x->from->span, "%s takes conditions, and this is %s", what, operand_describe(b, x));
+    diag *g = lang_error(b, "E0227", operand_span(b, x), "%s takes conditions, and this is %s", what, operand_describe(b, x));
     diag_caret(b->diags, g, "write a comparison: `%s != 0`", x->from ? lang_source_text_of(b->arena, x->from) : "x");
     return false;
 }

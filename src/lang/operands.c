@@ -74,12 +74,12 @@ tile_value *lang_arithmetic(builder *b, tile_value *v) {
     return converted(b, v, arithmetic_type(v->type));
 }
 
-static source_span span_of(builder *b, const operand *x) {
+source_span operand_span(builder *b, const operand *x) {
     return x->from ? x->from->span : x->value ? x->value->span : b->d->span;
 }
 
 static tile_value *index_value(builder *b, const operand *x) {
-    tile_value *v = tile_new_value(b->k, TILE_INDEX, ELEMENT_INDEX, span_of(b, x));
+    tile_value *v = tile_new_value(b->k, TILE_INDEX, ELEMENT_INDEX, operand_span(b, x));
     v->index = x->index;
     tile_derive_axes(b->k, v);
     return value_done(b, v);
@@ -114,7 +114,7 @@ static bool integer_fits(element_type t, double x) {
 
 /* A literal as f32, i32 or u32. */
 static tile_value *literal_value(builder *b, const operand *x, element_type type) {
-    source_span span = span_of(b, x);
+    source_span span = operand_span(b, x);
     if (is_integer_type(type)) {
         if (!x->integral) {
             diag *g = lang_error(b, "E0209", span, "%s is not an integer, and %s is wanted here",
@@ -133,7 +133,7 @@ static tile_value *literal_value(builder *b, const operand *x, element_type type
 static bool refuse_state(builder *b, const operand *x) {
     if (x->kind != OPERAND_STATE)
         return false;
-    diag *g = lang_error(b, "E0224", span_of(b, x), "`%s` is a state with several fields; one of them is wanted here",
+    diag *g = lang_error(b, "E0224", operand_span(b, x), "`%s` is a state with several fields; one of them is wanted here",
                          x->side < 0 ? x->variable->name : lang_source_text_of(b->arena, x->from));
     diag_caret(b->diags, g, "name the field: `%s.%s`", x->side < 0 ? x->variable->name : lang_source_text_of(b->arena, x->from),
                x->variable->field_names[0]);

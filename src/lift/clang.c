@@ -3,9 +3,9 @@
 #include "lift/clang.h"
 #include "base/file.h"
 #include "base/process.h"
+#include "base/temporary.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,7 +54,7 @@ bool clang_find(arena *a, clang *c, diag_list *diags) {
             text_add(&seen, "%s%s is %s%s", seen.length ? ", " : "", c->path,
                      c->version ? "version " : "no clang that this knows", c->version ? c->version : "");
     }
-    clang_remove_folder(folder);
+    temporary_remove(folder);
     if (!found) {
         diag *g = wanted && *wanted
                       ? diag_error(diags, "E1100", (source_span){0}, "TILEC_CLANG is `%s`, which is not clang %d or newer",
@@ -73,22 +73,13 @@ const char *clang_folder(arena *a, diag_list *diags) {
     const char *const places[] = {tmp && *tmp ? tmp : "/tmp", "/tmp"};
     for (int i = 0; i < 2; i++) {
         char *folder = arena_printf(a, "%s/tilec-XXXXXX", places[i]);
-        if (mkdtemp(folder))
+        if (mkdtemp(folder)) {
+            temporary_add(folder);
             return folder;
+        }
     }
     diag_error(diags, "E1101", (source_span){0}, "no temporary folder can be made: %s", strerror(errno));
     return NULL;
-}
-
-static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *place) {
-    (void)s, (void)kind, (void)place;
-    remove(path);
-    return 0;
-}
-
-void clang_remove_folder(const char *folder) {
-    if (folder)
-        nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 bool clang_write(arena *a, const char *folder, const char *name, const char *text, size_t length, diag_list *diags) {

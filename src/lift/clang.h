@@ -10,9 +10,8 @@ typedef struct clang {
 /* $TILEC_CLANG, else clang-19, else the newest of clang-22 to clang-18, else a clang that says it is one of those. False with E1100, which says what to install. */
 bool clang_find(arena *a, clang *c, diag_list *diags);
 
-/* A private folder with what one compilation needs; text of the arena. NULL with E1101. */
+/* A private folder with what one compilation needs; text of the arena, which the caller removes (temporary_remove). NULL with E1101. */
 const char *clang_folder(arena *a, diag_list *diags);
-void clang_remove_folder(const char *folder); /* and everything in it; NULL is allowed */
 bool clang_write(arena *a, const char *folder, const char *name, const char *text, size_t length, diag_list *diags); /* E1101 */
 
 /* Runs clang with these arguments (no shell), reading nothing. Its errors stay in `messages` (text of the arena). Exit status; -1 with E1101 when it

@@ -1,11 +1,15 @@
 /* The plugin that reads LLVM IR: opened when it is needed first, kept. */
 #include "lift/lift.h"
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+static char opened[4096]; /* where the plugin was found */
+
 static lift_read_function *open_plugin(arena *a, const char *path, const char **why) {
+    snprintf(opened, sizeof opened, "%s", path);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         *why = arena_strdup(a, dlerror());
@@ -58,7 +62,9 @@ const lift_module *lift_module_read(arena *a, const char *text, size_t length, c
         return NULL;
     }
     const lift_module *m = read(LIFT_READ_INTERFACE, a, text, length, how, &why);
-    if (!m)
-        diag_error(diags, "E1121", span, "%s", why ? why : "the module could not be read");
+    if (!m) {
+        diag *g = diag_error(diags, "E1121", span, "%s", why ? why : "the module could not be read");
+        diag_note(diags, g, "read by %s", opened);
+    }
     return m;
 }

@@ -2,6 +2,7 @@
 #include "lift/source.h"
 #include "base/file.h"
 #include "base/suggest.h"
+#include "base/temporary.h"
 #include "lift/front.h"
 #include "lift/module_text.h"
 #include "lift/tokens.h"
@@ -357,7 +358,7 @@ static bool compile(front *f, source_module *m, source_names *names) {
     case SOURCE_METAL: ok = names ? front_metal_names(f, names) : front_metal(f, m); break;
     case SOURCE_LLVM: break;
     }
-    clang_remove_folder(f->folder);
+    temporary_remove(f->folder);
     return ok;
 }
 

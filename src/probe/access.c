@@ -2,6 +2,7 @@
 #include "probe/access.h"
 #include "base/file.h"
 #include "base/process.h"
+#include "base/temporary.h"
 #include "run/cuda.h"
 #include "run/run.h"
 #include <inttypes.h>
@@ -244,6 +245,7 @@ access_outcome access_ask(arena *a, const char *device, const char *name, int of
     *words = NULL;
     if (file < 0)
         return ACCESS_NOT_ASKED;
+    temporary_add(output);
     close(file);
     program[length] = 0;
     const char *const arguments[] = {"tilec", "probe", name, "--device", device, "--offset", arena_printf(a, "%d", offset), NULL};
@@ -251,7 +253,7 @@ access_outcome access_ask(arena *a, const char *device, const char *name, int of
     diag_init(&quiet, a);
     int status = process_run(program, arguments, output);
     char *said = file_read(a, output, 1 << 16, NULL, &quiet);
-    unlink(output);
+    temporary_remove(output);
     if (status > 128) {
         *words = arena_printf(a, "signal %d", status - 128);
         return ACCESS_FAULTED;

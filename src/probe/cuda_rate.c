@@ -2,6 +2,7 @@
 #include "probe/cuda_matrix.h"
 #include "base/file.h"
 #include "base/process.h"
+#include "base/temporary.h"
 #include "run/cuda.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -85,6 +86,7 @@ const char *cuda_opcodes(const cuda_instruction *i, int architecture, arena *a) 
     const char *line = NULL, *name = arena_printf(a, "sm_%d%s", architecture, i->warpgroup ? "a" : "");
     cuda_source source = {i->name, text, "source", "E1022", i->warpgroup};
     if (text && mkdtemp(folder)) {
+        temporary_add(folder);
         char *cubin = arena_printf(a, "%s/k.cubin", folder), *listing = arena_printf(a, "%s/k.sass", folder);
         const char *const arguments[] = {"nvdisasm", cubin, NULL};
         opcode_count counts[MOST_OPCODES] = {{{0}, 0}};
@@ -99,7 +101,7 @@ const char *cuda_opcodes(const cuda_instruction *i, int architecture, arena *a) 
                 line = arena_printf(a, "machine code for one product: %s", text_get(&b));
             text_free(&b);
         }
-        unlink(cubin), unlink(listing), rmdir(folder);
+        temporary_remove(folder);
     }
     free(code);
     free(text);

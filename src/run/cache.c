@@ -3,6 +3,7 @@
 #include "run/run.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/temporary.h"
 #include "run/compiler.h"
 #include <dirent.h>
 #include <errno.h>
@@ -27,30 +28,27 @@ static char *join(const char *directory, const char *name) {
     return b.text;
 }
 
-char *cache_directory(void) {
+char *cache_directory(text_buffer *why) {
     const char *own = getenv("TILEC_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char *path = own && *own          ? strdup(own)
                  : xdg && *xdg == '/' ? join(xdg, "tilec")
                  : home && *home      ? join(home, ".cache/tilec")
                                       : NULL;
-    if (!path)
-        return NULL;
-    struct stat s;
-    if (!stat(path, &s)) {
-        if (S_ISDIR(s.st_mode))
-            return path;
-        free(path);
+    if (!path) {
+        if (why)
+            text_add(why, "neither TILEC_CACHE nor HOME names a folder");
         return NULL;
     }
     arena *a = arena_new();
-    diag_list ignored;
-    diag_init(&ignored, a);
-    bool made = file_make_folders(path, &ignored);
-    arena_free(a);
-    if (!made) {
+    diag_list diags;
+    diag_init(&diags, a);
+    if (!file_make_folders(path, &diags)) {
+        if (why)
+            text_add(why, "%s: %s", path, diags.items.at[0]->message);
         free(path);
-        return NULL;
+        path = NULL;
     }
+    arena_free(a);
     return path;
 }
 
@@ -130,6 +128,8 @@ static bool publish_bytes(const char *directory, const char *final, char *bytes,
     text_add(&temporary, "%s/.making-XXXXXX", directory);
     int fd = mkstemp(temporary.text);
     bool made = fd >= 0;
+    if (made)
+        temporary_add(temporary.text);
     bool ok = made && write_all(fd, entry, length) && !fchmod(fd, 0644);
     int error = errno;
     if (made && close(fd) && ok) {
@@ -142,6 +142,8 @@ static bool publish_bytes(const char *directory, const char *final, char *bytes,
     }
     if (made && !ok)
         unlink(temporary.text);
+    if (made)
+        temporary_keep(temporary.text);
     text_free(&temporary);
     free(entry);
     errno = error;
@@ -160,15 +162,19 @@ static bool publish(const char *directory, const char *final, const char *object
 
 /* A folder without room costs a warning, nothing else. */
 static void warn_unkept(const char *directory, diag_list *diags) {
-    const char *why = !directory ? "no folder" : strerror(errno);
-    diag *g = diag_warning(diags, "E0844", (source_span){0}, "compiled code cannot be kept in the cache%s%s: %s",
-                           directory ? " " : "", directory ? directory : "", why);
+    text_buffer why = {0};
+    if (directory)
+        text_add(&why, "%s: %s", directory, strerror(errno));
+    else
+        free(cache_directory(&why));
+    diag *g = diag_warning(diags, "E0844", (source_span){0}, "compiled code cannot be kept in the cache: %s", text_get(&why));
     diag_note(diags, g, "it will be compiled again next time; set TILEC_CACHE to a folder that can be written");
+    text_free(&why);
 }
 
 /* DIRECTORY/KEY.bin; NULL without a folder. */
 static char *binary_path(const char *identity, const char *text) {
-    char *directory = cache_directory(), key[HASH_DIGITS + 1];
+    char *directory = cache_directory(NULL), key[HASH_DIGITS + 1];
     text_buffer all = {0}, path = {0};
     if (!directory)
         return NULL;
@@ -198,7 +204,7 @@ unsigned char *cache_find_binary(const char *identity, const char *text, size_t 
 
 void cache_keep_binary(const char *identity, const char *text, const char *description, const void *bytes, size_t length,
                        diag_list *diags) {
-    char *path = binary_path(identity, text), *directory = cache_directory(), *copy = malloc(length + 1);
+    char *path = binary_path(identity, text), *directory = cache_directory(NULL), *copy = malloc(length + 1);
     text_buffer full = {0};
     text_add(&full, "%s\n%s", description, identity);
     bool kept = path && directory && copy;
@@ -227,7 +233,7 @@ char *cache_compile(const char *text, const char *description, bool *was_hit, di
     hash_bytes(text_get(&all), all.length, key);
     text_free(&all);
 
-    char *directory = cache_directory(), *final = NULL;
+    char *directory = cache_directory(NULL), *final = NULL;
     if (directory) {
         text_buffer name = {0};
         text_add(&name, "%s/%s.so", directory, key);
@@ -249,14 +255,14 @@ char *cache_compile(const char *text, const char *description, bool *was_hit, di
     if (object && final && publish(directory, final, object, text_get(&full))) {
         result = final;
         final = NULL;
-        compiler_remove_folder(work);
+        temporary_remove(work);
     } else if (object) {
         warn_unkept(directory, diags);
         result = object;
         object = NULL;
         compiler_remove_at_exit(work);
     } else if (work)
-        compiler_remove_folder(work);
+        temporary_remove(work);
     text_free(&full);
     free(work);
     free(object);
@@ -278,7 +284,7 @@ static int by_use(const void *x, const void *y) {
 
 int cache_list(cache_entry **out) {
     *out = NULL;
-    char *directory = cache_directory();
+    char *directory = cache_directory(NULL);
     DIR *d = directory ? opendir(directory) : NULL;
     int count = 0, capacity = 0;
     for (struct dirent *e; d && (e = readdir(d));) {
@@ -337,7 +343,7 @@ static void remove_stale(const char *directory) {
 int cache_prune(int64_t keep_bytes) {
     cache_entry *entries;
     int count = cache_list(&entries), gone = 0;
-    char *directory = cache_directory();
+    char *directory = cache_directory(NULL);
     int64_t total = 0;
     for (int i = 0; i < count; i++)
         total += entries[i].bytes;

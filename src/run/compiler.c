@@ -3,8 +3,8 @@
 #include "run/compiler.h"
 #include "base/hash.h"
 #include "base/process.h"
+#include "base/temporary.h"
 #include "run/run.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -126,21 +126,13 @@ char *compiler_work_folder(const char *otherwise) {
             continue;
         text_buffer b = {0};
         text_add(&b, "%s/tilec-XXXXXX", places[i]);
-        if (mkdtemp(b.text))
+        if (mkdtemp(b.text)) {
+            temporary_add(b.text);
             return b.text;
+        }
         text_free(&b);
     }
     return NULL;
-}
-
-void compiler_remove_folder(const char *folder) {
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (e->d_name[0] != '.' || (e->d_name[1] && strcmp(e->d_name, "..")))
-            unlinkat(dirfd(d), e->d_name, 0);
-    if (d)
-        closedir(d);
-    rmdir(folder);
 }
 
 /* Objects that are in use until the process ends. */
@@ -153,7 +145,7 @@ static struct {
 static void remove_leftovers(void) {
     pthread_mutex_lock(&leftovers.lock);
     for (int i = 0; i < leftovers.count; i++) {
-        compiler_remove_folder(leftovers.at[i]);
+        temporary_remove(leftovers.at[i]);
         free(leftovers.at[i]);
     }
     free(leftovers.at);

@@ -9,10 +9,10 @@ compiler *compiler_find(diag_list *diags);
 void compiler_free(compiler *c);
 /* Everything besides the text that can change the code: the program's path, size and time, its flags, the processor's features. */
 const char *compiler_identity(const compiler *c);
-/* A fresh private folder: in $TMPDIR or /tmp, else in `otherwise` (may be NULL). Heap text; NULL with errno. */
+/* A fresh private folder: in $TMPDIR or /tmp, else in `otherwise` (may be NULL). Heap text; NULL with errno.
+ * The caller ends it: temporary_remove, or, where an object in it is in use until then, compiler_remove_at_exit. */
 char *compiler_work_folder(const char *otherwise);
 /* Compiles `text` to a shared object in the folder. Its path (heap); NULL with E0841 or E0843. */
 char *compiler_run(compiler *c, const char *folder, const char *text, diag_list *diags);
-void compiler_remove_folder(const char *folder); /* and the files in it */
 void compiler_remove_at_exit(const char *folder);
 #endif

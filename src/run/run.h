@@ -149,8 +149,9 @@ typedef struct cache_entry {
     int64_t used_at;
     bool is_binary; /* a driver's; not the C compiler's */
 } cache_entry;
-/* The directory: $TILEC_CACHE, else $XDG_CACHE_HOME/tilec, else ~/.cache/tilec; made when missing. NULL (heap text otherwise) when it can't be used. */
-char *cache_directory(void);
+/* The directory: $TILEC_CACHE, else $XDG_CACHE_HOME/tilec, else ~/.cache/tilec; made when missing. NULL (heap text otherwise) when it can't be used,
+ * with the reason added to `why`, unless that is NULL. */
+char *cache_directory(text_buffer *why);
 /* Path of the shared object for `text` compiled with `command`; compiles when missing or corrupt. Heap text; NULL with a diagnostic.
  * Without a usable cache directory the object is made in a temporary directory and a warning is added. */
 char *cache_compile(const char *text, const char *description, bool *was_hit, diag_list *diags);

@@ -152,11 +152,14 @@ static void test_unusable_folders(void **state) {
     setenv("TILEC_CACHE", "", 1);
     setenv("HOME", "", 1);
     unsetenv("XDG_CACHE_HOME");
-    assert_null(cache_directory());
+    text_buffer why = {0};
+    assert_null(cache_directory(&why));
+    assert_non_null(strstr(text_get(&why), "HOME"));
+    text_free(&why);
     assert_int_equal(compile(30, &hit, code), 30);
     assert_string_equal(code, "E0844");
     setenv("XDG_CACHE_HOME", folder, 1);
-    char *d = cache_directory();
+    char *d = cache_directory(NULL);
     snprintf(path, sizeof path, "%s/tilec", folder);
     assert_string_equal(d, path);
     free(d);
