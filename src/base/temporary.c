@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct temporary {
@@ -54,9 +55,16 @@ static int remove_one(const char *path, const struct stat *s, int kind, struct F
     return 0;
 }
 
+/* Some times over: a child that the same signal ends may still make a file while its folder is emptied. */
 static void remove_tree(const char *path) {
+    enum { TRIES = 20, PAUSE_NANOSECONDS = 5000000 };
     int error = errno;
-    nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    struct stat s;
+    for (int i = 0; i < TRIES && !lstat(path, &s); i++) {
+        if (i)
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
+        nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    }
     errno = error;
 }
 
