@@ -9,9 +9,10 @@
 enum {
     BY_WARPGROUP = 1800,
     BY_SUBGROUP = 1000,
-    BY_THREADS = 95, /* of 128 */
-    WAVEFRONTS = 5,  /* that an access of 16 bytes takes of shared memory, where several lanes read the same */
-    LANE_ROWS = 8,   /* as lanes stand over a product's tile (lanes_spread.c) */
+    BY_THREADS = 97, /* of 128 */
+    WAVEFRONTS =
+        4, /* that an access of 16 bytes takes of shared memory, though several lanes read the same: 128 bytes a clock reach registers */
+    LANE_ROWS = 8, /* as lanes stand over a product's tile (lanes_spread.c) */
     LANE_COLUMNS = 4,
     SHARED_BYTES = 128,
     FAR_BYTES = 40,
@@ -23,7 +24,8 @@ enum {
     AFTER_EACH = 4, /* clocks from one operation to the next in a thread */
     BUSY_THREADS = 512,
     BUSY_SUBGROUPS = 8,
-    BUSY_OF_THREADS = 6
+    STEP_OF_THREADS = 150, /* barrier and copies of a step, where threads multiply */
+    FETCH_OF_THREADS = 28  /* from one element of the sum to the next, which no other block hides */
 };
 /* Of a processor, where the device does not say. */
 enum { ALL_SHARED = 228 * 1024, ALL_REGISTERS = 64 * 1024, MOST_RESIDENT_THREADS = 2048 };
@@ -91,11 +93,10 @@ tiling_cost product_cost(arena *a, const tiling *t, const product_work *w, const
                   far = slot / (t->producer     ? FAR_IN_BULK
                                 : t->warpgroups ? FAR_BYTES
                                                 : FAR_BY_SUBGROUP);
-    c.each = greatest(multiplied, greatest(shared, far));
+    c.each = greatest(multiplied, greatest(shared, far)) + (t->single ? STEP_OF_THREADS : 0);
     /* what it takes at least, however few others there are: its subgroups wait for their own fragments */
-    c.alone = t->warpgroups
-                  ? multiplied
-                  : multiplied * (t->single ? BUSY_OF_THREADS : BUSY_SUBGROUPS) / (t->subgroup_rows * t->subgroup_columns);
+    c.alone = t->single ? 0 : t->warpgroups ? multiplied : multiplied * BUSY_SUBGROUPS / (t->subgroup_rows * t->subgroup_columns);
+    c.fetching = t->single ? FETCH_OF_THREADS * t->step : 0;
     c.landing = w->computed ? LANDING : LANDING / ahead; /* what threads load themselves they wait for in each step */
     c.stored = (int64_t)t->rows * t->columns * 4 / STORED_BYTES;
     c.computed = accumulated * w->operations * AFTER_EACH;
@@ -110,8 +111,8 @@ int64_t product_clocks(const tiling *t, const tiling_cost *c, const split_device
     for (int i = 0; i < 2; i++) { /* whole waves, then what is left, whose blocks have more of the processor each */
         const int64_t count = i ? rest > 0 : waves, blocks = i ? up(rest, device->units) : c->resident;
         if (count)
-            sum += count * (steps * greatest(blocks * c->each, greatest(c->landing, c->alone)) + AROUND + blocks * c->stored +
-                            c->computed * greatest(blocks * c->threads, BUSY_THREADS) / BUSY_THREADS);
+            sum += count * (steps * greatest(blocks * c->each + c->fetching, greatest(c->landing, c->alone)) + AROUND +
+                            blocks * c->stored + c->computed * greatest(blocks * c->threads, BUSY_THREADS) / BUSY_THREADS);
     }
     return sum;
 }

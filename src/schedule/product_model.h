@@ -27,6 +27,7 @@ typedef struct tiling_cost {
     int64_t resident, at_once;         /* blocks of a processor; of the device */
     int64_t each, alone;               /* a step of one block among others; however few others there are */
     int64_t landing;                   /* a step waits at least so long for its copies */
+    int64_t fetching;                  /* a step waits so long for operands from shared memory, however many blocks share it */
     int64_t stored, computed, threads; /* after the last step: of a block; of a block's threads */
 } tiling_cost;
 tiling_cost product_cost(arena *a, const tiling *t, const product_work *w, const machine_model *row, const split_device *device);

@@ -15,8 +15,9 @@ static const tiling tilings[] = {
     {128, 64, 64, 2, 2, false, false, false}, {64, 128, 64, 2, 2, false, false, false}, {64, 64, 32, 2, 2, false, false, false},
     {64, 64, 64, 2, 2, false, false, false},  {32, 64, 64, 2, 2, false, false, false},  {32, 32, 64, 2, 2, false, false, false},
     {16, 32, 64, 1, 4, false, false, false},  {128, 128, 8, 2, 4, false, false, true},  {128, 128, 8, 2, 2, false, false, true},
-    {128, 64, 8, 2, 2, false, false, true},   {64, 128, 8, 1, 4, false, false, true},   {64, 64, 16, 2, 2, false, false, true},
-    {32, 64, 16, 1, 4, false, false, true},   {32, 32, 32, 1, 4, false, false, true},
+    {64, 128, 16, 1, 4, false, false, true},  {64, 128, 8, 1, 4, false, false, true},   {64, 64, 32, 1, 4, false, false, true},
+    {64, 64, 16, 2, 2, false, false, true},   {32, 64, 32, 1, 4, false, false, true},   {32, 64, 16, 1, 4, false, false, true},
+    {32, 32, 32, 1, 4, false, false, true},
 };
 enum { TILINGS = sizeof tilings / sizeof *tilings };
 
