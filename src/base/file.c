@@ -140,11 +140,10 @@ bool file_write(const char *path, const void *bytes, size_t length, diag_list *d
     }
     text_buffer temporary = {0};
     text_add(&temporary, "%s.XXXXXX", place);
-    int error = 0, fd = mkstemp(temporary.text);
+    int error = 0, fd = temporary_file(temporary.text);
     if (fd < 0) {
         error = errno;
     } else {
-        temporary_add(temporary.text);
         if (!write_all(fd, bytes, length) || fchmod(fd, mode) != 0 || fsync(fd) != 0)
             error = errno;
         if (close(fd) != 0 && !error)

@@ -23,16 +23,35 @@ static temporary *noted;
 static pid_t watched;
 static int ends[2];
 
-void temporary_add(const char *path) {
+/* Made and noted in one, so that no signal comes between. Without memory it is made and not noted. */
+static void note(const char *path) {
+    int error = errno;
     size_t size = strlen(path) + 1;
     temporary *t = malloc(sizeof *t + size);
-    if (!t)
-        return;
-    memcpy(t->path, path, size);
+    if (t) {
+        memcpy(t->path, path, size);
+        t->next = noted;
+        noted = t;
+    }
+    errno = error;
+}
+
+int temporary_file(char *pattern) {
     pthread_mutex_lock(&lock);
-    t->next = noted;
-    noted = t;
+    int file = mkstemp(pattern);
+    if (file >= 0)
+        note(pattern);
     pthread_mutex_unlock(&lock);
+    return file;
+}
+
+bool temporary_folder(char *pattern) {
+    pthread_mutex_lock(&lock);
+    bool made = mkdtemp(pattern);
+    if (made)
+        note(pattern);
+    pthread_mutex_unlock(&lock);
+    return made;
 }
 
 void temporary_keep(const char *path) {
@@ -92,7 +111,7 @@ static void caught(int number) {
     errno = error;
 }
 
-/* Whoever is at work goes on until the end: what it makes meanwhile waits for the lock. */
+/* Whoever is at work goes on until the end: what it would make waits for the lock, for ever. */
 static void *watch(void *unused) {
     (void)unused;
     unsigned char byte;

@@ -1,9 +1,11 @@
 /* Files and folders that stand while a piece of work goes on: when a signal ends the program, they go too. */
 #ifndef TILEC_BASE_TEMPORARY_H
 #define TILEC_BASE_TEMPORARY_H
+#include <stdbool.h>
 
-/* Notes a file or folder that was just made. The path is copied; without memory for it nothing is noted. */
-void temporary_add(const char *path);
+/* mkstemp and mkdtemp, whose `XXXXXX` they write over: a file descriptor, or -1 with errno; false with errno. */
+int temporary_file(char *pattern);
+bool temporary_folder(char *pattern);
 /* It has another name now, or is to stay: forgets it. errno is left alone. */
 void temporary_keep(const char *path);
 /* Removes it, a folder with all that is in it, and forgets it. NULL does nothing; errno is left alone. */

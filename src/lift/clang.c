@@ -73,10 +73,8 @@ const char *clang_folder(arena *a, diag_list *diags) {
     const char *const places[] = {tmp && *tmp ? tmp : "/tmp", "/tmp"};
     for (int i = 0; i < 2; i++) {
         char *folder = arena_printf(a, "%s/tilec-XXXXXX", places[i]);
-        if (mkdtemp(folder)) {
-            temporary_add(folder);
+        if (temporary_folder(folder))
             return folder;
-        }
     }
     diag_error(diags, "E1101", (source_span){0}, "no temporary folder can be made: %s", strerror(errno));
     return NULL;

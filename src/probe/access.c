@@ -241,11 +241,10 @@ access_outcome access_try(arena *a, const char *device, const char *name, int of
 access_outcome access_ask(arena *a, const char *device, const char *name, int offset, const char **words) {
     char program[1024], output[] = "/tmp/tilec-access-XXXXXX";
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    int file = length > 0 ? mkstemp(output) : -1;
+    int file = length > 0 ? temporary_file(output) : -1;
     *words = NULL;
     if (file < 0)
         return ACCESS_NOT_ASKED;
-    temporary_add(output);
     close(file);
     program[length] = 0;
     const char *const arguments[] = {"tilec", "probe", name, "--device", device, "--offset", arena_printf(a, "%d", offset), NULL};

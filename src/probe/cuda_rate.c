@@ -85,8 +85,7 @@ const char *cuda_opcodes(const cuda_instruction *i, int architecture, arena *a) 
     diag_init(&quiet, a);
     const char *line = NULL, *name = arena_printf(a, "sm_%d%s", architecture, i->warpgroup ? "a" : "");
     cuda_source source = {i->name, text, "source", "E1022", i->warpgroup};
-    if (text && mkdtemp(folder)) {
-        temporary_add(folder);
+    if (text && temporary_folder(folder)) {
         char *cubin = arena_printf(a, "%s/k.cubin", folder), *listing = arena_printf(a, "%s/k.sass", folder);
         const char *const arguments[] = {"nvdisasm", cubin, NULL};
         opcode_count counts[MOST_OPCODES] = {{{0}, 0}};

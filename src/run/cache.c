@@ -126,10 +126,8 @@ static bool publish_bytes(const char *directory, const char *final, char *bytes,
     memcpy(entry + rest, &f, sizeof f);
     text_buffer temporary = {0};
     text_add(&temporary, "%s/.making-XXXXXX", directory);
-    int fd = mkstemp(temporary.text);
+    int fd = temporary_file(temporary.text);
     bool made = fd >= 0;
-    if (made)
-        temporary_add(temporary.text);
     bool ok = made && write_all(fd, entry, length) && !fchmod(fd, 0644);
     int error = errno;
     if (made && close(fd) && ok) {

@@ -126,10 +126,8 @@ char *compiler_work_folder(const char *otherwise) {
             continue;
         text_buffer b = {0};
         text_add(&b, "%s/tilec-XXXXXX", places[i]);
-        if (mkdtemp(b.text)) {
-            temporary_add(b.text);
+        if (temporary_folder(b.text))
             return b.text;
-        }
         text_free(&b);
     }
     return NULL;
