@@ -118,11 +118,15 @@ static bool check_file(report *r, const command_line *line, const char *path, co
         if (wanted && !is_wanted(line, k->name) && !in_program(program, k))
             continue;
         found = true;
-        held = check_kernel(r, line, m, k, *o, list, texts) && held;
+        read_back_list in_steps = {0}; /* of kernels that a program alone brings in: their texts are read as its steps */
+        held = check_kernel(r, line, m, k, *o, list, !wanted || is_wanted(line, k->name) ? texts : &in_steps) && held;
     }
     for (int i = 0; i < m->programs.count && !r->json; i++)
         if (!wanted || m->programs.at[i] == program)
             print_program(m->programs.at[i]);
+    report_flush(r);
+    if (program && held && option_given(line, "--read-back"))
+        held = read_back_program(r, line, m, program, o, list);
     if (!found && wanted) {
         diag_error(&r->diags, "E0646", (source_span){.file = path}, "no kernel `%s`", wanted);
         held = false;

@@ -6,8 +6,9 @@
 #include "command/read_back_parts.h"
 #include <string.h>
 
-static bool program_of(back *b, const target *t, const proved_plan *p, source_language *language) {
+bool read_back_open(back *b, const target *t, const proved_plan *p, source_language *language) {
     const char *ending;
+    b->plan = proved_plan_get(p);
     int before = b->r->diags.errors;
     if (target_program(b->a, t, p, &b->program, &ending, &b->whole, &b->r->diags)) {
         b->path = arena_printf(b->a, "%s.%s", b->plan->name, ending);
@@ -115,16 +116,38 @@ static void read_texts(back *const *kernels, int count, source_language language
         kernels[i]->failed = !read_entries(&kernels[i], 1, language) || kernels[i]->failed;
 }
 
-static void tell(back *b, json_t *entry) {
-    json_t *texts = entry ? json_array() : NULL;
+void read_back_read(back *const *kernels, int count, source_language language) {
+    VEC(back *) own = {0};
+    for (int i = 0; i < count; i++)
+        if (!kernels[i]->same)
+            VEC_PUSH(kernels[i]->a, own, kernels[i]);
+    if (own.count)
+        read_texts(own.at, own.count, language);
+    for (int i = 0; i < count; i++)
+        if (kernels[i]->same) {
+            memcpy(kernels[i]->texts, kernels[i]->same->texts, sizeof kernels[i]->texts);
+            kernels[i]->failed = kernels[i]->same->failed;
+        }
+}
+
+void read_back_tell(back *b, json_t *texts) {
     for (int i = 0; i < b->entry_count; i++) {
         bool same = !b->failed && read_back_compare(b, i);
         b->failed = b->failed || !same;
         if (texts)
-            json_array_append_new(texts, json_pack("{s:s, s:b}", "text", b->entries[i]->name, "same", same));
+            json_array_append_new(
+                texts, json_pack("{s:s, s:b}", "text",
+                                 b->label ? arena_printf(b->a, "%s%s", b->label, b->entries[i]->name) : b->entries[i]->name,
+                                 "same", same));
         else
-            printf("  read back     %s: %s\n", b->entries[i]->name, same ? "the same results, bit for bit" : "NOT the same");
+            printf("  read back     %s%s: %s\n", b->label ? b->label : "", b->entries[i]->name,
+                   same ? "the same results, bit for bit" : "NOT the same");
     }
+}
+
+static void tell(back *b, json_t *entry) {
+    json_t *texts = entry ? json_array() : NULL;
+    read_back_tell(b, texts);
     if (texts)
         json_object_set_new(entry, "read_back", texts);
     if (entry && b->failed)
@@ -145,8 +168,8 @@ bool read_back(report *r, const command_line *line, const read_back_kernel *kern
     VEC(json_t *) entries = {0};
     for (int i = 0; i < count; i++) {
         back *b = NEW(r->arena, back);
-        *b = (back){.r = r, .a = r->arena, .plan = proved_plan_get(kernels[i].plan)};
-        if (!program_of(b, t, kernels[i].plan, &language)) {
+        *b = (back){.r = r, .a = r->arena};
+        if (!read_back_open(b, t, kernels[i].plan, &language)) {
             held = false;
             continue;
         }
@@ -159,8 +182,7 @@ bool read_back(report *r, const command_line *line, const read_back_kernel *kern
         VEC_PUSH(r->arena, fine, b);
         VEC_PUSH(r->arena, entries, kernels[i].entry);
     }
-    if (fine.count)
-        read_texts(fine.at, fine.count, language);
+    read_back_read(fine.at, fine.count, language);
     for (int i = 0; i < fine.count; i++) {
         tell(fine.at[i], entries.at[i]);
         held = held && !fine.at[i]->failed;

@@ -13,4 +13,10 @@ typedef struct read_back_kernel {
  * launch (--read-back all), or for the quickest. --read-back FILE: the quickest's function is taken from that text of the same target instead of being printed. The
  * texts of all kernels are compiled together. False with diagnostics when a text is not read, misbehaves, or differs. */
 bool read_back(report *r, const command_line *line, const read_back_kernel *kernels, int count, const target *t);
+
+/* One launch of a program, its symbols and integers as --shape says: the text of each step's kernel is read and compared on the data that the steps before it
+ * left, in the program's order. Of target c the program's own text (--read-back FILE: that file instead, and nothing else is read) is compiled and called, too: its results must be those
+ * that the steps' Kernel IR gives in order. False with diagnostics. `list` gains an object where JSON is written. */
+bool read_back_program(report *r, const command_line *line, const tile_module *m, const tile_program *p, const compile_options *o,
+                       json_t *list);
 #endif

@@ -52,8 +52,10 @@ static bool launch_of(back *b, const command_line *line) {
     return fine;
 }
 
-static bool make_data(back *b) {
+/* Memory for the launch's arrays; `data`: what they hold, by the kernel's arrays in memory of their own, or NULL: random. */
+static bool make_data(back *b, const read_back_data *data) {
     const kernel_ir *k = b->launch.kernel;
+    int next = 0;
     b->arrays = NEW_ARRAY(b->a, const kernel_array *, k->arrays.count + 1);
     b->bytes = NEW_ARRAY(b->a, int64_t, k->arrays.count + 1);
     b->given = NEW_ARRAY(b->a, void *, k->arrays.count + 1);
@@ -78,7 +80,17 @@ static bool make_data(back *b) {
         b->given[n] = arena_alloc(b->a, (size_t)bytes + 64);
         b->wanted[n] = arena_alloc(b->a, (size_t)bytes + 64);
         b->got[n] = arena_alloc(b->a, (size_t)bytes + 64);
-        if (x->element_injective)
+        const read_back_data *from = data ? &data[next++] : NULL;
+        if (from && from->bytes != bytes) {
+            diag_error(&b->r->diags, "E0643", x->span, "`%s` has %lld bytes in the kernel and %lld in the program", x->name,
+                       (long long)bytes, (long long)from->bytes);
+            return false;
+        }
+        if (from && bytes > 0)
+            memcpy(b->given[n], from->memory, (size_t)bytes);
+        else if (from)
+            continue;
+        else if (x->element_injective)
             recipe_fill_distinct(RECIPE_RANDOM, (uint64_t)n + 1, bound, elements, b->given[n]);
         else
             recipe_fill(RECIPE_RANDOM, (uint64_t)n + 1, x->element, bound, elements, b->given[n]);
@@ -289,10 +301,6 @@ static bool choose_entries(back *b, bool all) {
     const plan_variant *v = b->variant = chosen(b, &number);
     if (!v)
         return false;
-    if (v->before.count) {
-        diag_error(&b->r->diags, "E0875", v->kernel->span, "plans of several kernels are not read back");
-        return false;
-    }
     for (int f = 0; f < GPU_FORMS && (all || !b->entry_count); f++) {
         const gpu_entry *e = &b->program.forms[f].at[number];
         if (e->name && takes_launch(b, e, v->kernel) &&
@@ -303,9 +311,7 @@ static bool choose_entries(back *b, bool all) {
     return true;
 }
 
-bool read_back_launch(back *b, const command_line *line, bool all) {
-    if (!launch_of(b, line) || !make_data(b))
-        return false;
+static bool run_proved(back *b, bool all) {
     for (int n = 0; n < b->count; n++)
         if (b->given[n])
             memcpy(b->wanted[n], b->given[n], (size_t)b->bytes[n]);
@@ -320,6 +326,23 @@ bool read_back_launch(back *b, const command_line *line, bool all) {
         kernel_inline_math(as_printed.variants.at[i].kernel);
     }
     return sim_run_plan(b->a, &as_printed, &args, &options, &seen, &b->r->diags) && choose_entries(b, all);
+}
+
+bool read_back_launch(back *b, const command_line *line, bool all) {
+    return launch_of(b, line) && make_data(b, NULL) && run_proved(b, all);
+}
+
+bool read_back_step(back *b, const sim_launch *launch, const read_back_data *data, bool all) {
+    b->launch = *launch;
+    if (!make_data(b, data) || !run_proved(b, all))
+        return false;
+    for (int n = 0, next = 0; n < b->count; n++)
+        if (!b->arrays[n]->view_of) {
+            if (b->arrays[n]->use != USE_IN && b->bytes[n] > 0)
+                memcpy(data[next].memory, b->wanted[n], (size_t)b->bytes[n]);
+            next++;
+        }
+    return true;
 }
 
 bool read_back_compare(back *b, int i) {

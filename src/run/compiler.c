@@ -217,3 +217,61 @@ char *compiler_run(compiler *c, const char *folder, const char *text, diag_list 
     text_free(&output);
     return result;
 }
+
+void compiler_note_output(diag_list *diags, diag *g, const char *folder) {
+    text_buffer output = {0};
+    text_add(&output, "%s/output", folder);
+    note_output(diags, g, output.text);
+    text_free(&output);
+}
+
+bool compiler_make_program(compiler *c, const char *folder, const char *const *files, bool *checked, diag_list *diags) {
+    enum { MOST_FILES = 8 };
+    static const char *const careful[] = {
+        "-std=gnu11", "-O0", "-ffp-contract=off", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"};
+    text_buffer program = {0}, output = {0}, paths[MOST_FILES] = {{0}};
+    text_add(&program, "%s/program", folder);
+    text_add(&output, "%s/output", folder);
+    int status = -1;
+    for (int without = 0; status && without < 2; without++) {
+        const char *arguments[WORD_LIMIT + 16 + MOST_FILES];
+        int n = 0;
+        for (int i = 0; i < c->word_count; i++)
+            arguments[n++] = c->words[i];
+        for (size_t i = 0; i < sizeof careful / sizeof *careful - (without ? 2 : 0); i++)
+            arguments[n++] = careful[i];
+        arguments[n++] = "-o";
+        arguments[n++] = program.text;
+        for (int i = 0; files[i] && i < MOST_FILES; i++) {
+            if (!paths[i].length)
+                text_add(&paths[i], "%s/%s", folder, files[i]);
+            arguments[n++] = paths[i].text;
+        }
+        arguments[n++] = "-lm";
+        arguments[n] = NULL;
+        *checked = !without;
+        status = process_run(c->path, arguments, output.text);
+    }
+    if (status < 0)
+        diag_error(diags, "E0841", (source_span){0}, "%s cannot be run: %s", c->path, strerror(errno));
+    else if (status)
+        note_output(diags,
+                    diag_error(diags, "E0843", (source_span){0}, "%s refused the program's text (status %d)", c->path, status),
+                    output.text);
+    for (int i = 0; i < MOST_FILES; i++)
+        text_free(&paths[i]);
+    text_free(&program);
+    text_free(&output);
+    return !status;
+}
+
+int compiler_run_program(const char *folder) {
+    text_buffer program = {0}, output = {0};
+    text_add(&program, "%s/program", folder);
+    text_add(&output, "%s/output", folder);
+    const char *const arguments[] = {program.text, folder, NULL};
+    int status = process_run(program.text, arguments, output.text);
+    text_free(&program);
+    text_free(&output);
+    return status;
+}

@@ -14,5 +14,12 @@ const char *compiler_identity(const compiler *c);
 char *compiler_work_folder(const char *otherwise);
 /* Compiles `text` to a shared object in the folder. Its path (heap); NULL with E0841 or E0843. */
 char *compiler_run(compiler *c, const char *folder, const char *text, diag_list *diags);
+/* Compiles the folder's `files` (NULL ends them) to its file `program`, which stops where it leaves an array or does what C leaves undefined; where the compiler
+ * has no such checks, without them, and *checked is false. False with E0841 or E0843. */
+bool compiler_make_program(compiler *c, const char *folder, const char *const *files, bool *checked, diag_list *diags);
+/* Runs that program, the folder its one argument: its exit status (see process_run). */
+int compiler_run_program(const char *folder);
+/* What the compiler or that program said last, as notes. */
+void compiler_note_output(diag_list *diags, diag *g, const char *folder);
 void compiler_remove_at_exit(const char *folder);
 #endif
