@@ -6,7 +6,6 @@
 #include "command/read_back.h"
 #include "command/read_back_parts.h"
 #include "run/built.h"
-#include "run/compiler.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,11 +214,9 @@ static bool same_arrays(program_back *x, const built_array *made) {
 static bool run_text(program_back *x, const target *t, const char *file, bool *checked, bool *ran) {
     diag_list *diags = &x->r->diags;
     const char *name = cfamily_legal(x->a, x->program->name);
-    char *folder = compiler_work_folder(NULL);
-    if (!folder) {
-        diag_error(diags, "E0842", (source_span){0}, "there is no folder for the text of %s", name);
+    char *folder = built_folder(diags);
+    if (!folder)
         return false;
-    }
     bool good = target_build_program(t, &x->build, folder, diags);
     if (good && file) {
         size_t length;

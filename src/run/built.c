@@ -2,6 +2,7 @@
 #include "run/built.h"
 #include "base/file.h"
 #include "run/compiler.h"
+#include <errno.h>
 #include <string.h>
 
 /* One memory block an array, so that what lies behind one is nobody's. */
@@ -55,6 +56,13 @@ static bool take(arena *a, const built_call *call, diag_list *diags) {
         at += (size_t)x->bytes;
     }
     return made != NULL;
+}
+
+char *built_folder(diag_list *diags) {
+    char *folder = compiler_work_folder(NULL);
+    if (!folder)
+        diag_error(diags, "E0842", (source_span){0}, "no temporary folder can be made: %s", strerror(errno));
+    return folder;
 }
 
 bool built_run(arena *a, const built_call *call, source_span span, bool *checked, diag_list *diags) {

@@ -18,6 +18,8 @@ typedef struct built_call {
     const char *values; /* the arguments behind the arrays, as C: "5, 0.75f" */
 } built_call;
 
+/* A fresh folder for such files, to be ended by temporary_remove (base/temporary.h). Heap text; NULL with E0842. */
+char *built_folder(diag_list *diags);
 /* False with diagnostics: no compiler (E0840), a text that it refuses (E0843), or a call that fails or leaves its arrays (E0876). *checked: the compiler had those checks. */
 bool built_run(arena *a, const built_call *call, source_span span, bool *checked, diag_list *diags);
 #endif
