@@ -191,6 +191,7 @@ int_set *domain_of(model *m, scope *s) {
         break;
     case SCOPE_DATA_GUARD:
         lower_precision(s, LOOSE, model_text(m, "the condition at line %d, which depends on data", s->stmt->span.line));
+        domain = without_contradictions(m, s, domain);
         break;
     }
     s->domain = narrower(m, s->parent ? domain_of(m, s->parent) : NULL, domain);

@@ -239,6 +239,10 @@ int_set *loop_trips(model *m, scope *s);
 bool depends_on(model *m, const index_expr *x, const index_var *v);
 bool condition_depends_on(model *m, const cond *c, const index_var *v);
 
+/* ---- agree.c ---- */
+/* The domain of a scope below a condition on data, but for where that and one around it cannot both hold, since they ask about one cell. */
+int_set *without_contradictions(model *m, const scope *s, int_set *domain);
+
 /* ---- affine.c ---- */
 typedef struct affine affine;                               /* nested min and max over linear expressions */
 affine *affine_of(model *m, int dims, const index_expr *x); /* NULL and m->why when it is not affine */

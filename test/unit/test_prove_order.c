@@ -265,6 +265,51 @@ static void test_uncertain_barriers(void **state) {
     try_all(trials, sizeof trials / sizeof *trials);
 }
 
+/* Conditions on values from memory that exclude each other where both are of one cell: lane 0, whose cell others read, writes nothing below them. */
+static void test_conditions_that_exclude(void **state) {
+    (void)state;
+#define CELLS(first, between, second)                                                                                            \
+    "kernel k { task (t < 1) lane (l < 8) global in x: f32[8] global in z: f32[8] global out y: f32[8] shared s: f32[16]\n"      \
+    "store s[l] <- x[l] barrier block orders shared " first " " between " let b: f32 = s[0] " second                             \
+    " barrier block orders shared store y[l] <- s[l] }"
+#define OWN "let a: f32 = s[l]"
+#define BELOW(p, q) "if_value " p " { if_value " q " { store s[l] <- 1:f32 } }"
+#define ABOVE(p, q) "if_value " p " { } else { if_value " q " { } else { store s[l] <- 1:f32 } }"
+    static const trial trials[] = {
+        {CELLS(OWN, "", BELOW("eq(a, 0:f32)", "ne(b, 0:f32)")), true},
+        {CELLS(OWN, "", BELOW("eq(a, 0:f32)", "eq(b, 0:f32)")), false},
+        {CELLS(OWN, "", BELOW("lt(0:f32, a)", "lt(b, 0:f32)")), true},
+        {CELLS(OWN, "", BELOW("le(0:f32, a)", "le(b, 0:f32)")), false},
+        {CELLS(OWN, "", BELOW("le(a, 1:f32)", "le(2:f32, b)")), true},
+        {CELLS(OWN, "", BELOW("and(le(a, 1:f32), lt(a, 5:f32))", "eq(b, 3:f32)")), true},
+        {CELLS(OWN, "", BELOW("or(le(a, 1:f32), lt(a, 5:f32))", "eq(b, 3:f32)")), false},
+        {CELLS(OWN, "", ABOVE("ne(a, 0:f32)", "eq(b, 0:f32)")), true},
+        /* what is no number is neither below 0 nor at least 0 */
+        {CELLS(OWN, "", ABOVE("lt(a, 0:f32)", "le(0:f32, b)")), false},
+        {CELLS(OWN, "", "if_value lt(a, 0:f32) { } else { if_value lt(b, 0:f32) { store s[l] <- 1:f32 } }"), true},
+        /* another lane, or the same, writes in between */
+        {CELLS(OWN, "barrier block orders shared if l == 3 { store s[0] <- 1:f32 } barrier block orders shared",
+               BELOW("eq(a, 0:f32)", "ne(b, 0:f32)")),
+         false},
+        {CELLS(OWN, "barrier block orders shared", BELOW("eq(a, 0:f32)", "ne(b, 0:f32)")), false},
+        {CELLS(OWN, "store s[8 + l] <- 1:f32", BELOW("eq(a, 0:f32)", "ne(b, 0:f32)")), false},
+        {CELLS(OWN,
+               "for i in 0 .. 2 { let c: f32 = s[0] if_value eq(a, 0:f32) { if_value ne(c, 0:f32) { store s[l] <- 1:f32 } } }",
+               ""),
+         false},
+        /* of other cells, other arrays */
+        {CELLS("let a: f32 = s[7 - l]", "", BELOW("eq(a, 0:f32)", "ne(b, 0:f32)")), false},
+        {CELLS("let a: f32 = z[l]", "", BELOW("eq(a, 0:f32)", "ne(b, 0:f32)")), false},
+        /* what nobody writes may be read at any time */
+        {CELLS("let a: f32 = z[l]", "barrier block orders shared let c: f32 = z[0]", BELOW("eq(a, 0:f32)", "ne(c, 0:f32)")),
+         true},
+        {CELLS("let a: f32 = z[l]", "",
+               "for i in 0 .. 2 { let c: f32 = z[0] if_value eq(a, 0:f32) { if_value ne(c, 0:f32) { store s[l] <- 1:f32 } } }"),
+         true},
+    };
+    try_all(trials, sizeof trials / sizeof *trials);
+}
+
 /* The lanes of a block write to places that an index array without repetition names. */
 static void test_scatters_among_lanes(void **state) {
     (void)state;
@@ -459,6 +504,7 @@ int main(void) {
         cmocka_unit_test(test_aligned_vectors),
         cmocka_unit_test(test_every_aligned_vector_is_judged),
         cmocka_unit_test(test_uncertain_barriers),
+        cmocka_unit_test(test_conditions_that_exclude),
         cmocka_unit_test(test_scatters_among_lanes),
         cmocka_unit_test(test_failures_prove_nothing),
         cmocka_unit_test(test_proofs_are_kept),
