@@ -602,6 +602,8 @@ bool lift_call(lifter *l, const lift_value *v) {
         lift_fail(l, "E1127", v, "`%s`, %s", name[0] ? name : v->callee, v->text);
     if (!lift_stopped(l) && lift_opaque_call(l, v, name[0] ? name : v->callee))
         return !lift_stopped(l);
+    if (!lift_stopped(l) && lift_image_call(l, v, name[0] ? name : v->callee))
+        return !lift_stopped(l);
     bool image = strstr(v->callee, "image") || strstr(v->callee, "texture") || strstr(v->callee, "sampler");
     lift_fail(l, image ? "E1129" : "E1128", v,
               image ? "`%s`: images and textures are not read" : "`%s`, a function that is not known",

@@ -299,8 +299,13 @@ void lift_event_gap(lifter *l, const lift_block *from, const lift_block *to); /*
 
 /* ---- opaque.c: false: the contract says nothing of such a function; nothing was done ---- */
 bool lift_opaque_call(lifter *l, const lift_value *v, const char *name);
+/* v is anything: a cell of memory that the host sets, for each thread and call. */
+void lift_any_value(lifter *l, const lift_value *v, const char *name);
 /* Whether v is a pointer that such a function gives, and that is used for accesses alone: as good as null. */
 bool lift_gives_any_pointer(const lifter *l, const lift_value *v);
+/* ---- images.c ---- */
+bool lift_is_handle(const lifter *l, const lift_value *v);              /* an image, a sampler */
+bool lift_image_call(lifter *l, const lift_value *v, const char *name); /* reads of what the kernel only reads */
 /* ---- stops.c ---- */
 /* What the plugin calls (module.h): places that must not be reached, and which function an argument is. */
 bool lift_settled_call(lifter *l, const lift_value *v);

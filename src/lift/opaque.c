@@ -98,12 +98,34 @@ bool lift_gives_any_pointer(const lifter *l, const lift_value *v) {
     return is_said(l, name[0] ? name : v->callee) && only_an_address(l->function, v, 0);
 }
 
+void lift_any_value(lifter *l, const lift_value *v, const char *name) {
+    const lift_type *t = v->type;
+    bool vector = t->kind == LIFT_VECTOR;
+    const lift_type *part = vector ? t->element : t;
+    element_type e = element_of(part);
+    if (e == ELEMENT_COUNT) {
+        lift_fail(l, "E1128", v, "`%s` gives %s, of which nothing is known", name, t->text);
+        return;
+    }
+    int count = vector ? (int)t->count : 1;
+    index_expr *at[MOST_RANK];
+    kernel_array *array = fresh_cells(l, lift_name(l, name, "function"), e, count, at);
+    lifted r = {.kind = LIFTED_ELEMENTS, .count = count, .elements = NEW_ARRAY(l->arena, lifted, count)};
+    for (int i = 0; i < count && !lift_stopped(l); i++) {
+        at[array->rank - 1] = ix_const(l->arena, i);
+        r.elements[i] = given(l, v, name, part, array, at);
+    }
+    if (!lift_stopped(l))
+        lift_set(l, v, vector ? r : r.elements[0]);
+}
+
 bool lift_opaque_call(lifter *l, const lift_value *v, const char *name) {
     const lift_type *t = v->type;
     if (!is_said(l, name))
         return false;
     for (int i = 0; i < v->operand_count && !lift_stopped(l); i++)
-        if (v->operands[i]->type->kind == LIFT_POINTER && !lose_contents(l, v, name, lift_operand(l, v->operands[i])))
+        if (v->operands[i]->type->kind == LIFT_POINTER && !lift_is_handle(l, v->operands[i]) &&
+            !lose_contents(l, v, name, lift_operand(l, v->operands[i])))
             lift_fail(l, "E1128", v, "`%s` is said to be opaque, but takes a pointer: what it does to memory is not known", name);
     if (lift_stopped(l))
         return true;
@@ -116,22 +138,6 @@ bool lift_opaque_call(lifter *l, const lift_value *v, const char *name) {
         l->env[v->id] = lift_null(l, v);
         return true;
     }
-    bool vector = t->kind == LIFT_VECTOR;
-    const lift_type *part = vector ? t->element : t;
-    element_type e = element_of(part);
-    if (e == ELEMENT_COUNT) {
-        lift_fail(l, "E1128", v, "`%s` is said to be opaque, but gives %s", name, t->text);
-        return true;
-    }
-    int count = vector ? (int)t->count : 1;
-    index_expr *at[MOST_RANK];
-    kernel_array *array = fresh_cells(l, lift_name(l, name, "function"), e, count, at);
-    lifted r = {.kind = LIFTED_ELEMENTS, .count = count, .elements = NEW_ARRAY(l->arena, lifted, count)};
-    for (int i = 0; i < count && !lift_stopped(l); i++) {
-        at[array->rank - 1] = ix_const(l->arena, i);
-        r.elements[i] = given(l, v, name, part, array, at);
-    }
-    if (!lift_stopped(l))
-        lift_set(l, v, vector ? r : r.elements[0]);
+    lift_any_value(l, v, name);
     return true;
 }

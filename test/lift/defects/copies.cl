@@ -146,3 +146,14 @@ kernel void own_half_mended(global const float *x, global float *y) {
     local float tile[GROUP];
     two_parts(tile, x, y, true);
 }
+
+// An image that is read gives anything, and its reader goes past the rows it was given.
+float4 pixel(read_only image2d_t image, int i) {
+    const sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+    return read_imagef(image, nearest, (int2)(i, get_image_height(image) - 1));
+}
+kernel void image_past_end_broken(read_only image2d_t image, global float4 *y, int n) { y[get_global_id(0)] = pixel(image, get_global_id(0)); }
+kernel void image_past_end_mended(read_only image2d_t image, global float4 *y, int n) {
+    if (get_global_id(0) < n)
+        y[get_global_id(0)] = pixel(image, get_global_id(0));
+}
