@@ -270,147 +270,14 @@ static bool order_call(lifter *l, const lift_value *v, const char *name) {
     return true;
 }
 
-/* ---- subgroups ---- */
-
-typedef enum exchange {
-    REDUCE_SUM,
-    REDUCE_MIN,
-    REDUCE_MAX,
-    BROADCAST,
-    SHUFFLE,
-    SHUFFLE_XOR,
-    SHUFFLE_DOWN,
-    SHUFFLE_UP,
-    SHUFFLE_KINDS
-} exchange;
-
-static const struct {
-    const char *name;
-    exchange kind;
-    int value, other;
-} exchanges[] = {{"sub_group_reduce_add", REDUCE_SUM, 0, -1},
-                 {"sub_group_reduce_min", REDUCE_MIN, 0, -1},
-                 {"sub_group_reduce_max", REDUCE_MAX, 0, -1},
-                 {"sub_group_broadcast", BROADCAST, 0, 1},
-                 {"sub_group_shuffle", SHUFFLE, 0, 1},
-                 {"sub_group_shuffle_xor", SHUFFLE_XOR, 0, 1},
-                 {"sub_group_shuffle_down", SHUFFLE_DOWN, 0, 1},
-                 {"sub_group_shuffle_up", SHUFFLE_UP, 0, 1},
-                 {"simd_sum", REDUCE_SUM, 0, -1},
-                 {"simd_min", REDUCE_MIN, 0, -1},
-                 {"simd_max", REDUCE_MAX, 0, -1},
-                 {"simd_broadcast", BROADCAST, 0, 1},
-                 {"simd_broadcast_first", BROADCAST, 0, -1},
-                 {"simd_shuffle", SHUFFLE, 0, 1},
-                 {"simd_shuffle_xor", SHUFFLE_XOR, 0, 1},
-                 {"simd_shuffle_down", SHUFFLE_DOWN, 0, 1},
-                 {"simd_shuffle_up", SHUFFLE_UP, 0, 1},
-                 {"shfl.idx", SHUFFLE, 1, 2},
-                 {"shfl.xor", SHUFFLE_XOR, 1, 2},
-                 {"shfl.down", SHUFFLE_DOWN, 1, 2},
-                 {"shfl.up", SHUFFLE_UP, 1, 2},
-                 {"redux.add", REDUCE_SUM, 1, -1},
-                 {"redux.min", REDUCE_MIN, 1, -1},
-                 {"redux.max", REDUCE_MAX, 1, -1}};
-
-static int find_exchange(const char *name) {
-    for (size_t i = 0; i < sizeof exchanges / sizeof *exchanges; i++)
-        if (!strcmp(exchanges[i].name, name))
-            return (int)i;
-    return -1;
-}
-
 bool lift_wants_lanes(const char *callee) {
     char name[64];
     lift_plain_name(callee, name, sizeof name);
     int n = find_number(name);
-    return find_exchange(name) >= 0 || !strcmp(name, "sub_group_barrier") || !strcmp(name, "simdgroup.barrier") ||
+    return lift_is_exchange(name) || !strcmp(name, "sub_group_barrier") || !strcmp(name, "simdgroup.barrier") ||
            !strcmp(name, "syncwarp") || !strncmp(name, "simd", 4) || !strncmp(name, "sub_group", 9) ||
-           !strncmp(name, "vote.", 5) || !strncmp(name, "shfl", 4) ||
+           !strncmp(name, "vote.", 5) || !strncmp(name, "shfl", 4) || !strncmp(name, "quad", 4) ||
            (n >= 0 && (!strcmp(numbers[n].what, "lane") || strstr(numbers[n].what, "subgroup")));
-}
-
-static kernel_value *exchanged(lifter *l, exchange kind, kernel_value *v, kernel_value *other) {
-    static const kernel_op ops[SHUFFLE_KINDS] = {KERNEL_SUBGROUP_SUM,       KERNEL_SUBGROUP_MAX, KERNEL_SUBGROUP_MAX,
-                                                 KERNEL_SUBGROUP_BROADCAST, KERNEL_SHUFFLE,      KERNEL_SHUFFLE_XOR,
-                                                 KERNEL_SHUFFLE_DOWN,       KERNEL_SHUFFLE};
-    kernel_op op = kind == REDUCE_MIN ? KERNEL_SUBGROUP_MIN : ops[kind];
-    kernel_value *x = other ? kernel_op2(l->k, op, v->type, v, other) : kernel_op1(l->k, op, v->type, v);
-    x->scope = LEVEL_SUBGROUP;
-    return x;
-}
-
-static lifted exchange_one(lifter *l, const lift_value *v, exchange kind, const lift_type *t, lifted x, kernel_value *other,
-                           index_expr *lane) {
-    kernel_ir *k = l->k;
-    kernel_value *a = lift_as_value(l, x);
-    element_type own = a->type;
-    if (lift_stopped(l))
-        return x;
-    if (own == ELEMENT_BF16 || own == ELEMENT_BOOL || own == ELEMENT_INDEX || (t->kind == LIFT_INTEGER && t->bits < 32)) {
-        lift_fail(l, "E1128", v, "lanes exchange values of type %s", t->text);
-        return x;
-    }
-    a = kernel_ref(k, lift_let(l, "own", a));
-    kernel_value *r;
-    if (kind == SHUFFLE_UP) { /* lanes below keep their own */
-        kernel_value *down, *from;
-        if (other->op == KERNEL_CONST) { /* an index: which lane it is, is no data */
-            index_expr *below = ix_sub(l->arena, lane, ix_const(l->arena, (int64_t)other->number));
-            down = kernel_index(k, below);
-            from = kernel_index(k, ix_max(l->arena, below, ix_const(l->arena, 0)));
-        } else {
-            kernel_value *distance = kernel_op1(k, KERNEL_CONVERT, ELEMENT_INDEX, other);
-            down = kernel_op2(k, KERNEL_SUB, ELEMENT_INDEX, kernel_index(k, lane), distance);
-            from = kernel_op2(k, KERNEL_MAX, ELEMENT_INDEX, down, kernel_const(k, ELEMENT_INDEX, 1, 0));
-        }
-        r = kernel_ref(k, lift_let(l, "from", exchanged(l, kind, a, from)));
-        r = kernel_op3(k, KERNEL_SELECT, own, kernel_op2(k, KERNEL_LE, ELEMENT_BOOL, kernel_const(k, ELEMENT_INDEX, 1, 0), down),
-                       r, a);
-    } else if (kind == SHUFFLE_DOWN) { /* lanes above keep their own */
-        kernel_value *up =
-            kernel_op2(k, KERNEL_ADD, ELEMENT_INDEX, kernel_index(k, lane), kernel_op1(k, KERNEL_CONVERT, ELEMENT_INDEX, other));
-        r = kernel_ref(k, lift_let(l, "from", exchanged(l, kind, a, other)));
-        r = kernel_op3(k, KERNEL_SELECT, own,
-                       kernel_op2(k, KERNEL_LT, ELEMENT_BOOL, up, kernel_const(k, ELEMENT_INDEX, 1, l->lanes)), r, a);
-    } else {
-        r = exchanged(l, kind, a, other);
-    }
-    return lifted_value(x.kind == LIFTED_INDEX ? x.bits : t->kind == LIFT_INTEGER ? t->bits : (int)t->size * 8, r);
-}
-
-/* Whether all lanes, or any, say yes: the least or the largest of 0 and 1. */
-static bool vote_call(lifter *l, const lift_value *v, const char *name) {
-    static const struct {
-        const char *name;
-        bool all;
-        int operand;
-    } votes[] = {{"simd_all", true, 0},       {"simd_any", false, 0}, {"sub_group_all", true, 0},
-                 {"sub_group_any", false, 0}, {"vote.all", true, 1},  {"vote.any", false, 1}};
-    for (size_t i = 0; i < sizeof votes / sizeof *votes; i++) {
-        if (strcmp(votes[i].name, name) || v->operand_count <= votes[i].operand)
-            continue;
-        int64_t mask;
-        if (votes[i].operand && (!lift_constant_operand(l, v, 0, &mask) || (uint32_t)mask != UINT32_MAX)) {
-            lift_fail(l, "E1128", v, "`%s` of some lanes only, or of a mask that is not constant", name);
-            return true;
-        }
-        const lift_type *t = v->operands[votes[i].operand]->type;
-        lifted x = lift_operand(l, v->operands[votes[i].operand]);
-        if (lift_stopped(l) || t->kind != LIFT_INTEGER)
-            return !lift_stopped(l) ? false : true;
-        if (t->bits > 1)
-            x = lift_compare(l, v, LIFT_NE, x, lifted_number(l, t->bits, 0), t->bits);
-        kernel_value *one = kernel_const(l->k, ELEMENT_I32, 1, 1), *zero = kernel_const(l->k, ELEMENT_I32, 1, 0);
-        kernel_value *own =
-            kernel_ref(l->k, lift_let(l, "own", kernel_op3(l->k, KERNEL_SELECT, ELEMENT_I32, lift_as_value(l, x), one, zero)));
-        kernel_value *all =
-            kernel_ref(l->k, lift_let(l, v->name, exchanged(l, votes[i].all ? REDUCE_MIN : REDUCE_MAX, own, NULL)));
-        lifted r = lifted_value(1, kernel_op2(l->k, KERNEL_NE, ELEMENT_BOOL, all, zero));
-        l->env[v->id] = v->type->bits == 1 ? r : lift_extend(l, v, LIFT_ZEXT, r, 1, v->type->bits);
-        return true;
-    }
-    return false;
 }
 
 /* A threadgroup variable of a template, which the Metal headers spell as a call: id, bytes, alignment. */
@@ -426,80 +293,6 @@ static bool allocation_call(lifter *l, const lift_value *v, const char *name) {
     if (p.kind == LIFTED_POINTER)
         p.object->bytes = bytes;
     l->env[v->id] = p;
-    return true;
-}
-
-static bool subgroup_call(lifter *l, const lift_value *v, const char *name) {
-    int i = find_exchange(name);
-    if (i < 0)
-        return false;
-    exchange kind = exchanges[i].kind;
-    int64_t n;
-    if (exchanges[i].value == 1 && (!lift_constant_operand(l, v, 0, &n) || (uint32_t)n != UINT32_MAX)) {
-        lift_fail(l, "E1128", v, "`%s` of some lanes only, or of a mask that is not constant", name);
-        return true;
-    }
-    if (v->operand_count == 4 && (!lift_constant_operand(l, v, 3, &n) || n != l->lanes)) {
-        lift_fail(l, "E1128", v, "`%s` within parts of a subgroup", name);
-        return true;
-    }
-    kernel_value *other = NULL;
-    if (exchanges[i].other >= 0) {
-        lifted y = lift_operand(l, v->operands[exchanges[i].other]);
-        y.bits = y.bits ? y.bits : 32;
-        if (y.bits < 32)
-            y = lift_extend(l, v, LIFT_ZEXT, y, y.bits, 32);
-        other = lift_as_value(l, y);
-    } else if (kind == BROADCAST) {
-        other = kernel_const(l->k, ELEMENT_I32, 1, 0);
-    }
-    lifted x = lift_operand(l, v->operands[exchanges[i].value]);
-    if (lift_stopped(l))
-        return true;
-    lifted r = {.kind = LIFTED_ELEMENTS};
-    if (x.kind == LIFTED_ELEMENTS) {
-        r.count = x.count;
-        r.elements = NEW_ARRAY(l->arena, lifted, x.count);
-        for (int j = 0; j < x.count && !lift_stopped(l); j++)
-            r.elements[j] = exchange_one(l, v, kind, v->type->element, x.elements[j], other, l->lane);
-        l->env[v->id] = r;
-    } else {
-        r = exchange_one(l, v, kind, v->type, x, other, l->lane);
-        if (!lift_stopped(l)) /* it is exchanged here, and once */
-            r.v = kernel_ref(l->k, lift_let(l, v->name, r.v));
-        l->env[v->id] = r;
-    }
-    return true;
-}
-
-/* Sums over the lanes up to each one's own, or below it, by doubling distances. In which order floats are added, nobody says. */
-static bool scan_call(lifter *l, const lift_value *v, const char *name) {
-    bool inclusive = !strcmp(name, "simd_prefix_inclusive_sum") || !strcmp(name, "sub_group_scan_inclusive_add");
-    bool exclusive = !strcmp(name, "simd_prefix_exclusive_sum") || !strcmp(name, "sub_group_scan_exclusive_add");
-    if ((!inclusive && !exclusive) || v->operand_count != 1 || v->type->kind == LIFT_VECTOR)
-        return false;
-    kernel_ir *k = l->k;
-    lifted x = lift_operand(l, v->operands[0]);
-    kernel_value *own = lift_as_value(l, x), *zero = kernel_const(k, own->type, 1, 0);
-    for (int d = 1; d < l->lanes && !lift_stopped(l); d *= 2) {
-        kernel_value *distance = kernel_const(k, ELEMENT_I32, 1, d);
-        lifted sum = lifted_value(x.bits, own), before = exchange_one(l, v, SHUFFLE_UP, v->type, sum, distance, l->lane);
-        if (lift_stopped(l))
-            break;
-        kernel_value *has =
-            kernel_op2(k, KERNEL_LE, ELEMENT_BOOL, kernel_index(k, ix_const(l->arena, d)), kernel_index(k, l->lane));
-        before.v = kernel_op3(k, KERNEL_SELECT, own->type, has, before.v, zero);
-        own = kernel_ref(k, lift_let(l, v->name, kernel_op2(k, KERNEL_ADD, own->type, own, before.v)));
-    }
-    if (exclusive && !lift_stopped(l)) {
-        lifted below =
-            exchange_one(l, v, SHUFFLE_UP, v->type, lifted_value(x.bits, own), kernel_const(k, ELEMENT_I32, 1, 1), l->lane);
-        kernel_value *has =
-            kernel_op2(k, KERNEL_LE, ELEMENT_BOOL, kernel_index(k, ix_const(l->arena, 1)), kernel_index(k, l->lane));
-        if (!lift_stopped(l))
-            own = kernel_ref(k, lift_let(l, v->name, kernel_op3(k, KERNEL_SELECT, own->type, has, below.v, zero)));
-    }
-    l->env[v->id] = lifted_value(v->type->kind == LIFT_INTEGER ? v->type->bits : (int)v->type->size * 8, own);
     return true;
 }
 
@@ -568,8 +361,8 @@ bool lift_call_is_pure(const lift_value *v) {
     if (!v->callee)
         return false;
     lift_plain_name(v->callee, name, sizeof name);
-    return find_number(name) >= 0 || lift_is_math(name) || is_nothing(name) || !strcmp(name, "get_work_dim") ||
-           !strcmp(name, "dot");
+    return find_number(name) >= 0 || lift_is_math(name) || lift_is_bits(name) || is_nothing(name) ||
+           !strcmp(name, "get_work_dim") || !strcmp(name, "dot");
 }
 
 bool lift_call(lifter *l, const lift_value *v) {
@@ -588,10 +381,10 @@ bool lift_call(lifter *l, const lift_value *v) {
     if (!strcmp(name, "assume"))
         lift_assume(l, v);
     if (lift_settled_call(l, v) || is_nothing(name) || print_call(l, v, name) || launch_call(l, v, name) ||
-        order_call(l, v, name) || subgroup_call(l, v, name) || scan_call(l, v, name) || vote_call(l, v, name) ||
-        lift_matrix_call(l, v) || allocation_call(l, v, name) || lift_atomic_call(l, v, name) || lift_memory_call(l, v, name) ||
-        lift_copy_call(l, v, name) || lift_group_copy_call(l, v, name) || geometry_call(l, v, name) || sincos_call(l, v, name) ||
-        (!lift_stopped(l) && lift_opencl_call(l, v, name)))
+        order_call(l, v, name) || lift_lanes_call(l, v, name) || lift_matrix_call(l, v) || allocation_call(l, v, name) ||
+        lift_atomic_call(l, v, name) || lift_memory_call(l, v, name) || lift_copy_call(l, v, name) ||
+        lift_group_copy_call(l, v, name) || geometry_call(l, v, name) || sincos_call(l, v, name) ||
+        (!lift_stopped(l) && lift_opencl_call(l, v, name)) || (!lift_stopped(l) && lift_bits_call(l, v, name)))
         return !lift_stopped(l);
     if (!lift_stopped(l) && lift_math(l, v, name, &r)) {
         if (!lift_stopped(l))

@@ -124,13 +124,12 @@ lifted lift_compare_pointers(lifter *l, const lift_value *v, lift_predicate p, l
     if (x.kind == LIFTED_POINTER && y.kind == LIFTED_POINTER && x.object != y.object) {
         if (x.object->nothing && !y.object->nothing)
             return lift_compare_pointers(l, v, turned(p), y, x);
-        bool begin = !x.term_count && !x.offset && !y.term_count && !y.offset;
         if (y.object->nothing && !y.term_count && !y.offset) { /* null is no place in any memory, and before all of them */
             if (p == LIFT_EQ || p == LIFT_ULT || p == LIFT_ULE)
                 return lifted_number(l, 1, 0);
             if (p == LIFT_NE || p == LIFT_UGT || p == LIFT_UGE)
                 return lifted_number(l, 1, 1);
-        } else if (begin && (p == LIFT_EQ || p == LIFT_NE)) { /* arrays apart begin at different places */
+        } else if (!y.object->nothing && (p == LIFT_EQ || p == LIFT_NE)) { /* arrays are apart: places in them differ */
             return lifted_number(l, 1, p == LIFT_NE);
         }
     }

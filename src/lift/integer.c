@@ -86,6 +86,15 @@ static lifted divide(lifter *l, lift_opcode op, lifted x, lifted y) {
     return lifted_index(x.bits, remainder ? ix_sub(a, n, ix_mul(a, q, d)) : q);
 }
 
+/* Of 64 bits: the quotient modulo what its bits can say, whatever sign x is held with. */
+static lifted logical_shift(lifter *l, lifted x, int n) {
+    arena *a = l->arena;
+    index_expr *unit = ix_const(a, (int64_t)1 << n);
+    if (n < 2 || lift_range_of(l, x.x).lo >= 0)
+        return lifted_index(64, ix_floordiv(a, lift_exact(l, x, false), unit));
+    return lifted_index(64, ix_mod(a, ix_floordiv(a, x.x, unit), ix_const(a, (int64_t)1 << (64 - n))));
+}
+
 static lifted shift(lifter *l, lift_opcode op, lifted x, lifted y) {
     int64_t n;
     arena *a = l->arena;
@@ -97,7 +106,7 @@ static lifted shift(lifter *l, lift_opcode op, lifted x, lifted y) {
                     lift_fail(l, "E1126", l->now, "a logical shift of a 64-bit value by a number that is not constant");
                     return lifted_number(l, x.bits, 0);
                 }
-                return lifted_index(x.bits, ix_floordiv(a, lift_exact(l, x, false), ix_const(a, (int64_t)1 << n)));
+                return logical_shift(l, lifted_index(x.bits, lift_as_index(l, x)), (int)n);
             }
             kernel_value *v = kernel_op1(l->k, KERNEL_BITCAST, ELEMENT_U32, lift_as_value(l, x));
             kernel_value *by = kernel_op1(l->k, KERNEL_BITCAST, ELEMENT_U32, lift_as_value(l, y));
@@ -122,6 +131,8 @@ static lifted shift(lifter *l, lift_opcode op, lifted x, lifted y) {
         index_expr *low = ix_is_const(x.x->b, NULL) ? x.x->a : x.x->b;
         return lifted_index(64, lift_exact(l, lifted_index(64 - (int)n, low), op == LIFT_ASHR));
     }
+    if (op == LIFT_LSHR && x.bits == 64)
+        return logical_shift(l, x, (int)n);
     return lifted_index(x.bits, ix_floordiv(a, lift_exact(l, x, op == LIFT_ASHR), factor));
 }
 

@@ -250,6 +250,11 @@ void lift_store(lifter *l, const lift_type *t, lifted pointer, lifted x);
 /* A function of numbers by its plain name ("exp", "fmaf", "native_sin", "clamp"); vectors element by element. False: it is none; nothing was done. */
 bool lift_math(lifter *l, const lift_value *v, const char *name, lifted *out);
 bool lift_is_math(const char *name);
+bool lift_says_unsigned(const char *callee); /* its name, of its first operand */
+
+/* ---- bits.c: counts of bits, rotations, upper halves of products, sums of products of bytes ---- */
+bool lift_bits_call(lifter *l, const lift_value *v, const char *name); /* false: the name is none of these; nothing was done */
+bool lift_is_bits(const char *name);
 
 /* ---- parameters.c ---- */
 /* Whether what this address leads to is read at constant places alone, and set by the host: values of the launch. */
@@ -283,6 +288,10 @@ lifted lift_compare_pointers(lifter *l, const lift_value *v, lift_predicate p, l
 /* Phis of pointers, and of integers of which the lesser or the greater is taken, where the ways of a branch meet again, both of whose values are known at the
  * branch: which is meant is what it asks. */
 void lift_decide(lifter *l, lifted c, const lift_value *branch, const lift_block *join);
+
+/* ---- lanes.c: false: it is none; nothing was done ---- */
+bool lift_lanes_call(lifter *l, const lift_value *v, const char *name);
+bool lift_is_exchange(const char *name);
 
 /* ---- matrix.c: matrices that a subgroup holds ---- */
 bool lift_matrix_call(lifter *l, const lift_value *v); /* false: it is none; nothing was done */

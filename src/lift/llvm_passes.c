@@ -76,6 +76,16 @@ static void forget_loop_notes(llvm_reading *r) {
         }
 }
 
+static bool calls_itself(llvm_reading *r) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(r->module); f; f = LLVMGetNextFunction(f))
+        for (LLVMUseRef u = LLVMGetFirstUse(f); u; u = LLVMGetNextUse(u)) {
+            LLVMValueRef user = LLVMGetUser(u);
+            if (LLVMIsACallInst(user) && LLVMGetBasicBlockParent(LLVMGetInstructionParent(user)) == f)
+                return true;
+        }
+    return false;
+}
+
 const char *llvm_run_passes(llvm_reading *r) {
     LLVMTargetMachineRef machine = machine_of(r->module);
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
@@ -83,16 +93,31 @@ const char *llvm_run_passes(llvm_reading *r) {
     llvm_split_structs(r);
     llvm_settle_pointers(r);
     llvm_mark_unreachable(r);
-    LLVMErrorRef e = LLVMRunPasses(r->module, LIFT_PASSES_BEFORE, machine, options);
+    LLVMErrorRef e = NULL;
+    if (calls_itself(r)) {
+        e = LLVMRunPasses(r->module, LIFT_PASSES_BEFORE_LOOPS, machine, options);
+        hold_accesses(r, true);
+        if (!e)
+            e = LLVMRunPasses(r->module, LIFT_LOOP_PASSES, machine, options);
+        set_held(r, true, false);
+    }
+    if (!e)
+        e = LLVMRunPasses(r->module, LIFT_PASSES_BEFORE, machine, options);
     for (int i = 0; !e && i < MOST_ROUNDS && llvm_settle_calls(r); i++) /* what is called then may call through pointers itself */
         e = LLVMRunPasses(r->module, LIFT_PASSES_BEFORE, machine, options);
     if (!e && keeps_pointers(r)) {
         forget_loop_notes(r);
-        hold_accesses(r, true); /* for this pass alone: those after it make registers of what is not held */
+        hold_accesses(r, true); /* for these passes alone: those after them make registers of what is not held */
         e = LLVMRunPasses(r->module, LIFT_PASSES_BEFORE_UNROLLING, machine, options);
         set_held(r, true, false);
         if (!e)
             e = LLVMRunPasses(r->module, LIFT_UNROLL_PASSES, machine, options);
+        hold_accesses(r, true);
+        if (!e)
+            e = LLVMRunPasses(r->module, LIFT_PASSES_AFTER_UNROLLING, machine, options);
+        set_held(r, true, false);
+        if (!e)
+            e = LLVMRunPasses(r->module, LIFT_REGISTER_PASSES, machine, options);
     }
     if (!e) { /* constants meet the indices of small structs, which then are registers too */
         hold_accesses(r, false);

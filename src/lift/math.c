@@ -1,7 +1,6 @@
 /* Functions of numbers that foreign code calls. Kernel IR has exp, log, tanh, erf, sin, cos, rsqrt and sqrt; the others are written with them, to the
  * accuracy that doc/reading.md states. */
-#include "lift/lifter.h"
-#include <math.h>
+#include "lift/math.h"
 #include <string.h>
 
 typedef enum function {
@@ -43,25 +42,23 @@ typedef enum function {
     F_ABS,
     F_SINH,
     F_COSH,
-    F_EXPM1,
-    F_LOG1P,
-    F_SIGMOID,
     F_ISNAN,
     F_ISINF,
     F_SATURATE,
     F_HYPOT,
-    F_FMOD,
     F_FDIM,
     F_RADIANS,
     F_DEGREES,
     F_SELECT,
     F_SMOOTHSTEP,
-    F_COPYSIGN,
     F_ADD_SAT,
     F_SUB_SAT,
     F_HADD,
     F_RHADD,
-    F_ABS_DIFF
+    F_ABS_DIFF,
+    F_ISFINITE,
+    F_FRACT,
+    F_ELEMENTARY /* and those of elementary.c from here on */
 } function;
 
 static const struct {
@@ -132,7 +129,22 @@ static const struct {
                  {"degrees", F_DEGREES, 1},
                  {"select", F_SELECT, 3},
                  {"smoothstep", F_SMOOTHSTEP, 3},
-                 {"copysign", F_COPYSIGN, 2},
+                 {"copysign", F_ELEMENTARY + E_COPYSIGN, 2},
+                 {"asin", F_ELEMENTARY + E_ASIN, 1},
+                 {"acos", F_ELEMENTARY + E_ACOS, 1},
+                 {"atan", F_ELEMENTARY + E_ATAN, 1},
+                 {"atan2", F_ELEMENTARY + E_ATAN2, 2},
+                 {"asinh", F_ELEMENTARY + E_ASINH, 1},
+                 {"acosh", F_ELEMENTARY + E_ACOSH, 1},
+                 {"atanh", F_ELEMENTARY + E_ATANH, 1},
+                 {"sinpi", F_ELEMENTARY + E_SINPI, 1},
+                 {"cospi", F_ELEMENTARY + E_COSPI, 1},
+                 {"tanpi", F_ELEMENTARY + E_TANPI, 1},
+                 {"expm1", F_ELEMENTARY + E_EXPM1, 1},
+                 {"log1p", F_ELEMENTARY + E_LOG1P, 1},
+                 {"cbrt", F_ELEMENTARY + E_CBRT, 1},
+                 {"isfinite", F_ISFINITE, 1},
+                 {"fract", F_FRACT, 1},
                  {"add_sat", F_ADD_SAT, 2},
                  {"sub_sat", F_SUB_SAT, 2},
                  {"hadd", F_HADD, 2},
@@ -166,37 +178,6 @@ static int find_function(const char *name) {
 
 bool lift_is_math(const char *name) {
     return find_function(name) >= 0;
-}
-
-typedef struct builder {
-    lifter *l;
-    element_type t;
-} builder;
-
-static kernel_value *number(builder b, double x) {
-    return kernel_const(b.l->k, b.t, 1, x);
-}
-static kernel_value *one(builder b, kernel_op op, kernel_value *x) {
-    return kernel_op1(b.l->k, op, b.t, x);
-}
-static kernel_value *two(builder b, kernel_op op, kernel_value *x, kernel_value *y) {
-    bool compares = op == KERNEL_LT || op == KERNEL_LE || op == KERNEL_EQ || op == KERNEL_NE;
-    return kernel_op2(b.l->k, op, compares ? ELEMENT_BOOL : b.t, x, y);
-}
-static kernel_value *choose(builder b, kernel_value *c, kernel_value *x, kernel_value *y) {
-    return kernel_op3(b.l->k, KERNEL_SELECT, x->type, c, x, y);
-}
-
-/* A name for what is used more than once. */
-static kernel_value *named(builder b, kernel_value *x) {
-    if (x->op == KERNEL_REF || x->op == KERNEL_CONST || x->op == KERNEL_SCALAR)
-        return x;
-    return kernel_ref(b.l->k, lift_let(b.l, "x", x));
-}
-
-static kernel_value *trunc_of(builder b, kernel_value *x) {
-    kernel_value *up = one(b, KERNEL_NEG, one(b, KERNEL_FLOOR, one(b, KERNEL_NEG, x)));
-    return choose(b, two(b, KERNEL_LT, x, number(b, 0)), up, one(b, KERNEL_FLOOR, x));
 }
 
 /* exp(y log |x|), with the sign of a negative base to a whole power; NaN for others. */
@@ -286,7 +267,10 @@ static kernel_value *of_floats(builder b, function f, kernel_value **x) {
         return two(b, KERNEL_MUL, two(b, KERNEL_MUL, t, t),
                    two(b, KERNEL_SUB, number(b, 3), two(b, KERNEL_MUL, number(b, 2), t)));
     }
-    default: return NULL;
+    case F_FRACT:
+        x[0] = named(b, x[0]);
+        return two(b, KERNEL_MIN, two(b, KERNEL_SUB, x[0], one(b, KERNEL_FLOOR, x[0])), number(b, 0x1.fffffep-1));
+    default: return f >= F_ELEMENTARY ? lift_elementary(b, (elementary)(f - F_ELEMENTARY), x) : NULL;
     }
 }
 
@@ -359,10 +343,11 @@ static lifted of_integers(lifter *l, const lift_value *v, function f, lifted *x,
     }
 }
 
-/* OpenCL's mangled names say what is unsigned: h t j m. */
-static bool says_unsigned(const char *callee) {
+/* OpenCL's mangled names say what is unsigned: h t j m; AIR's end in u and a width. */
+bool lift_says_unsigned(const char *callee) {
+    const char *dot = strrchr(callee, '.');
     if (strncmp(callee, "_Z", 2))
-        return false;
+        return !strncmp(callee, "air.", 4) && (dot[1] == 'u' || strstr(callee, ".u."));
     const char *c = callee + 2;
     size_t n = 0;
     while (*c >= '0' && *c <= '9')
@@ -381,7 +366,7 @@ static lifted lane_result(lifter *l, const lift_value *v, function f, const lift
     if (from->kind == LIFT_INTEGER && f != F_SELECT) {
         for (int i = 0; i < n; i++)
             x[i].bits = from->bits;
-        return of_integers(l, v, f, x, from->bits, says_unsigned(v->callee));
+        return of_integers(l, v, f, x, from->bits, lift_says_unsigned(v->callee));
     }
     if (f == F_SELECT) { /* select(a, b, c): b where c is set: for scalars, not 0 */
         const lift_type *ct = v->operands[2]->type;
@@ -412,9 +397,10 @@ static lifted lane_result(lifter *l, const lift_value *v, function f, const lift
         }
     }
     builder b = {l, own ? ELEMENT_F16 : ELEMENT_F32};
-    if (f == F_ISNAN || f == F_ISINF) {
-        kernel_value *c = f == F_ISNAN ? two(b, KERNEL_NE, named(b, a[0]), named(b, a[0]))
-                                       : two(b, KERNEL_EQ, one(b, KERNEL_ABS, a[0]), number(b, INFINITY));
+    if (f == F_ISNAN || f == F_ISINF || f == F_ISFINITE) {
+        kernel_value *c = f == F_ISNAN
+                              ? two(b, KERNEL_NE, named(b, a[0]), named(b, a[0]))
+                              : two(b, f == F_ISINF ? KERNEL_EQ : KERNEL_LT, one(b, KERNEL_ABS, a[0]), number(b, INFINITY));
         lifted r = lifted_value(1, c);
         return to->kind == LIFT_INTEGER && to->bits > 1
                    ? lift_extend(l, v, v->type->kind == LIFT_VECTOR ? LIFT_SEXT : LIFT_ZEXT, r, 1, to->bits)

@@ -131,6 +131,8 @@ bool front_metal(front *f, source_module *out) {
     text_buffer b = {0};
     text_add(&b, "#include \"metal_macros.h\"\n#include \"metal_types.h\"\n#include \"metal_math.h\"\n#include "
                  "\"metal_simd.h\"\n#include \"metal_tensor.h\"\n");
+    if (strstr(text, "__metal_"))
+        text_add(&b, "#include \"metal_private.h\"\n");
     text_add_bytes(&b, text, length);
     text_add(&b, "\n#pragma clang attribute pop\n");
     bool ok = clang_write(f->arena, f->folder, "source.clcpp", b.text, b.length, f->diags);

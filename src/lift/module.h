@@ -240,15 +240,21 @@ static inline const lift_values *lift_users(const lift_function *f, const lift_v
  * every access of the source is still there afterwards: one whose value nobody needs may be the very one that is the defect. Then loops get one way in
  * and one way round, and values that leave a loop pass through a phi. */
 #define LIFT_PASSES_BEFORE "always-inline,globaldce,function(sroa,infer-address-spaces,sroa)"
-#define LIFT_PASSES_BETWEEN "function(instsimplify,sroa)"
+#define LIFT_PASSES_BETWEEN "function(instsimplify,sroa,bdce)"
 #define LIFT_PASSES_AFTER "function(early-cse,instsimplify,simplifycfg,lower-switch,loop-simplify,lcssa)"
+
+/* Of functions that call themselves, ahead of inlining: a call that is the last thing done becomes a loop. */
+#define LIFT_PASSES_BEFORE_LOOPS "function(sroa)"
+#define LIFT_LOOP_PASSES "function(simplifycfg,tailcallelim)"
 
 /* Where arrays of pointers are left after the first: the short loops over them are unrolled, so that they become registers. Conditions joined by && become one
  * first, so that a loop that may end earlier still shows how often it goes round at the most. */
 #define LIFT_PASSES_BEFORE_UNROLLING "function(simplifycfg)"
 #define LIFT_UNROLL_PASSES                                                                                                       \
-    "function(loop-simplify,lcssa,loop-unroll<full-unroll-max=64;no-partial;no-peeling;no-runtime;"                              \
-    "upperbound;O3>,sroa,infer-address-spaces,sroa)"
+    "function(loop-simplify,lcssa,loop-unroll<full-unroll-max=64;no-partial;no-peeling;no-runtime;upperbound;O3>)"
+/* What is left of a trip after the last goes, which would reach outside. */
+#define LIFT_PASSES_AFTER_UNROLLING "function(instsimplify,simplifycfg)"
+#define LIFT_REGISTER_PASSES "function(sroa,infer-address-spaces,sroa)"
 
 /* Functions that are called in what was read, and that no source has. */
 #define LLVM_REACHED "tilec.reached"                  /* a place that must not be reached */

@@ -202,6 +202,16 @@ lifted lift_same_bits(lifter *l, const lift_value *v, const lift_type *from, con
         return lifted_value(16, x.v);
     if (to->kind == LIFT_INTEGER && to->bits == 16 && (a == ELEMENT_F16 || a == ELEMENT_BF16) && x.kind == LIFTED_VALUE)
         return (lifted){.kind = LIFTED_BITS, .bits = 16, .v = x.v};
+    int64_t n;
+    if (from->kind == LIFT_INTEGER && from->bits == 16 && b == ELEMENT_BF16 &&
+        lift_is_number(&x, &n)) { /* it has no constants of its own */
+        union {
+            uint32_t bits;
+            float number;
+        } f = {.bits = (uint32_t)n << 16};
+        if (f.number == f.number)
+            return lifted_value(16, kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_BF16, kernel_const(l->k, ELEMENT_F32, 1, f.number)));
+    }
     if (from->kind == LIFT_INTEGER && from->bits == 16 && (b == ELEMENT_F16 || b == ELEMENT_BF16) && x.kind != LIFTED_ANY) {
         kernel_value *w = x.kind == LIFTED_BITS ? x.v : kernel_op1(l->k, KERNEL_CONVERT, ELEMENT_U16, lift_as_value(l, x));
         return lifted_value(16, kernel_op1(l->k, KERNEL_BITCAST, b, w));

@@ -210,10 +210,8 @@ __device__ inline float fdivide(float x, float y) { return x / y; }
 __CUDA_DECLARE __CUDA_PURE float ldexpf(float, int) __asm__("cuda.ldexpf");
 __CUDA_DECLARE __CUDA_PURE double ldexp(double, int) __asm__("cuda.ldexp");
 __device__ inline float ldexp(float x, int e) { return ldexpf(x, e); }
-__CUDA_DECLARE __CUDA_PURE int __cuda_lrintf(float) __asm__("cuda.lrintf");
-__CUDA_DECLARE __CUDA_PURE int __cuda_lroundf(float) __asm__("cuda.lroundf");
-__device__ inline long lrintf(float x) { return __cuda_lrintf(x); }
-__device__ inline long lroundf(float x) { return __cuda_lroundf(x); }
+__device__ inline long lrintf(float x) { return (long)rintf(x); }
+__device__ inline long lroundf(float x) { return (long)roundf(x); }
 __device__ inline void sincosf(float x, float *s, float *c) { *s = sinf(x); *c = cosf(x); }
 __device__ inline void sincos(double x, double *s, double *c) { *s = sin(x); *c = cos(x); }
 #define __CUDA_FAST1(f) __CUDA_DECLARE __CUDA_PURE float __##f(float) __asm__("cuda.__" #f);
@@ -299,13 +297,14 @@ __device__ inline int __mulhi(int a, int b) { return (int)((long)a * b >> 32); }
 __device__ inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long)a * b >> 32); }
 __device__ inline int __mul24(int a, int b) { return ((a << 8) >> 8) * ((b << 8) >> 8); }
 __device__ inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffffu) * (b & 0xffffffu); }
-__device__ inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned n) { return (unsigned)(((unsigned long)high << 32 | low) << (n & 31) >> 32); }
-__device__ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n) { return (unsigned)(((unsigned long)high << 32 | low) >> (n & 31)); }
+__device__ inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned n) { return n & 31 ? high << (n & 31) | low >> (32 - (n & 31)) : high; }
+__device__ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n) { return n & 31 ? high << (32 - (n & 31)) | low >> (n & 31) : low; }
 __device__ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
-    unsigned long bytes = (unsigned long)y << 32 | x;
     unsigned r = 0;
-    for (int i = 0; i < 4; i++)
-        r |= (unsigned)(bytes >> (s >> 4 * i & 7) * 8 & 255) << 8 * i;
+    for (int i = 0; i < 4; i++) {
+        unsigned which = s >> 4 * i & 15, byte = (which & 4 ? y : x) >> (which & 3) * 8 & 255;
+        r |= (which & 8 ? (byte & 128 ? 255u : 0u) : byte) << 8 * i;
+    }
     return r;
 }
 __CUDA_DECLARE __CUDA_PURE int __cuda_dp4a(int, int, int) __asm__("cuda.dp4a");

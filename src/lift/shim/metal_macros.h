@@ -4,6 +4,9 @@
 #define __METAL_MACOS__ 1
 #define __HAVE_BFLOAT__ 1
 #define __HAVE_SIMDGROUP_MATRIX__ 1
+#define __METAL_MAYBE_FAST_MATH__ 0
+#define __METAL_FAST_MATH__ 1
+#define __METAL_PRECISE_MATH__ 2
 #define METAL_FUNC inline
 #define METAL_INTERNAL inline
 #define METAL_CONST

@@ -5,6 +5,9 @@
 #define MSL_INTS(X) X(char, i8) X(uchar, u8) X(short, i16) X(ushort, u16) X(int, i32) X(uint, u32) X(long, i64) X(ulong, u64)
 #define MSL_ALL(X) MSL_FLOATS(X) MSL_INTS(X)
 namespace metal {
+// Functions of bfloat are templates, so that a program may have its own beside them, as it may with Apple's library, which has none
+template <class B> using msl_only_bfloat = enable_if_t<is_same<B, bfloat>::value, bfloat>;
+#define MSL_BFLOAT template <class B> inline msl_only_bfloat<B>
 // elementwise lifting of scalar functions to vectors
 #define MSL_LIFT1(fn)                                                                                                            \
     template <class T, int N> inline vec<T, N> fn(vec<T, N> a) {                                                                 \
@@ -34,13 +37,13 @@ namespace metal {
 #define MSL_F1(fn)                                                                                                               \
     AIR_PURE float fn(float) __asm__("air." #fn ".f32");                                                                         \
     AIR_PURE half fn(half) __asm__("air." #fn ".f16");                                                                           \
-    inline bfloat fn(bfloat x) { return (bfloat)fn((float)x); }                                                                  \
+    MSL_BFLOAT fn(B x) { return (bfloat)fn((float)x); }                                                                          \
     template <class I> inline enable_if_t<is_integral<I>::value, float> fn(I x) { return fn((float)x); }                         \
     MSL_LIFT1(fn)
 #define MSL_F2(fn)                                                                                                               \
     AIR_PURE float fn(float, float) __asm__("air." #fn ".f32");                                                                  \
     AIR_PURE half fn(half, half) __asm__("air." #fn ".f16");                                                                     \
-    inline bfloat fn(bfloat x, bfloat y) { return (bfloat)fn((float)x, (float)y); }                                              \
+    MSL_BFLOAT fn(B x, B y) { return (bfloat)fn((float)x, (float)y); }                                                           \
     template <class I> inline enable_if_t<is_integral<I>::value, float> fn(I x, I y) { return fn((float)x, (float)y); }          \
     MSL_LIFT2(fn)
 #define MSL_TRIG                                                                                                                 \
@@ -54,17 +57,29 @@ MSL_TRIG MSL_F1(sign) MSL_F2(fdim) MSL_F2(nextafter) MSL_F2(step) namespace prec
 namespace fast {
 MSL_TRIG
 }
-#define MSL_FMA(T, s)                                                                                                            \
+#define MSL_FMA(HEAD, P, T, s)                                                                                                   \
     AIR_PURE T air_fma(T, T, T) __asm__("air.fma." #s);                                                                          \
-    inline T fma(T a, T b, T c) { return air_fma(a, b, c); }
-MSL_FLOATS(MSL_FMA) MSL_LIFT3(fma) inline float saturate(float x) { return fmin(fmax(x, 0.0f), 1.0f); }
+    HEAD fma(P a, P b, P c) { return air_fma(a, b, c); }
+MSL_FMA(inline float, float, float, f32) MSL_FMA(inline half, half, half, f16) MSL_FMA(MSL_BFLOAT, B, bfloat, bf16) MSL_LIFT3(fma) inline float saturate(float x) { return fmin(fmax(x, 0.0f), 1.0f); }
 inline half saturate(half x) { return fmin(fmax(x, (half)0), (half)1); }
 MSL_LIFT1(saturate)
 inline float mix(float a, float b, float t) { return a + (b - a) * t; }
 MSL_LIFT3(mix)
 inline float ldexp(float x, int e) { return x * exp2((float)e); }
 AIR_PURE int ilogb(float) __asm__("air.ilogb.f32");
-AIR_PURE float air_frexp(float, __generic int *) __asm__("air.frexp.f32");
+inline float frexp(float x, __private int &e) {
+    int bits = __builtin_bit_cast(int, x), scale = 0;
+    if ((bits & 0x7f800000) == 0) { // 0, or below the least normal number
+        bits = __builtin_bit_cast(int, x * 16777216.0f);
+        scale = 24;
+    }
+    if ((bits & 0x7fffffff) == 0 || (bits & 0x7f800000) == 0x7f800000) {
+        e = 0;
+        return x;
+    }
+    e = (bits >> 23 & 255) - 126 - scale;
+    return __builtin_bit_cast(float, (bits & ~0x7f800000) | 126 << 23);
+}
 inline float modf(float x, __private float &i) {
     i = trunc(x);
     return x - i;
@@ -77,11 +92,7 @@ template <class T> struct msl_msk { using b = bool; };
 #define MSL_FPTEST(fn, e)                                                                                                        \
     constexpr bool fn(float x) { return e; }                                                                                     \
     constexpr bool fn(half x) { return e; }                                                                                      \
-    constexpr bool fn(bfloat h) {                                                                                                \
-        float x = h;                                                                                                             \
-        return e;                                                                                                                \
-    }                                                                                                                            \
-    template <class I> constexpr enable_if_t<is_integral<I>::value, bool> fn(I i) {                                              \
+    template <class I> constexpr enable_if_t<is_integral<I>::value || is_same<I, bfloat>::value, bool> fn(I i) {                 \
         float x = i;                                                                                                             \
         return e;                                                                                                                \
     }                                                                                                                            \
@@ -99,13 +110,13 @@ MSL_FPTEST(isinf, __builtin_fabsf((float)x) == INFINITY) MSL_FPTEST(isfinite, __
     constexpr T max(T a, T b) { return a < b ? b : a; }                                                                          \
     constexpr T clamp(T x, T a, T b) { return min(max(x, a), b); }
             MSL_INTS(MSL_MM)
-#define MSL_MMF(T, s)                                                                                                            \
-    inline T min(T a, T b) { return fmin(a, b); }                                                                                \
-    inline T max(T a, T b) { return fmax(a, b); }                                                                                \
-    inline T clamp(T x, T a, T b) { return fmin(fmax(x, a), b); }                                                                \
-    inline T abs(T x) { return fabs(x); }                                                                                        \
-    inline T median3(T a, T b, T c) { return max(min(a, b), min(max(a, b), c)); }
-                MSL_FLOATS(MSL_MMF)
+#define MSL_MMF(HEAD, P)                                                                                                         \
+    HEAD min(P a, P b) { return fmin(a, b); }                                                                                    \
+    HEAD max(P a, P b) { return fmax(a, b); }                                                                                    \
+    HEAD clamp(P x, P a, P b) { return fmin(fmax(x, a), b); }                                                                    \
+    HEAD abs(P x) { return fabs(x); }                                                                                            \
+    HEAD median3(P a, P b, P c) { return fmax(fmin(a, b), fmin(fmax(a, b), c)); }
+                MSL_MMF(inline float, float) MSL_MMF(inline half, half) MSL_MMF(MSL_BFLOAT, B)
 #define MSL_ABS(T, s)                                                                                                            \
     constexpr T abs(T x) { return x < 0 ? -x : x; }                                                                              \
     constexpr T absdiff(T a, T b) { return a < b ? b - a : a - b; }

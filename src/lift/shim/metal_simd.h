@@ -40,7 +40,7 @@ extern "C" __local void *air_tg_alloc(uint id, uint bytes, uint align) __asm__("
 template <class A> __local A &msl_tg(uint id) { return *(__local A *)air_tg_alloc(id, sizeof(A), alignof(A)); }
 
 // SIMD group and quad group
-#define MSL_SG(T, s, g)                                                                                                          \
+#define MSL_SG(HEAD, P, T, s, g)                                                                                                 \
     T air_##g##_sum(T) __asm__("air." #g "_sum." #s);                                                                            \
     T air_##g##_product(T) __asm__("air." #g "_product." #s);                                                                    \
     T air_##g##_min(T) __asm__("air." #g "_min." #s);                                                                            \
@@ -59,26 +59,26 @@ template <class A> __local A &msl_tg(uint id) { return *(__local A *)air_tg_allo
     T air_##g##_filld(T, T, ushort, ushort) __asm__("air." #g "_shuffle_and_fill_down." #s);                                     \
     T air_##g##_broadcast(T, ushort) __asm__("air." #g "_broadcast." #s);                                                        \
     T air_##g##_first(T) __asm__("air." #g "_broadcast_first." #s);                                                              \
-    inline T g##_sum(T x) { return air_##g##_sum(x); }                                                                           \
-    inline T g##_product(T x) { return air_##g##_product(x); }                                                                   \
-    inline T g##_min(T x) { return air_##g##_min(x); }                                                                           \
-    inline T g##_max(T x) { return air_##g##_max(x); }                                                                           \
-    inline T g##_prefix_inclusive_sum(T x) { return air_##g##_psum(x); }                                                         \
-    inline T g##_prefix_exclusive_sum(T x) { return air_##g##_xsum(x); }                                                         \
-    inline T g##_prefix_inclusive_product(T x) { return air_##g##_pprod(x); }                                                    \
-    inline T g##_prefix_exclusive_product(T x) { return air_##g##_xprod(x); }                                                    \
-    inline T g##_shuffle(T x, ushort i) { return air_##g##_shuffle(x, i); }                                                      \
-    inline T g##_shuffle_xor(T x, ushort i) { return air_##g##_shuffle_xor(x, i); }                                              \
-    inline T g##_shuffle_up(T x, ushort i) { return air_##g##_shuffle_up(x, i); }                                                \
-    inline T g##_shuffle_down(T x, ushort i) { return air_##g##_shuffle_down(x, i); }                                            \
-    inline T g##_shuffle_rotate_up(T x, ushort i) { return air_##g##_rotu(x, i); }                                               \
-    inline T g##_shuffle_rotate_down(T x, ushort i) { return air_##g##_rotd(x, i); }                                             \
-    inline T g##_shuffle_and_fill_up(T x, T f, ushort i, ushort m = 32) { return air_##g##_fillu(x, f, i, m); }                  \
-    inline T g##_shuffle_and_fill_down(T x, T f, ushort i, ushort m = 32) { return air_##g##_filld(x, f, i, m); }                \
-    inline T g##_broadcast(T x, ushort i) { return air_##g##_broadcast(x, i); }                                                  \
-    inline T g##_broadcast_first(T x) { return air_##g##_first(x); }
-#define MSL_SG_S(T, s) MSL_SG(T, s, simd)
-#define MSL_SG_Q(T, s) MSL_SG(T, s, quad)
+    HEAD g##_sum(P x) { return air_##g##_sum(x); }                                                                               \
+    HEAD g##_product(P x) { return air_##g##_product(x); }                                                                       \
+    HEAD g##_min(P x) { return air_##g##_min(x); }                                                                               \
+    HEAD g##_max(P x) { return air_##g##_max(x); }                                                                               \
+    HEAD g##_prefix_inclusive_sum(P x) { return air_##g##_psum(x); }                                                             \
+    HEAD g##_prefix_exclusive_sum(P x) { return air_##g##_xsum(x); }                                                             \
+    HEAD g##_prefix_inclusive_product(P x) { return air_##g##_pprod(x); }                                                        \
+    HEAD g##_prefix_exclusive_product(P x) { return air_##g##_xprod(x); }                                                        \
+    HEAD g##_shuffle(P x, ushort i) { return air_##g##_shuffle(x, i); }                                                          \
+    HEAD g##_shuffle_xor(P x, ushort i) { return air_##g##_shuffle_xor(x, i); }                                                  \
+    HEAD g##_shuffle_up(P x, ushort i) { return air_##g##_shuffle_up(x, i); }                                                    \
+    HEAD g##_shuffle_down(P x, ushort i) { return air_##g##_shuffle_down(x, i); }                                                \
+    HEAD g##_shuffle_rotate_up(P x, ushort i) { return air_##g##_rotu(x, i); }                                                   \
+    HEAD g##_shuffle_rotate_down(P x, ushort i) { return air_##g##_rotd(x, i); }                                                 \
+    HEAD g##_shuffle_and_fill_up(P x, P f, ushort i, ushort m = 32) { return air_##g##_fillu(x, f, i, m); }                      \
+    HEAD g##_shuffle_and_fill_down(P x, P f, ushort i, ushort m = 32) { return air_##g##_filld(x, f, i, m); }                    \
+    HEAD g##_broadcast(P x, ushort i) { return air_##g##_broadcast(x, i); }                                                      \
+    HEAD g##_broadcast_first(P x) { return air_##g##_first(x); }
+#define MSL_SG_S(T, s) MSL_SG(inline T, T, T, s, simd)
+#define MSL_SG_Q(T, s) MSL_SG(inline T, T, T, s, quad)
 #define MSL_SGB_S(T, s)                                                                                                          \
     T air_simd_and(T) __asm__("air.simd_and." #s);                                                                               \
     T air_simd_or(T) __asm__("air.simd_or." #s);                                                                                 \
@@ -86,8 +86,10 @@ template <class A> __local A &msl_tg(uint id) { return *(__local A *)air_tg_allo
     inline T simd_and(T x) { return air_simd_and(x); }                                                                           \
     inline T simd_or(T x) { return air_simd_or(x); }                                                                             \
     inline T simd_xor(T x) { return air_simd_xor(x); }
-#define MSL_LANE(X) MSL_FLOATS(X) X(char, i8) X(uchar, u8) X(short, i16) X(ushort, u16) X(int, i32) X(uint, u32)
+#define MSL_LANE(X) X(float, f32) X(half, f16) X(char, i8) X(uchar, u8) X(short, i16) X(ushort, u16) X(int, i32) X(uint, u32)
 MSL_LANE(MSL_SG_S)
+MSL_SG(MSL_BFLOAT, B, bfloat, bf16, simd)
+MSL_SG(MSL_BFLOAT, B, bfloat, bf16, quad)
 MSL_LANE(MSL_SG_Q) MSL_INTS(MSL_SGB_S)
 #define MSL_LIFTI(fn)                                                                                                            \
     template <class T, int N> inline vec<T, N> fn(vec<T, N> a, ushort k) {                                                       \
