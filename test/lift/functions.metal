@@ -15,7 +15,7 @@ template <typename T> numbered<T> further(numbered<T> a, ushort n) {
     return numbered<T>{simd_shuffle_down(a.index, n), simd_shuffle_down(a.value, n)};
 }
 // The largest half of each SIMD group, and where it is: a struct with a gap goes by value
-kernel void largest(device const half *x, device uint *at, uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+static void largest(device const half *x, device uint *at, uint i, uint lane) {
     numbered<half> best{i, x[i]};
     for (ushort n = 16; n > 0; n /= 2) {
         numbered<half> other = further(best, n);
@@ -66,7 +66,9 @@ template <int N> METAL_FUNC void rows(thread int totals[N], device const int *fr
             from[j] += 2;
         }
 }
-kernel void loops(device const int *x, device int *y, constant int &base, constant int &count, uint i [[thread_position_in_grid]]) {
+kernel void loops(device const int *x, device int *y, constant int &base, constant int &count, device const half *h, device uint *at,
+                  uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    largest(h, at, i, lane);
     int totals[2] = {digits(x[i], base, 8, 0), 0};
     device const int *from[2];
     from[0] = x + i;
