@@ -24,7 +24,12 @@ static const char style[] =
     "ul{margin:4px 0;padding-left:18px}a{color:inherit}td.quiet{color:var(--quiet)}"
     "table.facts{table-layout:fixed;min-width:1100px}table.facts th:nth-child(1){width:11%}table.facts th:nth-child(2){width:18%}"
     "table.facts th:nth-child(3){width:14%}table.facts th:nth-child(5){width:25%}table.facts "
-    "th:nth-child(6){width:8%}table.facts td{overflow-wrap:anywhere;white-space:normal}";
+    "th:nth-child(6){width:8%}table.facts td{overflow-wrap:anywhere;white-space:normal}"
+    /* Where a table has no room a row is a block, a cell a line that its column's name begins. */
+    "@media(max-width:760px){.wide table,.wide tbody,.wide tr,.wide td{display:block;width:auto}table.facts{min-width:0}.wide "
+    "tr:first-child{display:none}.wide tr{border-bottom:1px solid var(--line);padding:8px 0}.wide td{border:0;padding:2px 0;"
+    "white-space:normal;overflow-wrap:anywhere}.wide td:empty{display:none}"
+    ".wide td[data-of]::before{content:attr(data-of) \": \";color:var(--quiet);font-weight:400}}";
 
 const char *findings_text(const json_t *row, const char *name) {
     const char *text = json_string_value(json_object_get(row, name));
@@ -95,7 +100,7 @@ static void add_row(text_buffer *out, const json_t *row, const char *common) {
                                                             : "bad";
     text_add(out, "<tr><td class=\"fact\">");
     findings_add(out, findings_text(row, "fact"));
-    text_add(out, "</td><td>");
+    text_add(out, "</td><td data-of=\"question\">");
     findings_add(out, *findings_text(row, "asks")                    ? findings_text(row, "asks")
                       : !strcmp(findings_text(row, "kind"), "model") ? "Does a bit-exact model give the device's answers?"
                                                                      : "Which lane holds what?");
@@ -106,13 +111,13 @@ static void add_row(text_buffer *out, const json_t *row, const char *common) {
             text_add(out, " (%lld asked)", (long long)json_integer_value(json_object_get(row, "questions")));
         text_add(out, "</details>");
     }
-    text_add(out, "</td><td%s>", !*claim || !strcmp(claim, common) ? " class=\"quiet\"" : "");
+    text_add(out, "</td><td data-of=\"documented\"%s>", !*claim || !strcmp(claim, common) ? " class=\"quiet\"" : "");
     findings_add(out, !*claim ? "nothing" : !strcmp(claim, common) ? "as above" : claim);
-    text_add(out, "</td><td>");
+    text_add(out, "</td><td data-of=\"measured\">");
     findings_add(out, findings_text(row, "verdict"));
     text_add(out, "</td><td>");
     add_evidence(out, row);
-    text_add(out, "</td><td class=\"%s\">", class);
+    text_add(out, "</td><td data-of=\"verdict\" class=\"%s\">", class);
     findings_add(out, status);
     text_add(out, "</td></tr>\n");
 }
@@ -190,7 +195,7 @@ static bool is_first(const page *p, size_t i, bool of_instruction) {
 
 /* All of a device, wherever its rows stand. */
 static void add_device(text_buffer *out, const page *p, size_t first) {
-    text_add(out, "<h2>");
+    text_add(out, "<h2 id=\"device-%zu\">", first);
     findings_add(out, findings_text(p->rows[first], "description"));
     text_add(out, "</h2>\n<p class=\"quiet\">as ");
     findings_add(out, findings_text(p->rows[first], "device"));
@@ -221,6 +226,14 @@ bool findings_page(const json_t *rows, text_buffer *out) {
             "refute the neighbouring values.</p>\n",
             style);
         findings_summary(p.rows, p.count, out);
+        text_add(out, "<h2>Fact by fact</h2>\n<ul>");
+        for (size_t i = 0; i < p.count; i++)
+            if (is_first(&p, i, false)) {
+                text_add(out, "<li><a href=\"#device-%zu\">", i);
+                findings_add(out, findings_text(p.rows[i], "description"));
+                text_add(out, "</a></li>");
+            }
+        text_add(out, "</ul>\n");
         for (size_t i = 0; i < p.count; i++)
             if (is_first(&p, i, false))
                 add_device(out, &p, i);

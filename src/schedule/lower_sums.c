@@ -95,6 +95,19 @@ static bool is_other_reduction(lower *l, const whole_sum *f) {
     return heavy.count != 1 || heavy.at[0] != f->update->value;
 }
 
+static bool is_function(const tile_value *v, void *unused) {
+    (void)unused;
+    switch (v->op) {
+    case TILE_EXP:
+    case TILE_LOG:
+    case TILE_TANH:
+    case TILE_ERF:
+    case TILE_SIN:
+    case TILE_COS: return true;
+    default: return false;
+    }
+}
+
 /* Why the sums go by private memory all the same; NULL: they need not. The variable's sums are whole already. */
 static const char *refusal(lower *l, const whole_sum *f, tile_range **axes, int count) {
     tile_value *product = f->update->value;
@@ -111,6 +124,9 @@ static const char *refusal(lower *l, const whole_sum *f, tile_range **axes, int 
         (vector_score(l, f->store->value, shape.vector) < 0 ||
          store_score(l, f->store->indices, f->store->array->rank, shape.vector) < 1))
         return "what is stored does not run along the sums' lanes in memory";
+    /* Lanes that each hold a part of one sum: a function of it would be called for one number at a time, which is many times what memory costs. */
+    if (shape.vector && shape.vector_reduced && tile_value_some(f->store->value, l->k->value_count, is_function, NULL))
+        return "lanes share each sum, and what is stored calls a function, which takes vectors of them from memory";
     return NULL;
 }
 

@@ -507,6 +507,16 @@ static void sums_and_edges(void **state) {
     trial t = expect_accepted(plain, NULL, "c", "sums", "registers", "sums = registers");
     assert_true(has_route(&t, "sums are stored from registers: each is one tile, of at most"));
     arena_free(t.arena);
+    static const char activated[] = "kernel activated(a: f32[M, K], b: f32[N, K]) -> (c: f32[M, N]) {\n"
+                                    "    for tile c[i: BM, j: BN] {\n"
+                                    "        acc: f32[i, j] = 0\n"
+                                    "        for k: BK in K { acc += a[i, k] @ b[j, k] }\n"
+                                    "        c[i, j] = 1 + tanh(acc)\n"
+                                    "    }\n"
+                                    "}\n";
+    t = expect_accepted(activated, NULL, "c", "sums", "registers", "sums = registers");
+    assert_true(has_route(&t, "sums are kept in private memory: lanes share each sum, and what is stored calls a function"));
+    arena_free(t.arena);
     t = expect_accepted(twice, NULL, "c", "edges", "halved", "edges = halved");
     arena_free(t.arena);
 }
