@@ -166,6 +166,7 @@ name_entry *name_find(builder *b, const char *name);
 /* Adds a name after looking for a namesake (E0203). Returns NULL when there is one. */
 name_entry *name_add(builder *b, const char *name, name_kind kind, source_span span);
 void name_unknown(builder *b, const char *name, source_span span);
+void name_unknown_range(builder *b, const char *name, source_span span); /* where a range is wanted, or could be meant */
 void names_leave(builder *b, int count, const char *range);
 const char *name_describe(const name_entry *n);
 const declaration *lang_find_declaration(const module_builder *m, declaration_kind kind, const char *name);
@@ -176,6 +177,7 @@ index_expr *lang_integer_expression(builder *b, const expr *e, integer_place pla
 cond *lang_integer_condition(builder *b, const expr *e, integer_place place);        /* NULL after an error */
 int lang_index_size(const index_expr *x);
 bool lang_index_is_symbolic(const index_expr *x);      /* only symbols and statics */
+bool lang_index_is_unsigned(const index_expr *x);      /* a scalar of type u32 is in it */
 bool lang_index_is_constant_size(const index_expr *x); /* known before lowering: constants, statics, tile sizes */
 tile_range *lang_only_range(const index_expr *x);
 tile_range *lang_moving_range(const index_expr *x); /* the range itself, or t in `slot[t]`; NULL otherwise */

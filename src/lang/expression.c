@@ -418,7 +418,7 @@ operand lang_evaluate_reduction(builder *b, const expr *e) {
     }
     if (!n || n->kind != NAME_RANGE) {
         if (!n)
-            name_unknown(b, e->range, e->range_span);
+            name_unknown_range(b, e->range, e->range_span);
         else {
             diag *g =
                 lang_error(b, "E0220", e->range_span, "`%s` is %s; a reduction goes over a range", e->range, name_describe(n));

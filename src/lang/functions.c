@@ -109,7 +109,12 @@ static operand call_bits(builder *b, const expr *e, tile_op op) {
     operand x = lang_evaluate(b, e->args.at[0]), y = lang_evaluate(b, e->args.at[1]);
     if (x.kind == OPERAND_ERROR || y.kind == OPERAND_ERROR)
         return operand_error();
-    element_type want = b->want == ELEMENT_U32 ? ELEMENT_U32 : ELEMENT_I32;
+    /* Bits of a u32 scalar are u32's, and so are those of a literal that i32 does not hold. */
+    bool is_unsigned = b->want == ELEMENT_U32;
+    for (const operand *o = &x; o; o = o == &x ? &y : NULL)
+        is_unsigned = is_unsigned || (o->kind == OPERAND_INDEX && lang_index_is_unsigned(o->index)) ||
+                      (o->kind == OPERAND_LITERAL && o->integral && o->number > INT32_MAX);
+    element_type want = is_unsigned ? ELEMENT_U32 : ELEMENT_I32;
     if (x.kind != OPERAND_VALUE && y.kind != OPERAND_VALUE && !lang_as_arithmetic(b, &x, want))
         return operand_error();
     if (!lang_unify(b, &x, &y, e, arena_printf(b->arena, "`%s`", e->name)))

@@ -25,6 +25,15 @@ bool lang_index_is_symbolic(const index_expr *x) {
     return lang_index_is_symbolic(x->a) && lang_index_is_symbolic(x->b);
 }
 
+bool lang_index_is_unsigned(const index_expr *x) {
+    if (!x)
+        return false;
+    if (x->op != IX_VAR)
+        return lang_index_is_unsigned(x->a) || lang_index_is_unsigned(x->b);
+    const tile_scalar *s = x->var->kind == INDEX_SCALAR ? x->var->owner : NULL;
+    return s && s->type == ELEMENT_U32;
+}
+
 bool lang_index_is_constant_size(const index_expr *x) {
     if (x->op == IX_CONST)
         return true;
@@ -103,7 +112,7 @@ static index_expr *integer_name(builder *b, const expr *e, integer_place place) 
             diag *g = lang_error(b, "E0201", e->span, "unknown extent `%s`", e->name);
             diag_caret(b->diags, g, "extents are the names in the arrays' dimensions, and static names");
         } else {
-            name_unknown(b, e->name, e->span);
+            name_unknown_range(b, e->name, e->span);
         }
         return NULL;
     }

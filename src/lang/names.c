@@ -121,7 +121,15 @@ void names_leave(builder *b, int count, const char *range) {
     }
 }
 
-void name_unknown(builder *b, const char *name, source_span span) {
+/* As tile sizes are called: B and the range's name. */
+static const char *tile_size_for(builder *b, const char *range) {
+    char *size = arena_printf(b->arena, "B%s", range);
+    for (char *c = size; *c; c++)
+        *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    return size;
+}
+
+static void unknown(builder *b, const char *name, bool range, source_span span) {
     for (int i = b->left.count - 1; i >= 0; i--) {
         const name_entry *n = &b->left.at[i];
         if (strcmp(n->name, name))
@@ -141,6 +149,17 @@ void name_unknown(builder *b, const char *name, source_span span) {
     diag *g = lang_error(b, "E0201", span, "unknown name `%s`", name);
     if (near)
         diag_caret(b->diags, g, "did you mean `%s`?", near);
+    else if (range)
+        diag_caret(b->diags, g, "no range is called so; a loop around this makes one: `for %s: %s in EXTENT { ... }`", name,
+                   tile_size_for(b, name));
+}
+
+void name_unknown(builder *b, const char *name, source_span span) {
+    unknown(b, name, false, span);
+}
+
+void name_unknown_range(builder *b, const char *name, source_span span) {
+    unknown(b, name, true, span);
 }
 
 const declaration *lang_find_declaration(const module_builder *m, declaration_kind kind, const char *name) {

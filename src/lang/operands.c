@@ -123,7 +123,9 @@ static tile_value *literal_value(builder *b, const operand *x, element_type type
             return NULL;
         }
         if (!integer_fits(type, x->number)) {
-            lang_error(b, "E0103", span, "%.0f does not fit in %s", x->number, element_table[type].name);
+            diag *g = lang_error(b, "E0103", span, "%.0f does not fit in %s", x->number, element_table[type].name);
+            if (type == ELEMENT_I32 && integer_fits(ELEMENT_U32, x->number))
+                diag_caret(b->diags, g, "as a u32 it is `u32(%.0f)`", x->number);
             return NULL;
         }
     }
@@ -154,7 +156,8 @@ bool lang_as_arithmetic(builder *b, operand *x, element_type want) {
     }
     case OPERAND_INDEX: {
         bool real = want == ELEMENT_F32 && lang_index_is_symbolic(x->index);
-        v = converted(b, index_value(b, x), real ? ELEMENT_F32 : want == ELEMENT_U32 ? ELEMENT_U32 : ELEMENT_I32);
+        bool is_unsigned = want == ELEMENT_U32 || (want == ELEMENT_COUNT && lang_index_is_unsigned(x->index));
+        v = converted(b, index_value(b, x), real ? ELEMENT_F32 : is_unsigned ? ELEMENT_U32 : ELEMENT_I32);
         break;
     }
     default:

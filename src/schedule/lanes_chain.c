@@ -56,6 +56,7 @@ typedef struct judge {
     lower *l;
     VEC(const tile_stmt *) loops; /* around */
     unsigned char *seen;
+    double *parts; /* is_long_written_out */
     const char *why;
     bool chained; /* what some product gives is reduced or multiplied again */
 } judge;
@@ -188,6 +189,8 @@ static void judge_value(judge *j, tile_value *v) {
         return;
     if (!chain_shape(l, v, &rows, &columns))
         no(j, "a value goes over more than rows and one range");
+    if (is_long_written_out(v, j->parts))
+        no(j, "what is made of results is too long an expression, its names written out");
     if (columns && range_capacity(columns) < 0)
         no(j, "a range has no constant size");
     switch (v->op) {
@@ -319,7 +322,7 @@ static bool calls_elements(const tile_value *v, void *context) {
 /* With these rows: NULL, or why not. */
 static const char *judge_rows(lower *l, tile_range *rows, bool *chained) {
     arena *a = l->arena;
-    judge j = {.l = l, .seen = NEW_ARRAY(a, unsigned char, l->value_count)};
+    judge j = {.l = l, .seen = NEW_ARRAY(a, unsigned char, l->value_count), .parts = NEW_ARRAY(a, double, l->value_count)};
     l->chain = NEW(a, chain);
     *l->chain = (chain){.rows = rows, .subgroups = l->machine->subgroups};
     judge_block(&j, &l->k->body);

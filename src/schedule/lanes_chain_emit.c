@@ -4,8 +4,6 @@
 #include "schedule/lanes_chain.h"
 #include <string.h>
 
-enum { MOST_HOISTED = 64 };
-
 /* A text for subgroups all of whose elements exist and one for the others, where it can be told: how many, the current block being the first's. */
 static int open_parts(lower *l, tile_range *columns, source_span span) {
     bool known;
@@ -260,13 +258,13 @@ static bool calls_function(const tile_value *v, void *nothing) {
 static void keep(lower *l, tile_value *v, bool rows, tile_range *columns);
 
 /* What of v has one element a row, or a function's value for each column, is computed once for these, not for every element. */
-static void hoist(lower *l, tile_value *v, const tile_value *except, value_list *held, int nesting) {
+static void hoist(lower *l, tile_value *v, const tile_value *except, value_list *held, unsigned char *seen) {
     bool rows;
     tile_range *columns;
-    if (v == except || lanes_chain_holds(l, v) || nesting > MOST_HOISTED)
+    if (seen[v->id]++ || v == except || lanes_chain_holds(l, v))
         return;
     if (v->op == TILE_PARAM && v->side == 1) {
-        hoist(l, l->join_right[v->field], except, held, nesting + 1);
+        hoist(l, l->join_right[v->field], except, held, seen);
         return;
     }
     const bool known = chain_shape(l, v, &rows, &columns) && !is_plain(l, v) && v->type == ELEMENT_F32;
@@ -276,7 +274,7 @@ static void hoist(lower *l, tile_value *v, const tile_value *except, value_list 
         return;
     }
     for (int i = 0; i < v->operand_count; i++)
-        hoist(l, v->operands[i], except, held, nesting + 1);
+        hoist(l, v->operands[i], except, held, seen);
 }
 
 static bool adds_to(const lower *l, const tile_value *value, const tile_value *product, const tile_variable *x) {
@@ -299,7 +297,7 @@ static void make(lower *l, tile_value *value, kernel_fragment *to, tile_range *c
         if (heavy.at[i] != product && heavy.at[i] != value)
             lanes_chain_hold(l, heavy.at[i]);
     if (columns && to->role != FRAGMENT_COLUMN_VECTOR)
-        hoist(l, value, product, &held, 0);
+        hoist(l, value, product, &held, NEW_ARRAY(l->arena, unsigned char, l->value_count));
     if (product) {
         multiply(l, product, value, to, adds_to(l, value, product, x), !x, span);
     } else if (is_heavy(value)) {
@@ -401,7 +399,7 @@ void lanes_chain_store(lower *l, const tile_stmt *s) {
     tile_value *value = lower_stored_value(s);
     hold_heavy(l, value, NULL);
     if (columns)
-        hoist(l, value, NULL, &held, 0);
+        hoist(l, value, NULL, &held, NEW_ARRAY(l->arena, unsigned char, l->value_count));
     if (!c->stored[value->id])
         c->stored[value->id] = columns ? chain_add_fragment(l, arena_printf(a, "%s_part", s->array->name), FRAGMENT_ACCUMULATOR,
                                                             s->array->type, with->m, with->n, 1, s->span)

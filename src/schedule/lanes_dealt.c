@@ -111,7 +111,7 @@ static int read_at_once(const lower *l, const tile_stmt *loop) {
         if (s->kind != TILE_STMT_JOIN)
             return 1;
         for (int f = 0; f < s->variable->field_count; f++) {
-            if (value_mentions_state(s->values[f]) || l->held[s->values[f]->id])
+            if (value_mentions_state(l, s->values[f]) || l->held[s->values[f]->id])
                 return 1;
             int64_t cells = 1;
             for (int x = 0; x < s->values[f]->axis_count && cells <= MOST_READ; x++)

@@ -46,7 +46,8 @@ static bool expressible(const lower *l, const tile_value *v, unsigned char *seen
 }
 
 static bool is_expressible(const lower *l, const tile_value *v) {
-    return expressible(l, v, NEW_ARRAY(l->arena, unsigned char, l->value_count));
+    return expressible(l, v, NEW_ARRAY(l->arena, unsigned char, l->value_count)) &&
+           !is_long_written_out(v, NEW_ARRAY(l->arena, double, l->value_count));
 }
 
 /* The dimension of the store that runs along r by ones; -1: none does, or several. */

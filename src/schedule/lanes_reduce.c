@@ -53,12 +53,14 @@ typedef struct over {
 } over;
 
 /* Whether something that v reads is kept in registers by the slots of r. */
-static bool held_over(const lower *l, const tile_value *v, const tile_range *r) {
+static bool held_over(const lower *l, const tile_value *v, const tile_range *r, unsigned char *seen) {
+    if (seen[v->id]++)
+        return false;
     bool kept = l->held[v->id] || v->op == TILE_GET || v->op == TILE_FIELD || v->op == TILE_PARAM;
     if (kept && tile_has_axis(v, r))
         return true;
     for (int i = 0; !l->held[v->id] && i < v->operand_count; i++)
-        if (held_over(l, v->operands[i], r))
+        if (held_over(l, v->operands[i], r, seen))
             return true;
     return v->op == TILE_LOAD && value_index_varies(v, r);
 }
@@ -68,7 +70,7 @@ static bool may_stride(const reduction *c, const tile_range *r) {
     for (int i = 0; i < c->reduced_count; i++)
         reduced = reduced || c->reduced[i] == r;
     for (int i = 0; reduced && i < c->heavy->operand_count; i++)
-        reduced = !held_over(c->l, c->heavy->operands[i], r);
+        reduced = !held_over(c->l, c->heavy->operands[i], r, NEW_ARRAY(c->l->arena, unsigned char, c->l->value_count));
     return reduced;
 }
 

@@ -6,26 +6,27 @@
 
 enum { SWIZZLE_BYTES = 1024, MOST_IDS = 8 };
 
-static int load_bytes(const tile_value *v) {
+static int load_bytes(const tile_value *v, unsigned char *seen) {
     int most = 0;
+    if (seen[v->id]++)
+        return 0;
     if (v->op == TILE_LOAD)
         most = element_table[v->array->type].block_elements > 1
                    ? 2
                    : element_table[v->array->type].block_bytes; /* eight lie in one block */
     for (int i = 0; i < v->operand_count; i++) {
-        int inner = load_bytes(v->operands[i]);
+        int inner = load_bytes(v->operands[i], seen);
         most = inner > most ? inner : most;
     }
     return most;
 }
 
-static bool numbers_along(const tile_value *v, const tile_range *r) {
-    if (v->op == TILE_INDEX && ix_mentions(v->index, r->var))
-        return true;
-    for (int i = 0; i < v->operand_count; i++)
-        if (numbers_along(v->operands[i], r))
-            return true;
-    return false;
+static bool is_number_along(const tile_value *v, void *range) {
+    return v->op == TILE_INDEX && ix_mentions(v->index, ((const tile_range *)range)->var);
+}
+
+static bool numbers_along(const lower *l, const tile_value *v, const tile_range *r) {
+    return tile_value_some(v, l->value_count, is_number_along, (void *)r);
 }
 
 /* Elements of r that are copied at once: as many as an access of 16 bytes holds where memory is contiguous, and the predicates leave a prefix. Eight at
@@ -33,13 +34,13 @@ static bool numbers_along(const tile_value *v, const tile_range *r) {
 static int copy_width(lower *l, const tile_value *product, tile_value *x, const tile_range *r) {
     const matrix_instruction *with = l->matrices[product->id];
     const bool as_it_is = with && x->op == TILE_LOAD && x->array->type == with->operand;
-    if (vector_score(l, x, r) <= 0 || leaves_along(l, x, r) || numbers_along(x, r))
+    if (vector_score(l, x, r) <= 0 || leaves_along(l, x, r) || numbers_along(l, x, r))
         return 1;
     for (int i = 0; i < l->atoms.count; i++)
         if (atom_mentions(&l->atoms.at[i], r))
             return 1;
-    int bytes = load_bytes(x), width = bytes && bytes <= ACCESS_BYTES ? ACCESS_BYTES / bytes : 1,
-        most = l->machine->widest_vector;
+    int bytes = load_bytes(x, NEW_ARRAY(l->arena, unsigned char, l->value_count)),
+        width = bytes && bytes <= ACCESS_BYTES ? ACCESS_BYTES / bytes : 1, most = l->machine->widest_vector;
     while (width > (as_it_is ? ACCESS_BYTES : 8) || (most && width > most) || (width > 1 && range_capacity(r) < width))
         width /= 2;
     return width;
@@ -78,7 +79,7 @@ static void turn(staged_tile *t) {
     tile_axis *last = &t->axes[t->count - 1];
     int width = ACCESS_BYTES / element_table[t->matrix->operand].block_bytes;
     if (last->width > 1 || vector_score(l, t->x, last->r) == INT_MIN || leaves_along(l, t->x, last->r) ||
-        numbers_along(t->x, last->r))
+        numbers_along(l, t->x, last->r))
         return;
     for (int i = 0; i < l->atoms.count; i++)
         if (atom_mentions(&l->atoms.at[i], last->r))

@@ -14,7 +14,9 @@ bool lanes_stage_is_zero(lower *l, const tile_value *product, int operand) {
     return lanes_stage_zero_where_missing(lanes_stage_shape(l, product, operand).x);
 }
 
-static void add_loads(lower *l, kept_loads *all, tile_value *v) {
+static void add_loads(lower *l, kept_loads *all, tile_value *v, unsigned char *seen) {
+    if (seen[v->id]++)
+        return;
     if (v->op == TILE_LOAD) {
         for (int i = 0; i < all->items.count; i++)
             if (all->items.at[i].load == v)
@@ -23,7 +25,7 @@ static void add_loads(lower *l, kept_loads *all, tile_value *v) {
         return;
     }
     for (int i = 0; i < v->operand_count; i++)
-        add_loads(l, all, v->operands[i]);
+        add_loads(l, all, v->operands[i], seen);
 }
 
 int64_t lanes_stage_kept_registers(lower *l, const tile_value *product, int operand) {
@@ -36,7 +38,7 @@ int64_t lanes_stage_kept_registers(lower *l, const tile_value *product, int oper
                 threads *= extent;
     for (int d = 0; d < t.count; d++)
         cells *= t.axes[d].cells;
-    add_loads(l, &all, t.x);
+    add_loads(l, &all, t.x, NEW_ARRAY(l->arena, unsigned char, l->value_count));
     for (int i = 0; i < all.items.count; i++) {
         const element_info *e = &element_table[all.items.at[i].load->array->type];
         if (e->block_elements > 1)
@@ -55,7 +57,7 @@ static kept_loads *kept_of(lower *l, const staged_tile *t, const tile_value *pro
     if (l->machine->held_stages)
         VEC_PUSH(l->arena, all->items, ((kept_load){t->x, NULL})); /* the element itself, whatever it is made of */
     else
-        add_loads(l, all, t->x);
+        add_loads(l, all, t->x, NEW_ARRAY(l->arena, unsigned char, l->value_count));
     VEC_PUSH(l->arena, l->kept, all);
     return all;
 }

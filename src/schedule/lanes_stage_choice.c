@@ -28,7 +28,9 @@ bool lanes_bounds_contracted(const lower *l, const cond *c, const tile_value *pr
            !mentions_any(c, product->contract, product->contract_count, false, l->k);
 }
 
-const char *lanes_stage_operand_refusal(lower *l, const tile_value *v) {
+static const char *operand_refusal(lower *l, const tile_value *v, unsigned char *seen) {
+    if (seen[v->id]++)
+        return NULL;
     if (is_heavy(v))
         return "it holds a reduction, whose results lie in the registers of single threads";
     if (v->axis_count && (v->op == TILE_GET || v->op == TILE_FIELD || v->op == TILE_PARAM))
@@ -38,11 +40,15 @@ const char *lanes_stage_operand_refusal(lower *l, const tile_value *v) {
     if (v->op == TILE_LOAD && v->array->role == ARRAY_UPDATE)
         return "it reads an array that the kernel updates";
     for (int i = 0; i < v->operand_count; i++) {
-        const char *why = lanes_stage_operand_refusal(l, v->operands[i]);
+        const char *why = operand_refusal(l, v->operands[i], seen);
         if (why)
             return why;
     }
     return NULL;
+}
+
+const char *lanes_stage_operand_refusal(lower *l, const tile_value *v) {
+    return operand_refusal(l, v, NEW_ARRAY(l->arena, unsigned char, l->value_count));
 }
 
 element_type lanes_staged_type(const lower *l, const tile_value *product) {

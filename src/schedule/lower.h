@@ -261,6 +261,9 @@ void lower_matrices_told(lower *l); /* once all is lowered: what became of those
 
 /* ---- lower_plan.c ---- */
 bool is_heavy(const tile_value *v); /* a reduction: needs a loop of its own */
+/* Whether a map over a fragment, which is one expression, would be too long: what is read twice stands in it twice, and so on inwards.
+ * `parts`: by value id, what is known so far; 0: nothing. */
+bool is_long_written_out(const tile_value *v, double *parts);
 /* How well v would vectorise along r: > 0 unit-stride accesses prevail, INT_MIN when impossible. */
 int vector_score(lower *l, tile_value *v, const tile_range *r);
 int store_score(lower *l, index_expr **indices, int rank, const tile_range *r);
@@ -273,9 +276,9 @@ int64_t range_capacity(const tile_range *r); /* constant tile size, or -1 */
 void count_uses(lower *l);
 bool atom_mentions(const atom *a, const tile_range *r);
 bool atom_settled(const point *p, const atom *a);                     /* every range that it mentions is open */
-bool value_reads_updated(const tile_value *v);                        /* reads an array that the kernel updates */
+bool value_reads_updated(const lower *l, const tile_value *v);        /* reads an array that the kernel updates */
 bool value_index_varies(const tile_value *load, const tile_range *r); /* some index is data that varies along r */
-bool value_mentions_state(const tile_value *v);                       /* reads a variable, or an array that the kernel updates */
+bool value_mentions_state(const lower *l, const tile_value *v);       /* reads a variable, or an array that the kernel updates */
 
 /* ---- lower_nest.c ---- */
 void emit_store(point *p, const sink *s, kernel_value *v);

@@ -88,22 +88,37 @@ bool is_cheap(lower *l, const tile_value *v) {
     }
 }
 
-bool value_reads_updated(const tile_value *v) {
-    if (v->op == TILE_LOAD && v->array->role == ARRAY_UPDATE)
-        return true;
-    for (int i = 0; i < v->operand_count; i++)
-        if (value_reads_updated(v->operands[i]))
-            return true;
-    return false;
+static bool is_updated(const tile_value *v, void *context) {
+    (void)context;
+    return v->op == TILE_LOAD && v->array->role == ARRAY_UPDATE;
 }
 
-bool value_mentions_state(const tile_value *v) {
-    if (v->op == TILE_GET || v->op == TILE_FIELD)
-        return true;
-    for (int i = 0; i < v->operand_count; i++)
-        if (value_mentions_state(v->operands[i]))
-            return true;
-    return v->op == TILE_LOAD && v->array->role == ARRAY_UPDATE;
+bool value_reads_updated(const lower *l, const tile_value *v) {
+    return tile_value_some(v, l->value_count, is_updated, NULL);
+}
+
+static bool is_state(const tile_value *v, void *context) {
+    return v->op == TILE_GET || v->op == TILE_FIELD || is_updated(v, context);
+}
+
+bool value_mentions_state(const lower *l, const tile_value *v) {
+    return tile_value_some(v, l->value_count, is_state, NULL);
+}
+
+/* ---- expressions without names ---- */
+
+static double parts_of(const tile_value *v, double *parts) {
+    if (parts[v->id] > 0)
+        return parts[v->id];
+    double sum = 1;
+    for (int i = 0; !is_heavy(v) && i < v->operand_count; i++)
+        sum += parts_of(v->operands[i], parts);
+    return parts[v->id] = sum;
+}
+
+bool is_long_written_out(const tile_value *v, double *parts) {
+    enum { MOST_PARTS = 2000 };
+    return parts_of(v, parts) > MOST_PARTS;
 }
 
 static bool owner_varies(index_expr *x, const tile_range *r) {

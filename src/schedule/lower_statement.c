@@ -137,7 +137,7 @@ static void lower_let(lower *l, tile_value *v) {
         return;
     value_list heavy = {0};
     find_heavy(l, v, &heavy);
-    bool constant = true, held = false, state = value_mentions_state(v);
+    bool constant = true, held = false, state = value_mentions_state(l, v);
     for (int i = 0; i < v->axis_count; i++) {
         constant = constant && range_capacity(v->axes[i]) >= 0;
         held = held || v->axes[i]->held;
@@ -200,7 +200,7 @@ void lower_join_values(lower *l, tile_variable *x, tile_value **values, source_s
         value_list heavy = {0};
         find_heavy(l, values[f], &heavy);
         if (!l->held[values[f]->id] && !lanes_chain_holds(l, values[f]) &&
-            ((heavy.count && readers > 1) || value_mentions_state(values[f])))
+            ((heavy.count && readers > 1) || value_mentions_state(l, values[f])))
             hold_value(l, values[f]);
     }
     bool *written = NEW_ARRAY(l->arena, bool, n);
@@ -307,20 +307,20 @@ void lower_collect_ranges(index_expr *x, tile_range **axes, int *count) {
     lower_collect_ranges(x->b, axes, count);
 }
 
-static bool block_reads_updated(const tile_block *b) {
+static bool block_reads_updated(const lower *l, const tile_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         const tile_stmt *s = b->items.at[i];
-        bool reads = s->value && value_reads_updated(s->value);
+        bool reads = s->value && value_reads_updated(l, s->value);
         for (int f = 0; s->kind == TILE_STMT_JOIN && f < s->variable->field_count; f++)
-            reads = reads || value_reads_updated(s->values[f]);
-        if (reads || block_reads_updated(&s->body))
+            reads = reads || value_reads_updated(l, s->values[f]);
+        if (reads || block_reads_updated(l, &s->body))
             return true;
     }
     return false;
 }
 
 static bool reads_updated(const lower *l) {
-    return block_reads_updated(&l->k->body);
+    return block_reads_updated(l, &l->k->body);
 }
 
 void lower_store(lower *l, const tile_stmt *s) {

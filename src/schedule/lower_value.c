@@ -368,12 +368,12 @@ static bool ready(const point *p, tile_value *v) {
     return true;
 }
 
-void emit_hoisted(point *p, tile_value *v) {
+static void hoist(point *p, tile_value *v, unsigned char *seen) {
     lower *l = p->l;
-    if (p->known[v->id] || v->op == TILE_CONST || v->op == TILE_SCALAR || v->op == TILE_INDEX)
+    if (seen[v->id]++ || p->known[v->id] || v->op == TILE_CONST || v->op == TILE_SCALAR || v->op == TILE_INDEX)
         return;
     if (v->op == TILE_PARAM && v->side == 1) {
-        emit_hoisted(p, l->join_right[v->field]);
+        hoist(p, l->join_right[v->field], seen);
         return;
     }
     if (!is_heavy(v) || l->held[v->id] || l->held_scalar[v->id]) {
@@ -395,5 +395,9 @@ void emit_hoisted(point *p, tile_value *v) {
             return;
     }
     for (int i = 0; i < v->operand_count; i++)
-        emit_hoisted(p, v->operands[i]);
+        hoist(p, v->operands[i], seen);
+}
+
+void emit_hoisted(point *p, tile_value *v) {
+    hoist(p, v, NEW_ARRAY(p->l->arena, unsigned char, p->l->value_count));
 }

@@ -33,6 +33,7 @@ typedef struct search {
     arena *arena;
     const matrix_table *matrices;
     products *found;
+    int value_count;
     bool other; /* a product of another form */
 } search;
 
@@ -48,9 +49,9 @@ static bool note(const tile_range **at, const tile_range *r) {
 }
 
 /* How the operand's loads go along r: 1 for each that reads neighbours, -2 for each that strides. As lower_plan.c counts before anything is held. */
-static int stride_score(arena *a, const tile_value *v, const tile_range *r) {
+static int stride_score(arena *a, const tile_value *v, const tile_range *r, unsigned char *seen) {
     int sum = 0;
-    if (!tile_has_axis(v, r))
+    if (seen[v->id]++ || !tile_has_axis(v, r))
         return 0;
     for (int d = 0; v->op == TILE_LOAD && d < v->array->rank; d++) {
         int64_t coefficient;
@@ -61,17 +62,19 @@ static int stride_score(arena *a, const tile_value *v, const tile_range *r) {
                        : -2;
     }
     for (int i = 0; i < v->operand_count; i++)
-        sum += stride_score(a, v->operands[i], r);
+        sum += stride_score(a, v->operands[i], r, seen);
     return sum;
 }
 
 /* The range that threads stand along as columns: the first of the product's own that its operands' loads are contiguous along; the last if they are along the
  * sum alone. It says which operand is the instruction's left one, whatever the source's order of them. */
-static const tile_range *columns_of(arena *a, const tile_value *v) {
+static const tile_range *columns_of(arena *a, const tile_value *v, int value_count) {
     const tile_range *out = NULL;
     int best = 0;
     for (int i = 0; i < v->axis_count; i++) {
-        int score = stride_score(a, v->operands[0], v->axes[i]) + stride_score(a, v->operands[1], v->axes[i]);
+        int score = 0;
+        for (int o = 0; o < 2; o++)
+            score += stride_score(a, v->operands[o], v->axes[i], NEW_ARRAY(a, unsigned char, value_count));
         if (score > best)
             best = score, out = v->axes[i];
     }
@@ -94,7 +97,7 @@ static bool look(const tile_value *v, void *context) {
     bool fits = x->type == y->type && (bytes == 2 || x->type == ELEMENT_I8 || x->type == ELEMENT_TF32 || single) &&
                 (!s->found->bytes || (s->found->bytes == bytes && s->found->work.single == single)) && v->contract_count == 1 &&
                 (single || matrix_row_of(s->matrices, x->type, accumulator_type(v))) && note(&s->found->summed, v->contract[0]);
-    const tile_range *columns = fits ? columns_of(s->arena, v) : NULL;
+    const tile_range *columns = fits ? columns_of(s->arena, v, s->value_count) : NULL;
     for (int i = 0; i < v->axis_count && fits; i++) {
         const tile_range *r = v->axes[i];
         if (range_capacity(r) != 1)
@@ -117,7 +120,7 @@ static bool look(const tile_value *v, void *context) {
 
 static bool find_products(arena *a, const tile_kernel *k, const matrix_table *t, products *out) {
     *out = (products){0};
-    search s = {a, t, out, false};
+    search s = {a, t, out, k->value_count, false};
     tile_block_some(&k->body, k->value_count, look, &s);
     return out->work.count && !s.other && tiled(out->rows) && tiled(out->columns) && tiled(out->summed) &&
            out->rows->size->var != out->columns->size->var && out->rows->size->var != out->summed->size->var &&

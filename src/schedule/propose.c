@@ -68,10 +68,12 @@ bool product_is_two_sided(const tile_value *v) {
     return left && right;
 }
 
-static int widest_load(const tile_value *v) {
+static int widest_load(const tile_value *v, unsigned char *seen) {
+    if (seen[v->id]++)
+        return 0;
     int most = v->op == TILE_LOAD ? element_table[v->array->type].block_bytes : 0;
     for (int i = 0; i < v->operand_count; i++) {
-        int inner = widest_load(v->operands[i]);
+        int inner = widest_load(v->operands[i], seen);
         most = inner > most ? inner : most;
     }
     return most;
@@ -97,7 +99,7 @@ static void survey_value(walk *w, const tile_value *v) {
         }
         for (int i = 0; i < v->contract_count; i++) {
             s->roles[v->contract[i]->id].contracted = true;
-            s->roles[v->contract[i]->id].bytes = widest_load(v);
+            s->roles[v->contract[i]->id].bytes = widest_load(v, NEW_ARRAY(s->arena, unsigned char, s->k->value_count));
             if (two_sided)
                 s->roles[v->contract[i]->id].contracted_twice_sided = true;
         }

@@ -108,7 +108,11 @@ void c_make_extreme(maker *m, bool max, bool number) {
     const char *less = wide ? c_form(m, "__builtin_convertvector(x %c y, %s)", op, m->mask) : c_form(m, "x %c y", op);
     c_begin(m, m->v, c_form(m, "%s x, %s y", m->v, m->v));
     if (m->lanes == 1)
-        c_add(m, real && !number ? "    return x %c y || y != y ? x : y;\n}\n" : "    return x %c y ? x : y;\n}\n", op);
+        /* In two steps, each an instruction: of one condition made of two, gcc makes a branch, which data mispredict. */
+        c_add(m,
+              real && !number ? "    float m = x %c y ? x : y;\n    return y != y ? x : m;\n}\n"
+                              : "    return x %c y ? x : y;\n}\n",
+              op);
     else if (one)
         c_add(m, "    return %s(y != y, x, %s(x, y));\n}\n", select, one);
     else {

@@ -379,22 +379,26 @@ static int most_kept(holder *h, const tile_block *b) {
     return most;
 }
 
-static bool loads(const tile_value *v, const tile_array *x, bool top) {
-    if (v->bound && !top)
+static bool loads(const tile_value *v, const tile_array *x, bool top, unsigned char *seen) {
+    if (seen[v->id]++ || (v->bound && !top))
         return false;
     bool found = v->op == TILE_LOAD && v->array == x;
     for (int i = 0; i < v->operand_count && !found; i++)
-        found = loads(v->operands[i], x, false);
+        found = loads(v->operands[i], x, false, seen);
     return found;
 }
 
 /* An array that is changed in place is read before it is written. */
-static bool reads_stored(const tile_block *b) {
+static bool reads_stored(const tile_kernel *k) {
+    const tile_block *b = &k->body;
+    unsigned char *seen = NEW_ARRAY(k->arena, unsigned char, k->value_count);
     for (int i = 0; i < b->items.count; i++)
-        for (int j = i + 1; b->items.at[i]->kind == TILE_STMT_STORE && j < b->items.count; j++)
+        for (int j = i + 1; b->items.at[i]->kind == TILE_STMT_STORE && j < b->items.count; j++) {
+            memset(seen, 0, (size_t)k->value_count);
             if (b->items.at[j]->value &&
-                loads(b->items.at[j]->value, b->items.at[i]->array, b->items.at[j]->kind == TILE_STMT_LET))
+                loads(b->items.at[j]->value, b->items.at[i]->array, b->items.at[j]->kind == TILE_STMT_LET, seen))
                 return true;
+        }
     return false;
 }
 
@@ -515,7 +519,7 @@ static void hold(holder *h) {
         h->out->same[i] = h->stands[i] ? h->stands[i]->id : i;
     if (now == before || !h->out->kept)
         h->why = "its loops share no reads";
-    else if (reads_stored(&k->body))
+    else if (reads_stored(k))
         h->why = "it reads what it has changed in place";
 }
 

@@ -247,6 +247,15 @@ static const char *shape_text(trial *t) {
     return copy;
 }
 
+static bool joins_under_predicate(const tile_block *b, bool under) {
+    for (int i = 0; i < b->items.count; i++) {
+        const tile_stmt *s = b->items.at[i];
+        if ((under && s->kind == TILE_STMT_JOIN) || joins_under_predicate(&s->body, under || s->predicate))
+            return true;
+    }
+    return false;
+}
+
 static bool compare_tilings(trial *t, const oracle_result *a, const oracle_result *b, const char *sizes_a, const char *sizes_b,
                             diag_list *diags) {
     for (int i = 0; i < t->k->arrays.count; i++) {
@@ -264,6 +273,11 @@ static bool compare_tilings(trial *t, const oracle_result *a, const oracle_resul
                 diag_note(diags, g, "%s is %.9g with %s, but %.9g with %s", cell_name(t, x, c), p->value[c], sizes_a, q->value[c],
                           sizes_b);
             diag_note(diags, g, "at %s, on random data", shape_text(t));
+            if (joins_under_predicate(&t->k->body, false))
+                diag_note(diags, g,
+                          "a `where` leaves elements out, and a state joins what its reductions give over none: sum 0, max -inf, "
+                          "min inf. "
+                          "If that is not its empty value, loop over all elements and choose, `select(condition, x, empty)`");
             return false;
         }
     }

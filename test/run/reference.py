@@ -459,8 +459,16 @@ combine last(v, n) {
     empty = (inf, 0)
     join(a, b) = (min(a.v, b.v), select(a.v < b.v, a.n, select(b.v < a.v, b.n, min(a.n, b.n))))
 }
-kernel pairs(x: f32[N], y: f32[N]) -> (high: f32[N], low: f32[N], less: bool[N], equal: bool[N], different: bool[N], whole: i32[N]) {
-    for tile high[i: B], low[i], less[i], equal[i], different[i], whole[i] {
+fn low16(x) = bit_and(x, 65535)
+fn high16(x) = shr(x, 16)
+fn middle(a, b) = high16(a) * low16(b) + high16(low16(a) * low16(b))
+fn upper(a, b) = high16(a) * high16(b) + high16(middle(a, b)) + high16(low16(a) * high16(b) + low16(middle(a, b)))
+kernel pairs(x: f32[N], y: f32[N], u: u32[N], m: u32)
+    -> (high: f32[N], low: f32[N], less: bool[N], equal: bool[N], different: bool[N], whole: i32[N], word: u32[N])
+{
+    for tile high[i: B], low[i], less[i], equal[i], different[i], whole[i], word[i] {
+        top = shr(m, 31)
+        word[i] = bit_xor(upper(u[i], 3528531795), top)
         high[i] = max(x[i], y[i])
         low[i] = min(x[i], y[i])
         less[i] = x[i] < y[i]
@@ -527,11 +535,15 @@ def judge_meaning():
                f"meaning of reductions over nothing, shape {shape}", got if isinstance(got, str) else "")
     specials = np.array([0.0, -0.0, 1, -1, 1.5, -2.5, inf, -inf, nan, 3e9, -3e9, 2147483520, 1e-45, 65504, 65520, 6e-8, 2.9e-8, -7.9], dtype=np.float32)
     x, y = (a.ravel() for a in np.meshgrid(specials, specials))
-    got = tilec_run(path, "pairs", dict(x=x.copy(), y=y.copy()), ("high", "low", "less", "equal", "different", "whole"))
-    if isinstance(got, str):
-        report(False, "meaning of pairs", got)
-    else:
-        report(same(got["high"], np.fmax(x, y), True) and same(got["low"], np.fmin(x, y), True), "meaning of binary max and min: maximumNumber, minimumNumber")
+    u = np.random.default_rng(4).integers(0, 2 ** 32, x.size).astype(np.uint32)
+    pairs = dict(x=x.copy(), y=y.copy(), u=u, m=3000000000)
+    for tiles in ({"vector": 1}, None):
+        got = tilec_run(path, "pairs", pairs, ("high", "low", "less", "equal", "different", "whole", "word"), tiles=tiles)
+        report(not isinstance(got, str) and same(got["high"], np.fmax(x, y), True) and same(got["low"], np.fmin(x, y), True),
+               f"meaning of binary max and min: maximumNumber, minimumNumber{', element by element' if tiles else ''}", got if isinstance(got, str) else "")
+    if not isinstance(got, str):
+        report(np.array_equal(got["word"], (u.astype(np.uint64) * np.uint64(3528531795) >> np.uint64(32)).astype(np.uint32) ^ np.uint32(1)),
+               "meaning of bits: those of a u32 scalar, and of a literal beyond i32, are u32's")
         report(np.array_equal(got["less"].astype(bool), x < y) and np.array_equal(got["equal"].astype(bool), x == y)
                and np.array_equal(got["different"].astype(bool), x != y), "meaning of comparisons with NaN, zeros and infinities")
         want = np.array([0 if np.isnan(v) else max(-2 ** 31, min(2 ** 31 - 1, int(np.trunc(np.float64(v))) if np.isfinite(v) else int(np.copysign(2 ** 40, v))))
