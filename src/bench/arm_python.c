@@ -89,6 +89,8 @@ static json_t *ask(bench_arm *arm, json_t *request, diag_list *diags) {
         diag_note(diags, g, "%.*s", (int)n, at);
         at += n + (at[n] == '\n');
     }
+    if (error && strstr(error, "ModuleNotFoundError"))
+        diag_note(diags, g, "set TILEC_PYTHON to an interpreter that has the module");
     json_decref(answer);
     return NULL;
 }
