@@ -44,6 +44,7 @@ static const option_row build_options[] = {
     {"--stat", NULL, "how many matrix instructions, shuffles, barriers and loads each function of the text has (target air)"}, {0}};
 static const option_row run_options[] = {
     KERNEL_ROW,
+    {"--step", "KERNEL(A=B,..)", "of a text in another language: one of several launches in order; its argument A is the host's B, a name or a number"},
     {"--arg", "NAME=WHAT", "an argument: FILE.npy, FILE.safetensors:TENSOR, a number, or a recipe: zeros, iota,\n"
                            "random:SEED, positive:SEED, normal:SEED, integers:SEED, adversarial:SEED"},
     SHAPE_ROW, SET_ROW,

@@ -10,8 +10,7 @@ bool foreign_named(const char *path) {
     return source_language_of(path, &language);
 }
 
-/* k.cl -> k.launch */
-static const char *sidecar(arena *a, const char *path) {
+const char *foreign_sidecar(arena *a, const char *path) {
     const char *dot = strrchr(path, '.');
     return arena_printf(a, "%.*s.launch", dot ? (int)(dot - path) : (int)strlen(path), path);
 }
@@ -25,7 +24,7 @@ static bool is_data(const char *value) {
 
 static bool contract_of(report *r, const command_line *line, const char *path, const char *kernel, lift_contract *c) {
     static const char *const keys[] = {"block", "grid", "arg", "where", "opaque", "shared", "subgroup", "lockstep", "largest"};
-    if (!contract_read(r->arena, c, sidecar(r->arena, path), kernel, &r->diags))
+    if (!contract_read(r->arena, c, foreign_sidecar(r->arena, path), kernel, &r->diags))
         return false;
     for (int i = 0; i < line->option_count; i++)
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)

@@ -27,6 +27,8 @@ bool foreign_has_bodies(report *r, const lifted_kernel *x);
 /* What the source's own reading knows of a kernel's parameters. */
 void foreign_annotate(lift_function *f, const source_kernel *k);
 bool foreign_check(report *r, const command_line *line, const char *path, json_t *list);
+/* The text's sidecar file, k.cl -> k.launch. */
+const char *foreign_sidecar(arena *a, const char *path);
 bool foreign_run(report *r, const command_line *line, const char *path);
 /* target NULL: every one, each into a folder of its own. */
 bool foreign_build(report *r, const command_line *line, const char *path, const target *t, const char *folder);

@@ -142,37 +142,69 @@ bool contract_add(arena *a, lift_contract *c, const char *key, const char *value
         c->largest = n;
     } else {
         return wrong(diags, span, "the line", key,
-                     "lines begin with block, grid, arg, where, opaque, shared, subgroup, lockstep, largest or kernel");
+                     "lines begin with block, grid, arg, where, opaque, shared, subgroup, lockstep, largest, step or kernel");
     }
     return true;
 }
 
-bool contract_read(arena *a, lift_contract *c, const char *path, const char *kernel, diag_list *diags) {
-    if (!file_exists(path))
-        return true;
-    char *text = file_read(a, path, FILE_SOURCE_LIMIT, NULL, diags);
-    if (!text)
-        return false;
-    diag_add_source(diags, path, text);
-    bool wanted = true;
-    int line = 0;
-    for (const char *at = text; *at;) {
-        size_t n = strcspn(at, "\n"), used = 0;
-        line++;
-        while (used < n && at[used] != '#')
+/* Lines of a sidecar file, without comments; false: there are no more. */
+typedef struct sidecar {
+    arena *a;
+    const char *path, *at;
+    int line;
+    const char *key, *value;
+    source_span span;
+} sidecar;
+
+static bool next_line(sidecar *s) {
+    while (*s->at) {
+        size_t n = strcspn(s->at, "\n"), used = 0;
+        s->line++;
+        while (used < n && s->at[used] != '#')
             used++;
-        const char *words = trimmed(a, at, used);
-        at += n + (at[n] == '\n');
+        const char *words = trimmed(s->a, s->at, used);
+        s->at += n + (s->at[n] == '\n');
         if (!*words)
             continue;
         size_t key_length = strcspn(words, " \t");
-        const char *key = arena_strndup(a, words, key_length),
-                   *value = trimmed(a, words + key_length, strlen(words + key_length));
-        source_span span = {.file = path, .line = line, .column = 1, .length = (int)key_length};
-        if (!strcmp(key, "kernel"))
-            wanted = !strcmp(value, kernel);
-        else if (wanted && !contract_add(a, c, key, value, span, diags))
-            return false;
+        s->key = arena_strndup(s->a, words, key_length);
+        s->value = trimmed(s->a, words + key_length, strlen(words + key_length));
+        s->span = (source_span){.file = s->path, .line = s->line, .column = 1, .length = (int)key_length};
+        return true;
     }
+    return false;
+}
+
+static bool open_sidecar(sidecar *s, arena *a, const char *path, diag_list *diags) {
+    char *text = file_read(a, path, FILE_SOURCE_LIMIT, NULL, diags);
+    if (text)
+        diag_add_source(diags, path, text);
+    *s = (sidecar){.a = a, .path = path, .at = text ? text : ""};
+    return text != NULL;
+}
+
+bool contract_read(arena *a, lift_contract *c, const char *path, const char *kernel, diag_list *diags) {
+    sidecar s;
+    if (!file_exists(path))
+        return true;
+    if (!open_sidecar(&s, a, path, diags))
+        return false;
+    for (bool wanted = true; next_line(&s);)
+        if (!strcmp(s.key, "kernel"))
+            wanted = !strcmp(s.value, kernel);
+        else if (strcmp(s.key, "step") && wanted && !contract_add(a, c, s.key, s.value, s.span, diags))
+            return false;
+    return true;
+}
+
+bool contract_read_steps(arena *a, const char *path, contract_steps *out, diag_list *diags) {
+    sidecar s;
+    if (!file_exists(path))
+        return true;
+    if (!open_sidecar(&s, a, path, diags))
+        return false;
+    while (next_line(&s))
+        if (!strcmp(s.key, "step"))
+            VEC_PUSH(a, *out, s.value);
     return true;
 }

@@ -39,4 +39,7 @@ typedef struct lift_contract {
 bool contract_add(arena *a, lift_contract *c, const char *key, const char *value, source_span span, diag_list *diags);
 /* Reads a sidecar file (k.launch beside k.cl) into the contract: lines `key value`, under `kernel NAME` only that kernel's. A missing file is none. */
 bool contract_read(arena *a, lift_contract *c, const char *path, const char *kernel, diag_list *diags);
+/* The file's `step` lines, in order: the host's launches. */
+typedef VEC(const char *) contract_steps;
+bool contract_read_steps(arena *a, const char *path, contract_steps *out, diag_list *diags);
 #endif
