@@ -4,7 +4,8 @@ line gives. Races, divergent barriers and null pointers count, as there; out-of-
 
     scripts/score_gpuverify.py SUITE [--tilec build/tilec] [--only WORD] [--rows FILE]
 
-Plain programs are those without atomics, structs, vectors, asynchronous copies, annotations or asserts."""
+Plain programs are those without atomics, structs, vectors, asynchronous copies, annotations or asserts. Programs that must not compile are to be refused by clang; those that
+must fail for GPUVerify's own command line, options or front end say nothing of a kernel, and are not counted."""
 import argparse
 import json
 import os
@@ -21,8 +22,8 @@ NOT_PLAIN = re.compile(r"\batom(ic)?_?\w*\s*\(|\batomic\w+|\bstruct\b|\bunion\b|
                        r"\bimage\dd_t\b|cooperative_groups")
 # Annotations that say something about values at a place: asserted there, as a store to nothing unless they hold; what a kernel requires is assumed. A function's
 # requirements are asserted where it is called, which inlining makes the same place. Those about what was accessed, or about other threads, are not read.
-# Arrays of different arguments are apart for us, as __requires_fresh_array says.
-ASSERTED = r"\b__(assert|invariant|requires|requires_fresh_array)\s*\("
+# Arrays of different arguments are apart for us, as __requires_fresh_array says. Candidates are hints, which may be wrong; what values atomics have had is not known.
+ASSERTED = r"\b__(assert|invariant|requires|requires_fresh_array|candidate_invariant|function_wide_candidate_invariant|atomic_has_taken_value)\s*\("
 PREAMBLE = """%s void annotation_fails(void) { *(volatile %s int *)0 = 0; }
 #define __assert(c) ((c) ? (void)0 : annotation_fails())
 #define __invariant(c) __assert(c)
@@ -31,6 +32,10 @@ PREAMBLE = """%s void annotation_fails(void) { *(volatile %s int *)0 = 0; }
 #define __implies(a, b) (!(a) || (b))
 #define __enabled() 1
 #define __requires_fresh_array(p) ((void)0)
+#define __candidate_invariant(c) ((void)0)
+#define __function_wide_candidate_invariant(c) ((void)0)
+%s bool annotation_value(void);
+#define __atomic_has_taken_value(p, offset, value) annotation_value()
 """
 # Memory without an element: where null, a pointer to no function, and places that must not be reached lead.
 NOWHERE = ("null", "no_function", "unreachable")
@@ -71,7 +76,7 @@ def annotated(text, cuda):
             at = m.end()
         if depth == 0 and word[0] != "_":
             head = m.end()
-    return (PREAMBLE % (("static __device__", "") if cuda else ("static", "__global"))) + "".join(out) + text[at:]
+    return (PREAMBLE % (("static __device__", "", "__device__") if cuda else ("static", "__global", ""))) + "".join(out) + text[at:]
 
 
 def judge(options, path):
@@ -83,14 +88,15 @@ def judge(options, path):
     sizes = launch(lines[1])
     if not sizes:
         return dict(row, found="no launch", why="")
-    folder = None
+    folder, opaque = None, []
     if re.search(ASSERTED + r"|\b(__assume|__axiom)\s*\(", text):
         folder = tempfile.TemporaryDirectory()
         source = os.path.join(folder.name, os.path.basename(path))
         with open(source, "w", encoding="latin-1") as out:
             out.write(annotated("\n".join(lines), path.endswith(".cu")))
         path = source
-    command = [options.tilec, "check", path, *(["-I", here] if folder else []), "--json", "--block", sizes[0], "--grid", sizes[1]]
+        opaque = ["--opaque", "annotation_value"]
+    command = [options.tilec, "check", path, *(["-I", here] if folder else []), "--json", "--block", sizes[0], "--grid", sizes[1], *opaque]
     for macro in re.findall(r"(?:^|\s)-D\s*(\w+(?:=\S+)?)", lines[1]):
         command += ["-D", macro if "=" in macro else macro + "=1"]
     warp = re.search(r"--warp-sync=(\d+)", lines[1])
@@ -149,6 +155,8 @@ def found(row, answer, options):
             elif item["verdict"] not in ("proved", "refuted") and counts:
                 unproved.append(item)
     errors = [d for d in answer["diagnostics"] if d["severity"] == "error"]
+    if "CLANG_ERROR" in row["expected"] and errors and errors[0]["code"] == "E1102": # it must not compile
+        return dict(row, found="refuted", why=errors[0]["message"]), False
     constant = [d for d in errors if d["code"] == "E1133"] # constant memory is written: a defect, which it is refused for
     if constant:
         return dict(row, found="refuted", why=constant[0]["message"]), False
@@ -182,7 +190,7 @@ def main():
     for plain in (True, False):
         counted = {}
         for r in rows:
-            if r["plain"] != plain or not re.match(r"pass|xfail:NOT_ALL_VERIFIED", r["expected"], re.I):
+            if r["plain"] != plain or not re.match(r"pass|xfail:(NOT_ALL_VERIFIED|CLANG_ERROR)", r["expected"], re.I):
                 continue
             counted.setdefault("pass" if r["expected"].lower() == "pass" else "fail", {}).setdefault(r["found"], []).append(r)
         print("plain programs" if plain else "others (atomics, structs, vectors, annotations)")

@@ -116,8 +116,37 @@ static lifted compare_choice(lifter *l, const lift_value *v, const lift_value *x
     return lift_select(l, lift_operand(l, x->operands[0]), a, b, v->type);
 }
 
+/* The truth that an integer of 0 or 1 stands for: what C makes of `a == 1 | b == 2`. False: it is none, or data decides it. */
+static bool truth_of(lifter *l, const lift_value *v, lifted *out, int nesting) {
+    if (v->kind == LIFT_CONSTANT_INTEGER && (v->number == 0 || v->number == 1)) {
+        *out = lifted_number(l, 1, v->number);
+        return true;
+    }
+    if (v->kind != LIFT_INSTRUCTION || nesting == MOST_CHOICES || v->operand_count < 1 ||
+        v->operands[0]->type->kind != LIFT_INTEGER)
+        return false;
+    if (v->op == LIFT_ZEXT && v->operands[0]->type->bits == 1) {
+        *out = lift_operand(l, v->operands[0]);
+        return out->kind == LIFTED_CONDITION;
+    }
+    if (v->op == LIFT_ZEXT)
+        return truth_of(l, v->operands[0], out, nesting + 1);
+    lifted x, y;
+    if ((v->op != LIFT_OR && v->op != LIFT_AND) || v->type->bits == 1 || !truth_of(l, v->operands[0], &x, nesting + 1) ||
+        !truth_of(l, v->operands[1], &y, nesting + 1))
+        return false;
+    *out = lift_bitwise(l, v->op, x, y);
+    return out->kind == LIFTED_CONDITION;
+}
+
 bool lift_compare_chosen(lifter *l, const lift_value *v, lifted y, lifted *out) {
     int64_t n;
+    lifted truth;
+    if ((v->predicate == LIFT_EQ || v->predicate == LIFT_NE) && lift_is_number(&y, &n) && (n == 0 || n == 1) &&
+        v->operands[0]->kind == LIFT_INSTRUCTION && truth_of(l, v->operands[0], &truth, 0)) {
+        *out = (v->predicate == LIFT_EQ) == (n == 1) ? truth : lift_not(l, truth);
+        return true;
+    }
     if (!lift_is_number(&y, &n) || !is_choice(l, v->operands[0], 0))
         return false;
     *out = compare_choice(l, v, v->operands[0], y);

@@ -115,9 +115,19 @@ static bool is_kernel(const cuda *c, const declaration *d) {
     return d->name >= 0 && declaration_has(c->t, d, global_mark);
 }
 
+/* texture<..> name; at namespace scope */
+static bool is_texture(const cuda *c, const declaration *d) {
+    int at = d->head;
+    while (tokens_is(c->t, at, "static") || tokens_is(c->t, at, "extern") || tokens_is(c->t, at, "const"))
+        at++;
+    return tokens_is(c->t, at, "texture") && tokens_is(c->t, at + 1, "<") && d->body < 0;
+}
+
 /* Whether a declaration stays. */
 static bool stays(const cuda *c, const declaration *d) {
     const tokens *t = c->t;
+    if (is_texture(c, d))
+        return true;
     if (d->is_class && tokens_is(t, d->head, "template")) /* an explicit instantiation of a host's class */
         return false;
     if (declaration_has(t, d, device_marks) || tokens_named(t, d->head, scopes) || d->is_class)
@@ -299,6 +309,8 @@ static void rewrite(cuda *c) {
     for (int k = 0; k < c->all.count; k++)
         if (c->left_out.at[k])
             edits_replace(&c->edits, c->all.at[k].from, c->all.at[k].to, "%s", "");
+        else if (is_texture(c, &c->all.at[k]) && !declaration_has(t, &c->all.at[k], device_marks)) /* it has none of its own */
+            edits_replace(&c->edits, c->all.at[k].from, c->all.at[k].from, "__device__ ");
     for (int i = 0; i < t->count; i++) {
         const token *d = &t->at[i];
         if (d->kind == TOKEN_DIRECTIVE && memmem(d->at, (size_t)d->length, "pragma", 6) &&
@@ -429,8 +441,8 @@ static clang_messages explained(cuda *c, const clang_messages *messages) {
             if (!c->left_out.at[k] || is_kernel(c, d) || !tokens_have(c->t, d->from, d->body >= 0 ? d->body : d->to, name))
                 continue;
             clang_message note = {.span = {c->places[k].file, c->places[k].first, 1, 1}, .kind = CLANG_NOTE};
-            if (tokens_is(c->t, d->head, "texture") || tokens_is(c->t, d->head, "surface"))
-                note.text = "this is a texture: they are not read";
+            if (tokens_is(c->t, d->head, "surface"))
+                note.text = "this is a surface: they are not read";
             else
                 note.text =
                     arena_printf(c->f->arena, "this was left out, %s%s",

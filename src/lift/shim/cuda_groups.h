@@ -93,6 +93,7 @@ template <unsigned N, class Parent = thread_block> struct thread_block_tile {
 };
 template <unsigned N, class G> __device__ inline thread_block_tile<N, G> tiled_partition(const G &) { return thread_block_tile<N, G>(); }
 template <class G> __device__ inline void sync(const G &g) { g.sync(); }
+template <class G> __device__ inline void synchronize(const G &g) { g.sync(); }
 template <class T> struct plus { __device__ inline T operator()(T a, T b) const { return a + b; } };
 template <class T> struct greater { __device__ inline T operator()(T a, T b) const { return a < b ? b : a; } };
 template <class T> struct less { __device__ inline T operator()(T a, T b) const { return b < a ? b : a; } };
@@ -106,3 +107,32 @@ template <unsigned N, class P, class T, class F> __device__ inline T reduce(cons
     return v;
 }
 } // namespace cooperative_groups
+
+/* ---- textures: what the host has set, read at any place --------------------------------------------------------------------------- */
+enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat };
+enum { cudaTextureType1D = 1, cudaTextureType2D = 2, cudaTextureType3D = 3 };
+typedef unsigned long long cudaTextureObject_t;
+template <class T, int Dimensions = 1, cudaTextureReadMode Mode = cudaReadModeElementType> struct texture {};
+__CUDA_DECLARE unsigned __cuda_texel() __asm__("cuda.texture.word");
+template <class T> __device__ inline T __cuda_texel_of() {
+    if constexpr (sizeof(T) % 4 == 0) {
+        struct { unsigned word[sizeof(T) / 4]; } all;
+        for (unsigned i = 0; i < sizeof(T) / 4; i++)
+            all.word[i] = __cuda_texel();
+        return __builtin_bit_cast(T, all);
+    } else {
+        static_assert(sizeof(T) <= 2, "texels of this type");
+        return (T)__cuda_texel();
+    }
+}
+template <class T, cudaTextureReadMode Mode> using __cuda_texel_t = std::conditional_t<Mode == cudaReadModeNormalizedFloat && sizeof(T) <= 4, float, T>;
+#define __CUDA_TEXTURE(name, parameters)                                                                                           \
+    template <class T, int D, cudaTextureReadMode M> __device__ inline __cuda_texel_t<T, M> name(const texture<T, D, M> &, __CUDA_EXPAND parameters) { return __cuda_texel_of<__cuda_texel_t<T, M>>(); } \
+    template <class T> __device__ inline T name(cudaTextureObject_t, __CUDA_EXPAND parameters) { return __cuda_texel_of<T>(); }
+#define __CUDA_EXPAND(...) __VA_ARGS__
+__CUDA_TEXTURE(tex1Dfetch, (int))
+__CUDA_TEXTURE(tex1D, (float))
+__CUDA_TEXTURE(tex2D, (float, float))
+__CUDA_TEXTURE(tex3D, (float, float, float))
+#undef __CUDA_TEXTURE
+#undef __CUDA_EXPAND

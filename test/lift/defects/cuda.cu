@@ -272,7 +272,7 @@ __global__ void given_unknown_broken(float *x, float (*f)(float), int n)
 }
 __global__ void given_unknown_mended(float *x, float (*f)(float), int n)
 {
-    __builtin_assume(f == twice || f == half_of);
+    __builtin_assume(f == twice | f == half_of);
     int i = blockIdx.x * 64 + threadIdx.x;
     if (i < n)
         x[i] = f(x[i]);
@@ -281,3 +281,16 @@ __global__ void given_unknown_mended(float *x, float (*f)(float), int n)
 // What is stored was never set: the store is one like any other, and what it stores is no value.
 __global__ void unset_stored_broken(int *y) { int v; y[threadIdx.x] = v; }
 __global__ void unset_stored_mended(int *y) { int v = 1; y[threadIdx.x] = v; }
+
+// Textures give anything; what is done with it is judged.
+texture<float4, 2> pixels;
+texture<unsigned char, 1, cudaReadModeNormalizedFloat> weights;
+template <bool Guard> __device__ void texels(float *y, cudaTextureObject_t more, int n)
+{
+    int i = blockIdx.x * 64 + threadIdx.x;
+    float4 v = tex2D(pixels, i + 0.5f, 0.5f);
+    if (!Guard || i < n)
+        y[i] = v.y * tex1Dfetch(weights, i) + tex1Dfetch<float>(more, i);
+}
+__global__ void texel_past_end_broken(float *y, cudaTextureObject_t more, int n) { texels<false>(y, more, n); }
+__global__ void texel_past_end_mended(float *y, cudaTextureObject_t more, int n) { texels<true>(y, more, n); }
