@@ -124,7 +124,8 @@ static void explain_compiler(void) {
 static void explain_device(const session *s) {
     const device_description *d = session_description(s);
     if (d)
-        printf("probed    %s, %.10s: its matrix units are judged by what was found of them (bench/devices)\n", d->name, d->utc);
+        printf("probed    %s, %.10s: its matrix units are judged by what was found of them (%s)\n", d->name, d->utc,
+               d->path ? d->path : "bench/devices");
     else if (session_target(s)->machine()->matrices.count)
         printf("probed    never: matrix units are judged by what every device does that has the instruction\n");
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 static const char *const names[] = {"h200"};
+static const char *const devices[] = {"NVIDIA H200"}; /* as bench/devices names them: results are judged by the same units */
 enum { NAMES = sizeof names / sizeof *names };
 
 int model_count(void) {
@@ -23,7 +24,10 @@ int model_named(const char *name) {
 
 bool model_describe(int index, char *out, size_t size) {
     bool there = index >= 0 && index < NAMES;
-    snprintf(out, size, "%s: the simulator with this device's matrix units, to the bit", there ? names[index] : "no such device");
+    if (there)
+        snprintf(out, size, "%s, as %s: the simulator with this device's matrix units, to the bit", devices[index], names[index]);
+    else
+        snprintf(out, size, "no such device");
     return there;
 }
 

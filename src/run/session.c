@@ -10,6 +10,8 @@ session *session_open(const char *device_name, diag_list *diags) {
     if (!r)
         return NULL;
     const char *why;
+    if (!device_descriptions_read(diags))
+        return NULL;
     const target *t = target_find(runtime_target(r, index, &why));
     device *d = t ? r->open(index, diags) : NULL;
     if (!t)

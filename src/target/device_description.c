@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include <jansson.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,26 +13,30 @@ static const struct {
 } files[] = {
 #include "devices.inc"
 };
-enum { FILES = sizeof files / sizeof *files };
+enum { FILES = sizeof files / sizeof *files, MOST_ALIGNMENT = 40, MOST_PRODUCTS = 64 };
 
 static device_description *descriptions;
 static int description_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* A speed or a time; 0: not measured, or none that a device has. */
 static double number_at(const json_t *o, const char *first, const char *second) {
-    return json_number_value(json_object_get(json_object_get(o, first), second));
+    double x = json_number_value(json_object_get(json_object_get(o, first), second));
+    return x > 0 && x < 1e18 ? x : 0;
 }
 
 /* Only a unit that adds all its terms at once is what the oracle's rule is of. */
 static unit_description read_unit(const char *name, const json_t *o) {
     const json_t *unit = json_object_get(o, "unit"), *p = json_object_get(unit, "parameters");
-    int bits = (int)json_integer_value(json_object_get(p, "output bits"));
-    bool at_once = unit && !json_integer_value(json_object_get(p, "order")) &&
-                   json_integer_value(json_object_get(p, "alignment")) > 0 && bits > 0;
+    const json_int_t bits = json_integer_value(json_object_get(p, "output bits")),
+                     alignment = json_integer_value(json_object_get(p, "alignment")),
+                     k = json_integer_value(json_object_get(unit, "k"));
+    bool at_once = unit && !json_integer_value(json_object_get(p, "order")) && alignment > 0 && alignment <= MOST_ALIGNMENT &&
+                   k > 0 && k <= MOST_PRODUCTS && bits > 0 && bits <= 23;
     return (unit_description){.name = name,
-                              .added = at_once ? (int)json_integer_value(json_object_get(unit, "k")) : 0,
-                              .fraction = at_once ? (int)json_integer_value(json_object_get(p, "alignment")) : 0,
-                              .kept = at_once && bits < 23 ? bits : 0,
+                              .added = at_once ? (int)k : 0,
+                              .fraction = at_once ? (int)alignment : 0,
+                              .kept = at_once && bits < 23 ? (int)bits : 0,
                               .per_second = number_at(o, "place", "multiply_adds_per_second")};
 }
 
@@ -54,11 +59,36 @@ static bool read_description(json_t *o, device_description *out) {
     json_object_foreach(units, name, unit) {
         list[out->count++] = read_unit(kept(name), unit);
     }
-    return out->name && out->utc;
+    return out->name && out->utc && json_is_object(units);
+}
+
+/* What keeps $TILEC_DESCRIPTION from being read; line 0: none. */
+static struct {
+    const char *path;
+    int line;
+    char text[JSON_ERROR_TEXT_LENGTH];
+} fault;
+
+/* The user's own, before those within. */
+static void read_named(const char *path) {
+    json_error_t error = {.line = 1};
+    json_t *o = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    const bool is_one = o && read_description(o, &descriptions[description_count]);
+    descriptions[description_count].path = kept(path);
+    description_count += is_one;
+    if (!is_one) {
+        fault.path = kept(path);
+        fault.line = o || error.line < 1 ? 1 : error.line;
+        snprintf(fault.text, sizeof fault.text, "%s", o ? "it has no `name`, no `utc`, or no `units`" : error.text);
+    }
+    json_decref(o);
 }
 
 static void read_all(void) {
-    descriptions = calloc(FILES, sizeof *descriptions);
+    const char *path = getenv("TILEC_DESCRIPTION");
+    descriptions = calloc(FILES + 1, sizeof *descriptions);
+    if (descriptions && path && *path)
+        read_named(path);
     for (int i = 0; descriptions && i < FILES; i++) {
         text_buffer text = {0};
         for (const char *const *line = files[i].lines; *line; line++)
@@ -69,6 +99,15 @@ static void read_all(void) {
             description_count++;
         json_decref(o);
     }
+}
+
+bool device_descriptions_read(diag_list *diags) {
+    pthread_once(&once, read_all);
+    if (!fault.line)
+        return true;
+    diag *g = diag_error(diags, "E1209", (source_span){fault.path, fault.line, 1, 1}, "$TILEC_DESCRIPTION: %s", fault.text);
+    diag_note(diags, g, "`tilec probe --describe NAME --store DIR` writes such a file");
+    return false;
 }
 
 const device_description *device_description_find(const char *words) {

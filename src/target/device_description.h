@@ -1,6 +1,8 @@
-/* What is known of devices by probing them: bench/devices, a file each, made of findings by `tilec probe --describe`, within the program. */
+/* What is known of devices by probing them: bench/devices, a file each, made of findings by `tilec probe --describe`, within the program; before them the file
+ * that $TILEC_DESCRIPTION names. */
 #ifndef TILEC_TARGET_DEVICE_DESCRIPTION_H
 #define TILEC_TARGET_DEVICE_DESCRIPTION_H
+#include "base/diag.h"
 #include <stdbool.h>
 
 /* What an instruction's unit does, as probed. */
@@ -15,12 +17,15 @@ typedef struct unit_description {
 typedef struct device_description {
     const char *name; /* "NVIDIA H200" */
     const char *utc;  /* of the newest finding */
+    const char *path; /* of the file that TILEC_DESCRIPTION names; NULL: one of bench/devices */
     const unit_description *units;
     int count;
     double far_ns;              /* a load from memory beyond the caches; 0: not measured */
     double shared_bytes_per_ns; /* of a processor's shared memory; 0: not measured */
 } device_description;
 
+/* False with E1209 where the file that $TILEC_DESCRIPTION names is none. */
+bool device_descriptions_read(diag_list *diags);
 /* The description of the device whose own words these are ("NVIDIA H200, sm_90, .."); NULL: no such device was probed. Static memory. */
 const device_description *device_description_find(const char *words);
 /* The unit of that instruction ("m16n8k16.f16"); NULL: not probed. Either may be NULL. */

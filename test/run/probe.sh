@@ -194,6 +194,11 @@ else
         expect "a device that was never probed says so" 0 "^never" echo "$unprobed"
         expect "one that was is judged by its units" 0 "^NVIDIA H200" echo "$probed"
         expect "whose bound is tighter" 0 "" awk "BEGIN { exit !(${probed##*$'\n'} > ${unprobed##*$'\n'}) }"
+        # Tiles are chosen by speeds of the description: where warps multiply at a fortieth, warpgroups are taken.
+        sed 's/"multiply_adds_per_second": [0-9.e+]*/"multiply_adds_per_second": 6.6e12/' bench/devices/nvidia-h200.json > "$work/slow.json"
+        tiles() { FAKE_CUDA=h200 TILEC_DESCRIPTION=$1 "$tilec" run kernels/matmul.tile --kernel matmul --shape M=16,N=2048,K=128 --arg a=normal:1 --arg b=normal:2 --device cuda --no-check --explain; }
+        expect "tiles of a device that was probed" 0 "tiles of 16 x 32 x 64 by a model" tiles ""
+        expect "and of one whose warps are slow" 0 "tiles of 64 x 64 x 64 by warpgroups" tiles "$work/slow.json"
         # A kit: its program asks the driver, and its rows give the findings that asking it from here gives.
         expect "a kit is written" 0 "" "$tilec" probe --write "$work/kit" m16n8k16.f16 --dots 2000
         expect "and its program answers" 0 "" make -s -C "$work/kit" run
@@ -221,6 +226,16 @@ else
     fi
 fi
 
+# What judges a result is what the description says: of an H200's unit; of one that cuts at 12 bits, whose bound is wider; and a sum kept in fewer bits.
+judged() { TILEC_DESCRIPTION=$1 "$tilec" run kernels/matmul.tile --kernel matmul --device model:h200 --shape M=16,N=16,K=64 --arg a=normal:1 --arg b=normal:2 --check --explain 2>&1; }
+worst() { sed -n 's/.*worst error \([0-9.e-]*\) of its bound.*/\1/p'; }
+expect "results of a recorded device are judged by its units" 0 "^probed *NVIDIA H200, 2026" judged ""
+sed 's/"alignment": 25/"alignment": 12/' bench/devices/nvidia-h200.json > "$work/blunt.json"
+expect "a description of one's own judges otherwise" 0 "" awk "BEGIN { exit !($(judged "" | worst) > 100 * $(judged "$work/blunt.json" | worst)) }"
+head -n 20 bench/devices/nvidia-h200.json > "$work/torn.json"
+expect "a torn description is told, with its line" 1 "E1209" judged "$work/torn.json"
+echo '[]' > "$work/torn.json"
+expect "and one that is none" 1 "E1209.*no .name." judged "$work/torn.json"
 expect "no such recorded device" 1 E0802 "$tilec" run kernels/matmul.tile --kernel matmul --device model:abacus --shape M=1,N=1,K=1 --arg a=zeros --arg b=zeros
 layout=("$tilec" layout)
 expect "layout of an entry" 0 "^a: row 3, column 7 is in lane 15, register 0, bits 16 to 31" "${layout[@]}" --instruction m16n8k16.f16 --row 3 --column 7
