@@ -118,6 +118,7 @@ typedef struct lower {
     lowering *out;
     kernel_ir *ir;
     kernel_block *block;       /* where statements go now */
+    bool unclamped;            /* accesses are scored as an elementwise nest reads them: without the clamps of their indices */
     range_place *place;        /* by range id */
     kernel_array **arrays;     /* by Tile IR array id */
     kernel_array ***fields;    /* by variable id, then field: the private arrays of a variable */
@@ -190,7 +191,7 @@ typedef struct point {
     index_expr *
         element; /* in a map over fragments: which of the fragments; what is computed is one expression, of no statements; NULL: no map */
     index_expr **bounds;     /* and, by range id: elements at positions below it exist, others are not read; NULL: all */
-    bool inside;             /* accesses with an outside value are in bounds along the vector range */
+    bool unclamped;          /* every index that max and min clamp along the vector range is the side that moves */
     kernel_value **known;    /* by value id: already computed here; REFs, leaves or register reads */
     index_var **known_index; /* by value id: the name under which index expressions use it */
 } point;
@@ -279,6 +280,12 @@ bool atom_settled(const point *p, const atom *a);                     /* every r
 bool value_reads_updated(const lower *l, const tile_value *v);        /* reads an array that the kernel updates */
 bool value_index_varies(const tile_value *load, const tile_range *r); /* some index is data that varies along r */
 bool value_mentions_state(const lower *l, const tile_value *v);       /* reads a variable, or an array that the kernel updates */
+
+/* ---- lower_clamp.c ---- */
+bool index_is_clamped(const index_expr *x, const index_var *v);           /* max or min of what v moves and what it does not */
+index_expr *index_unclamped(arena *a, index_expr *x, const index_var *v); /* the moving side in the place of each */
+/* That the clamps of x are so at lanes base .. base + lanes - 1 of r; NULL: it has none. */
+cond *index_clamps_open(point *p, index_expr *x, const tile_range *r, index_expr *base, int64_t lanes);
 
 /* ---- lower_nest.c ---- */
 void emit_store(point *p, const sink *s, kernel_value *v);

@@ -221,7 +221,8 @@ static void elementwise_vector(point *p, index_expr *base, int vectors, index_ex
     emit_store(p, e->s, emit_value(p, e->value));
 }
 
-/* The condition under which every load with an outside value is inside along r, for lanes base .. base + lanes - 1; NULL when there are none. */
+/* The condition under which every load with an outside value is inside along r, and every clamped index the side that moves, for lanes
+ * base .. base + lanes - 1; NULL when there are none. */
 static cond *inside_along(point *p, tile_value *v, tile_range *r, index_expr *base, unsigned char *seen) {
     lower *l = p->l;
     arena *a = l->arena;
@@ -232,10 +233,11 @@ static cond *inside_along(point *p, tile_value *v, tile_range *r, index_expr *ba
         all = inside_along(p, l->join_right[v->field], r, base, seen);
     for (int i = 0; i < v->operand_count; i++)
         all = cond_and(a, all, inside_along(p, v->operands[i], r, base, seen));
-    for (int d = 0; v->has_outside && d < v->array->rank; d++) {
+    for (int d = 0; v->op == TILE_LOAD && d < v->array->rank; d++) {
         int64_t coefficient;
-        index_expr *offset;
-        if (!ix_mentions(v->indices[d], r->var) || !ix_coefficient(a, v->indices[d], r->var, &coefficient, &offset))
+        index_expr *offset, *at = index_unclamped(a, v->indices[d], r->var);
+        all = cond_and(a, all, index_clamps_open(p, v->indices[d], r, base, l->machine->vector_lanes));
+        if (!v->has_outside || !ix_mentions(at, r->var) || !ix_coefficient(a, at, r->var, &coefficient, &offset))
             continue;
         index_expr *first = ix_add(a, ix_add(a, l->place[r->id].start, base), emit_index(p, offset));
         index_expr *last = ix_add(a, first, ix_const(a, l->machine->vector_lanes - 1));
@@ -254,12 +256,15 @@ static void scalar_stretch(point *p, elementwise *e, index_expr *lo, index_expr 
     emit_store(&inner, e->s, emit_value(&inner, e->value));
 }
 
-static bool has_outside(lower *l, const tile_value *v, unsigned char *seen) {
+/* Whether some load has an outside value, or an index that is clamped along r. */
+static bool has_outside(lower *l, const tile_value *v, const tile_range *r, unsigned char *seen) {
     if (seen[v->id]++ || l->held[v->id] || l->held_scalar[v->id])
         return false;
-    bool found = v->has_outside || (v->op == TILE_PARAM && v->side == 1 && has_outside(l, l->join_right[v->field], seen));
+    bool found = v->has_outside || (v->op == TILE_PARAM && v->side == 1 && has_outside(l, l->join_right[v->field], r, seen));
+    for (int d = 0; v->op == TILE_LOAD && d < v->array->rank; d++)
+        found = found || index_is_clamped(v->indices[d], r->var);
     for (int i = 0; i < v->operand_count && !found; i++)
-        found = has_outside(l, v->operands[i], seen);
+        found = has_outside(l, v->operands[i], r, seen);
     return found;
 }
 
@@ -271,7 +276,7 @@ static void elementwise_innermost(point *p, elementwise *e) {
     index_expr *lo, *hi;
     cond *guard;
     loop_bounds(p, r, false, &lo, &hi, &guard); /* a guarded range is never the vector range */
-    if (!has_outside(l, e->value, NEW_ARRAY(a, unsigned char, l->value_count))) {
+    if (!has_outside(l, e->value, r, NEW_ARRAY(a, unsigned char, l->value_count))) {
         open_vectors(p, r, lo, hi, 1, false, elementwise_vector, e, e->span);
         return;
     }
@@ -295,6 +300,7 @@ static void elementwise_innermost(point *p, elementwise *e) {
     inside.block = &test->body;
     inside.vector = r;
     inside.lanes = (int)lanes;
+    inside.unclamped = true;
     elementwise_vector(&inside, base, 1, NULL, e);
     point outside = point_copy(&whole);
     outside.block = &test->otherwise;
@@ -324,7 +330,9 @@ static tile_range *elementwise_vector_range(lower *l, tile_range **axes, int axi
         tile_range *r = axes[i];
         if (!may_vectorise(l, r))
             continue;
+        l->unclamped = true;
         int x = vector_score(l, value, r), y = 0;
+        l->unclamped = false;
         if (s->array)
             y = store_score(l, s->indices, s->array->rank, r);
         else

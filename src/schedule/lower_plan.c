@@ -163,8 +163,8 @@ static int access_score(lower *l, index_expr **indices, int rank, const tile_ran
         if (!ix_mentions(indices[d], r->var))
             continue;
         int64_t coefficient;
-        index_expr *rest;
-        if (along >= 0 || !ix_coefficient(l->arena, indices[d], r->var, &coefficient, &rest) || coefficient != 1)
+        index_expr *rest, *at = l->unclamped ? index_unclamped(l->arena, indices[d], r->var) : indices[d];
+        if (along >= 0 || !ix_coefficient(l->arena, at, r->var, &coefficient, &rest) || coefficient != 1)
             return INT_MIN;
         along = d;
     }

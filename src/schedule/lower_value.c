@@ -114,7 +114,7 @@ static void set_vector(point *p, kernel_access *access, int dim) {
 kernel_access emit_global_access(point *p, tile_array *a, index_expr **indices) {
     index_expr *at[32];
     for (int d = 0; d < a->rank; d++)
-        at[d] = emit_index(p, indices[d]);
+        at[d] = emit_index(p, p->unclamped && p->vector ? index_unclamped(p->l->arena, indices[d], p->vector->var) : indices[d]);
     kernel_access access = kernel_at(p->l->ir, p->l->arrays[a->id], at);
     set_vector(p, &access, vector_dimension(p, indices, a->rank));
     for (int i = 0; p->bounds && i < p->l->k->ranges.count; i++) /* in a map no condition stands around it */

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Products of windows (test/accept/windows.tile) on the processor: windows are copied, so that lanes run along results, in tiles that stay in the cache. References: NumPy.
+# Products of windows (test/accept/windows.tile) on the processor: windows are copied, so that lanes run along results, in tiles that stay in the cache; clamped
+# indices are read as vectors where no lane is clamped. References: NumPy.
 cd "$(dirname "$0")/../.." || exit 1
 export TILEC=${TILEC:-${BUILD:-build}/tilec}
 file=test/accept/windows.tile work=$(mktemp -d) failed=0
@@ -13,6 +14,12 @@ for kernel in convolve filter; do
         failed=1
     fi
 done
+if "$TILEC" check $file --kernel nearest --dump=l | grep -q 'x\[.*:16\|x\[.*:[48]'; then
+    echo "ok nearest: vectors where no index is clamped"
+else
+    echo "FAIL nearest: vectors where no index is clamped"
+    failed=1
+fi
 cat > "$work/values.py" << 'END'
 import os, subprocess, sys
 import numpy as np
@@ -38,6 +45,11 @@ for ci, co, h, w in ((1, 1, 1, 1), (5, 7, 19, 23), (9, 13, 26, 300)):
 x, k = rng.integers(-4, 5, (2, 6, 77)).astype(np.float16), rng.integers(-4, 5, (11, 6, 5)).astype(np.float16)
 wide = np.pad(x, ((0, 0), (0, 0), (4, 0))).astype(np.float32)
 hold("filter", {"x": x, "w": k}, sum(np.einsum("oc,bcl->bol", k[:, :, t].astype(np.float32), wide[:, :, t:t + 77]) for t in range(5)))
+for h, w in ((3, 1), (5, 83)):
+    x = rng.integers(-4, 5, (h, w)).astype(np.float32)
+    at = lambda i, j: x[np.clip(np.arange(h) + i, 0, h - 1)][:, np.clip(np.arange(w) + j, 0, w - 1)]
+    above = np.where(np.arange(h)[:, None] < 2, 1, at(-2, 3))
+    hold("nearest", {"x": x}, at(-1, -1) + 3 * at(1, 1) - 5 * at(0, 2) + 7 * above)
 sys.exit(not fine)
 END
 python3 "$work/values.py" "$work" || failed=1
