@@ -106,11 +106,19 @@ static void check_atomic(checker *c, const kernel_stmt *s) {
         return;
     const kernel_array *a = s->access.array;
     check_value_is(c, s->value, a->element, 1, kernel_stmt_names[s->kind]);
-    bool wide = a->element == ELEMENT_I64 && !grid && (bits || s->combine == KERNEL_ADD); /* signed or not is the same to these */
+    const kernel_op op = s->combine;
+    bool exchanges = !grid && (op == KERNEL_EXCHANGE || op == KERNEL_COMPARE_EXCHANGE);
+    bool wraps = !grid && a->element == ELEMENT_U32 && (op == KERNEL_INC_WRAP || op == KERNEL_DEC_WRAP);
+    if (s->expected)
+        check_value_is(c, s->expected, a->element, 1, "the expected value");
+    if (!s->expected != (grid || op != KERNEL_COMPARE_EXCHANGE))
+        check_fail(c, "E0961", here, "`compare_exchange` alone expects a value, and it does");
+    bool wide =
+        a->element == ELEMENT_I64 && !grid && (bits || exchanges || op == KERNEL_ADD); /* signed or not is the same to these */
     if (a->element != ELEMENT_F32 && a->element != ELEMENT_I32 && a->element != ELEMENT_U32 && !wide)
         check_fail(c, "E0961", here, "`%s` on %s; it takes f32, i32 or u32", kernel_stmt_names[s->kind],
                    element_table[a->element].name);
-    if (s->combine != KERNEL_ADD && s->combine != KERNEL_MIN && s->combine != KERNEL_MAX &&
+    if (op != KERNEL_ADD && op != KERNEL_MIN && op != KERNEL_MAX && !exchanges && !wraps &&
         !(bits && !grid && a->element != ELEMENT_F32))
         check_fail(c, "E0961", here, "`%s` cannot combine %s with `%s`", kernel_stmt_names[s->kind],
                    element_table[a->element].name,

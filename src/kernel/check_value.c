@@ -373,6 +373,10 @@ static void check_value_at(checker *c, const kernel_value *v, int depth) {
         return;
     }
     const kernel_op_info *info = &kernel_op_table[v->op];
+    if (!strcmp(info->kind, "atomic")) {
+        check_fail(c, "E0942", v->span, "`%s` is no value: an atomic alone makes it", info->name);
+        return;
+    }
     if (v->operand_count != info->operands) {
         check_fail(c, "E0942", v->span, "`%s` has %d operands, it takes %d", info->name, v->operand_count, info->operands);
         return;

@@ -135,6 +135,7 @@ static kernel_stmt *copy_stmt(copier *c, kernel_stmt *s) {
     to->row = copy_var(c, s, to, s->row);
     to->column = copy_var(c, s, to, s->column);
     to->value = copy_value(c, s->value);
+    to->expected = copy_value(c, s->expected);
     to->access = copy_access(c, &s->access);
     to->source = copy_access(c, &s->source);
     to->var = copy_var(c, s, to, s->var);

@@ -66,7 +66,7 @@ struct kernel_array {
     bool element_injective;
     bool
         rewritable; /* UPDATE: its cells may be written any number of times and read after, by their own thread: foreign kernels */
-    bool unset; /* UPDATE: nobody has written its cells before the launch */
+    bool unset;     /* UPDATE: nobody has written its cells before the launch */
     /* OUT and UPDATE: what the launch must write, each cell exactly once; GHOST: what must be consumed exactly once.
      * Over cell_vars[rank] (INDEX_LOOP kind); NULL: every cell of an OUT or GHOST, no promise for an UPDATE. */
     index_var **cell_vars;
@@ -201,6 +201,7 @@ struct kernel_stmt {
      * ATOMIC: the name of the old value (NULL: not wanted), which KERNEL_REF may refer to like a LET */
     const char *name;
     kernel_value *value;     /* LET, STORE, IF_VALUE (condition), ATOMIC, FRAGMENT_FILL, FRAGMENT_MAP */
+    kernel_value *expected;  /* ATOMIC by COMPARE_EXCHANGE: what the cell must hold; NULL elsewhere */
     index_var *var;          /* LET of an integer used in index expressions (INDEX_VALUE, owner this); FOR; TASKS: the trip */
     index_var *row, *column; /* FRAGMENT_MAP: the logical position (INDEX_LOOP) that its value may mention */
     kernel_access access;    /* STORE, CONSUME (a ghost array), ATOMIC, FRAGMENT_LOAD/STORE (first element), COPY destination */
@@ -214,16 +215,19 @@ struct kernel_stmt {
     cond *condition;            /* IF, ROLE (which threads), BREAK_IF: an integer condition */
     kernel_block body,
         otherwise; /* INTRINSIC: body computes the same: stores, loads, stores and products of fragments, other intrinsics; empty: nothing says what it computes */
-    level_kind scope;          /* BARRIER, ATOMIC, GRID_REDUCE; COPY, WAIT_ASYNC: LEVEL_BLOCK where the block makes it together */
-    unsigned spaces;           /* BARRIER, FENCE: 1u << memory_space of what it orders */
-    cond *participants;        /* BARRIER, ARRIVE: which threads of the scope take part; NULL: all */
-    index_expr *slot, *phase;  /* MBARRIER_*: index in an array of barriers and the parity or iteration waited for */
-    int64_t count;             /* WAIT_ASYNC: groups that may still be in flight */
-    bool asynchronous;         /* FRAGMENT_MMA: until the WAIT_ASYNC (matrix) that covers its group */
-    bool by_reference;         /* FRAGMENT_LOAD: the matrix unit reads the memory itself, at each use */
-    bool matrix;               /* COMMIT, WAIT_ASYNC: groups of matrix operations rather than of copies */
-    bool clip;                 /* COPY: places outside the source array are not read, zero is written for them */
-    kernel_op combine;         /* GRID_REDUCE, FRAGMENT_REDUCE: ADD, MIN, MAX; ATOMIC also BIT_AND, BIT_OR, BIT_XOR */
+    level_kind scope;         /* BARRIER, ATOMIC, GRID_REDUCE; COPY, WAIT_ASYNC: LEVEL_BLOCK where the block makes it together */
+    unsigned spaces;          /* BARRIER, FENCE: 1u << memory_space of what it orders */
+    cond *participants;       /* BARRIER, ARRIVE: which threads of the scope take part; NULL: all */
+    index_expr *slot, *phase; /* MBARRIER_*: index in an array of barriers and the parity or iteration waited for */
+    int64_t count;            /* WAIT_ASYNC: groups that may still be in flight */
+    bool
+        ordered; /* ATOMIC: fences of its scope stand around it, as of seq_cst and the like; targets need not print them of what is proved */
+    bool asynchronous; /* FRAGMENT_MMA: until the WAIT_ASYNC (matrix) that covers its group */
+    bool by_reference; /* FRAGMENT_LOAD: the matrix unit reads the memory itself, at each use */
+    bool matrix;       /* COMMIT, WAIT_ASYNC: groups of matrix operations rather than of copies */
+    bool clip;         /* COPY: places outside the source array are not read, zero is written for them */
+    kernel_op
+        combine; /* GRID_REDUCE, FRAGMENT_REDUCE: ADD, MIN, MAX; ATOMIC also BIT_AND, BIT_OR, BIT_XOR and those of class "atomic" */
     index_expr *element;       /* FRAGMENT_SET: which of the lane's elements */
     fragment_ref fragments[4]; /* FRAGMENT_*: d, a, b, c in that order; unused ones have fragment NULL */
     int row_dim, column_dim;   /* FRAGMENT_LOAD/STORE: which dimensions of the array rows and columns run along */
@@ -378,6 +382,16 @@ typedef struct kernel_visitor {
     void (*access)(void *context, kernel_access *a, bool is_write); /* every array access, loads and contract operands included */
 } kernel_visitor;
 void kernel_visit_stmt(kernel_stmt *s, const kernel_visitor *visitor);
+/* The values that stand on the statement itself (`value`, `expected`), in the order in which they are computed; operands of contracts are not among them. */
+enum { KERNEL_STMT_VALUES = 2 };
+static inline int kernel_stmt_values(const kernel_stmt *s, kernel_value *values[KERNEL_STMT_VALUES]) {
+    int n = 0;
+    if (s->expected)
+        values[n++] = s->expected;
+    if (s->value)
+        values[n++] = s->value;
+    return n;
+}
 void kernel_visit_value(kernel_value *v, const kernel_visitor *visitor);
 
 /* Renames variables and lets so that none hides another, an array or a word of the text form: the text is then unambiguous. The checker

@@ -161,8 +161,9 @@ static void rewrite_block(legalizer *l, kernel_block *b) {
         if (!l->table->subgroups && legalize_batch(l, s, b))
             continue;
         l->done.count = 0;
-        if (s->value)
-            rewrite_value(l, s->value, b);
+        kernel_value *values[KERNEL_STMT_VALUES];
+        for (int n = 0, all = kernel_stmt_values(s, values); n < all && !l->failed; n++)
+            rewrite_value(l, values[n], b);
         for (int c = 0; c < s->contract_count && !l->failed; c++) {
             if (s->contract[c].value)
                 rewrite_value(l, s->contract[c].value, b);

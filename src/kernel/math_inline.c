@@ -66,10 +66,12 @@ static void inline_block(kernel_ir *k, kernel_block *b, int nesting) {
     *b = (kernel_block){0};
     for (int i = 0; i < old.items.count && nesting < MOST_NESTING; i++) {
         kernel_stmt *s = old.items.at[i];
+        kernel_value *values[KERNEL_STMT_VALUES];
         if (s->value && s->kind == KSTMT_FRAGMENT_MAP)
             inline_here(k, s->value, 0);
-        else if (s->value)
-            inline_value(k, b, s->value, 0);
+        else
+            for (int n = 0, all = kernel_stmt_values(s, values); n < all; n++)
+                inline_value(k, b, values[n], 0);
         VEC_PUSH(k->arena, b->items, s);
         inline_block(k, &s->body, nesting + 1);
         inline_block(k, &s->otherwise, nesting + 1);

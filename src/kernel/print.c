@@ -351,10 +351,14 @@ void kernel_print_stmt_head(text_buffer *out, const kernel_stmt *s) {
             text_add(out, "%s = ", s->name);
         text_add(out, "%s ", kernel_op_table[s->combine].name);
         kernel_print_access(out, &s->access);
+        if (s->expected) {
+            text_add(out, " if ");
+            print_value(out, s->expected, 0);
+        }
         text_add(out, " <- ");
         print_value(out, s->value, 0);
         if (s->kind == KSTMT_ATOMIC)
-            text_add(out, " scope %s", level_names[s->scope]);
+            text_add(out, " scope %s%s", level_names[s->scope], s->ordered ? " ordered" : "");
         break;
     case KSTMT_INTRINSIC: print_intrinsic(out, s); break;
     case KSTMT_COMMENT:

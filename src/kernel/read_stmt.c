@@ -95,11 +95,16 @@ static void read_slot(reader *r, kernel_stmt *s) {
 }
 
 static kernel_op read_combine(reader *r) {
-    static const kernel_op ops[] = {KERNEL_ADD, KERNEL_MIN, KERNEL_MAX, KERNEL_BIT_AND, KERNEL_BIT_OR, KERNEL_BIT_XOR};
+    static const kernel_op ops[] = {KERNEL_ADD,      KERNEL_MIN,     KERNEL_MAX,      KERNEL_BIT_AND,
+                                    KERNEL_BIT_OR,   KERNEL_BIT_XOR, KERNEL_EXCHANGE, KERNEL_COMPARE_EXCHANGE,
+                                    KERNEL_INC_WRAP, KERNEL_DEC_WRAP};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (reader_accept(r, kernel_op_table[ops[i]].name))
             return ops[i];
-    reader_fail(r, "E0161", r->now.span, "expected add, min, max, bit_and, bit_or or bit_xor here, found `%s`", r->now.text);
+    reader_fail(
+        r, "E0161", r->now.span,
+        "expected add, min, max, bit_and, bit_or, bit_xor, exchange, compare_exchange, inc_wrap or dec_wrap here, found `%s`",
+        r->now.text);
     return KERNEL_ADD;
 }
 
@@ -109,12 +114,17 @@ static void read_atomic(reader *r, kernel_stmt *s) {
         s->name = reader_name(r, "the old value's name"), reader_expect(r, "=");
     s->combine = read_combine(r);
     s->access = read_access(r);
+    if (s->combine == KERNEL_COMPARE_EXCHANGE) {
+        reader_expect(r, "if");
+        s->expected = read_value(r);
+    }
     reader_expect(r, "<-");
     s->value = read_value(r);
     if (s->kind != KSTMT_ATOMIC)
         return;
     reader_expect(r, "scope");
     s->scope = reader_level(r);
+    s->ordered = reader_accept(r, "ordered");
     if (!s->name)
         return;
     if (!element_table[s->value->type].is_float && s->value->lanes == 1) {

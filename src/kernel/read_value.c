@@ -176,7 +176,8 @@ static kernel_value *read_name(reader *r) {
     source_span span = r->now.span;
     if (r->at[strspn(r->at, " ")] == '(') {
         for (int op = 0; op < KERNEL_OP_COUNT; op++)
-            if (op != KERNEL_CONST && op != KERNEL_REF && op != KERNEL_LOAD && reader_at(r, kernel_op_table[op].name))
+            if (op != KERNEL_CONST && op != KERNEL_REF && op != KERNEL_LOAD && strcmp(kernel_op_table[op].kind, "atomic") &&
+                reader_at(r, kernel_op_table[op].name))
                 return read_call(r, (kernel_op)op);
         reader_fail(r, "E0164", span, "there is no op called `%s`", r->now.text);
         return nothing(r);

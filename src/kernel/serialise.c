@@ -1,5 +1,6 @@
 /* Blocks of threads as loops: regions between barriers, and what lives across them. */
 #include "kernel/serialise.h"
+#include "kernel/exchange.h"
 #include <string.h>
 
 enum { MOST_NESTING = 100, MOST_IDS = 8 };
@@ -211,6 +212,7 @@ static void unshare(serial *s, kernel_stmt *x, kernel_block *b, int at) {
     (void)b;
     (void)at;
     x->value = x->value ? own_value(s, x->value, 0) : NULL;
+    x->expected = x->expected ? own_value(s, x->expected, 0) : NULL;
     x->access = own_access(s, x->access);
 }
 
@@ -233,9 +235,12 @@ static void note_stmt(serial *s, kernel_stmt *x, kernel_block *b, int at) {
             refuse(s, x->span, "lanes exchange values");
         break;
     }
+    case KSTMT_LOOP: /* they run one after another: nobody else would end it */
+        if (kernel_waits_for(x, s->k->arrays.count, s->arena))
+            refuse(s, x->span, "a loop may wait for what another of them does");
+        break;
     case KSTMT_STORE:
     case KSTMT_FOR:
-    case KSTMT_LOOP:
     case KSTMT_BREAK:
     case KSTMT_IF:
     case KSTMT_IF_VALUE:
@@ -248,7 +253,7 @@ static void note_stmt(serial *s, kernel_stmt *x, kernel_block *b, int at) {
             refuse(s, x->span, "a fence between blocks");
         break;
     case KSTMT_ATOMIC: {
-        if (value_exchanges(x->value, 0))
+        if (value_exchanges(x->value, 0) || value_exchanges(x->expected, 0))
             refuse(s, x->span, "lanes exchange values");
         if (x->access.array->element == ELEMENT_I64 && x->access.array->space != SPACE_GLOBAL)
             refuse(s, x->span, "an atomic on 64-bit integers of the block's own");
@@ -396,9 +401,11 @@ static void plain_update(serial *s, kernel_stmt *x, kernel_block *b, int at) {
     if (x->kind != KSTMT_ATOMIC || x->access.array->space == SPACE_GLOBAL)
         return;
     kernel_stmt *store = NEW(s->arena, kernel_stmt);
-    kernel_value *old = kernel_load(s->k, kernel_at(s->k, x->access.array, x->access.indices)), *given = x->value;
+    kernel_value *old = kernel_load(s->k, kernel_at(s->k, x->access.array, x->access.indices)), *given = x->value,
+                 *expected = x->expected;
     *store = (kernel_stmt){.kind = KSTMT_STORE, .span = x->span, .access = kernel_at(s->k, x->access.array, x->access.indices)};
     const char *name = x->name ? x->name : "old";
+    const kernel_op op = x->combine;
     index_var *var = x->var;
     *x = (kernel_stmt){.kind = KSTMT_LET,
                        .span = x->span,
@@ -406,8 +413,7 @@ static void plain_update(serial *s, kernel_stmt *x, kernel_block *b, int at) {
                        .value = old,
                        .var = var,
                        .count = s->now->number + 1,
-                       .uses = s->spills.count,
-                       .combine = x->combine};
+                       .uses = s->spills.count};
     spill fresh = {.let = x};
     VEC_PUSH(s->arena, s->spills, fresh);
     if (!x->var && !element_table[old->type].is_float) {
@@ -415,7 +421,7 @@ static void plain_update(serial *s, kernel_stmt *x, kernel_block *b, int at) {
         x->var->owner = x;
         x->var->span = x->span;
     }
-    store->value = kernel_op2(s->k, x->combine, old->type, kernel_ref(s->k, x), given);
+    store->value = kernel_atomic_result(s->k, op, kernel_ref(s->k, x), expected, given);
     VEC_PUSH(s->arena, b->items, store);
     for (int i = b->items.count - 1; i > at + 1; i--)
         b->items.at[i] = b->items.at[i - 1];

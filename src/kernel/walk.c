@@ -39,8 +39,9 @@ static int extent_count(const kernel_stmt *s) {
 }
 
 void kernel_visit_stmt(kernel_stmt *s, const kernel_visitor *v) {
-    if (s->value)
-        kernel_visit_value(s->value, v);
+    kernel_value *values[KERNEL_STMT_VALUES];
+    for (int i = 0, n = kernel_stmt_values(s, values); i < n; i++)
+        kernel_visit_value(values[i], v);
     visit_access(&s->source, false, v);
     visit_access(&s->access, s->kind != KSTMT_FRAGMENT_LOAD, v);
     for (int i = 0; i < extent_count(s); i++)

@@ -1,4 +1,5 @@
 /* Comparisons of integers, what is not so, and choices between values. */
+#include "kernel/exchange.h"
 #include "lift/integer.h"
 
 /* ---- comparisons and choices ---- */
@@ -205,6 +206,13 @@ lifted lift_select(lifter *l, lifted c, lifted x, lifted y, const lift_type *t) 
     lifted chosen;
     if (lift_by_size(l, c, x, y, &chosen))
         return chosen;
-    kernel_value *p = lift_as_value(l, x), *q = lift_as_value(l, y);
+    kernel_value *p = lift_as_value(l, x), *q = lift_as_value(l, y), *asked = c.kind == LIFTED_VALUE ? c.v : NULL;
+    if (asked && asked->op == KERNEL_REF && asked->let->kind == KSTMT_LET)
+        asked = asked->let->value;
+    if (asked && asked->op == KERNEL_EQ && !element_table[asked->operands[0]->type].is_float) { /* a == b ? a : b is b */
+        const kernel_value *a0 = asked->operands[0], *b0 = asked->operands[1];
+        if ((kernel_same_value(a0, p) && kernel_same_value(b0, q)) || (kernel_same_value(a0, q) && kernel_same_value(b0, p)))
+            return y;
+    }
     return lifted_value(x.bits, kernel_op3(l->k, KERNEL_SELECT, p->type, lift_as_value(l, c), p, q));
 }

@@ -385,6 +385,7 @@ bool lift_kernel(arena *a, const lift_function *f, const char *path, const lift_
     if (l.facts->prints)
         diag_warning(diags, "E1134", lift_span(&l, l.facts->prints), "what `%s` prints is left out", l.function->host_name);
     lift_drop_unread(l.k);
+    lift_update_loops(l.k);
     if (contract->lockstep)
         lift_lockstep(l.k);
     kernel_settle_names(l.k);

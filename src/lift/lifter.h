@@ -336,8 +336,9 @@ bool lift_mma(lifter *l, const lift_value *v, const char *mnemonic, const char *
 /* ---- assume.c ---- */
 void lift_assume(lifter *l, const lift_value *v);
 
-/* ---- accesses.c: false: the name is none of these; nothing was done ---- */
-void lift_atomic_operation(lifter *l, const lift_value *v);
+/* ---- atomics.c ---- */
+void lift_atomic_operation(lifter *l, const lift_value *v); /* LLVM's own, and fences */
+/* ---- atomics.c, accesses.c: false: the name is none of these; nothing was done ---- */
 bool lift_atomic_call(lifter *l, const lift_value *v, const char *name);
 bool lift_memory_call(lifter *l, const lift_value *v, const char *name);
 bool lift_copy_call(lifter *l, const lift_value *v, const char *name);
@@ -353,6 +354,8 @@ void lift_phi_begin(lifter *l, const lift_block *b);
 const lift_value *lift_incoming(const lift_value *phi, const lift_block *from);
 kernel_array *lift_register(lifter *l, const char *name, element_type e);
 
+/* ---- update_loop.c ---- */
+void lift_update_loops(kernel_ir *k);
 /* ---- unread.c ---- */
 void lift_drop_unread(kernel_ir *k); /* registers of phis, rank 0, that nothing but each other reads */
 

@@ -220,8 +220,15 @@ static void read_steps(llvm_reading *r, lift_value *x, LLVMValueRef v, int nesti
     }
 }
 
-static lift_atomic atomic_of(LLVMAtomicRMWBinOp op) {
-    switch (op) {
+/* By its text where LLVM's C interface of some version has no name for it. */
+static lift_atomic atomic_of(LLVMValueRef v) {
+    char *text = LLVMPrintValueToString(v);
+    bool inc = strstr(text, " uinc_wrap ptr"), dec = strstr(text, " udec_wrap ptr"),
+         unnamed = strstr(text, " usub_cond ptr") || strstr(text, " usub_sat ptr");
+    LLVMDisposeMessage(text);
+    if (inc || dec || unnamed)
+        return inc ? LIFT_ATOMIC_INC_WRAP : dec ? LIFT_ATOMIC_DEC_WRAP : LIFT_ATOMIC_OTHER;
+    switch (LLVMGetAtomicRMWBinOp(v)) {
     case LLVMAtomicRMWBinOpXchg: return LIFT_XCHG;
     case LLVMAtomicRMWBinOpAdd: return LIFT_ATOMIC_ADD;
     case LLVMAtomicRMWBinOpSub: return LIFT_ATOMIC_SUB;
@@ -312,8 +319,14 @@ void llvm_operation(llvm_reading *r, lift_value *x, LLVMValueRef v, int nesting)
         x->align = (int)LLVMGetAlignment(v);
         break;
     case LIFT_ATOMIC:
-        x->atomic = atomic_of(LLVMGetAtomicRMWBinOp(v));
+        x->atomic = atomic_of(v);
         x->pointee = x->type;
+        x->ordered = LLVMGetOrdering(v) != LLVMAtomicOrderingMonotonic;
+        break;
+    case LIFT_CMPXCHG:
+        x->pointee = x->operands[1]->type;
+        x->ordered = LLVMGetCmpXchgSuccessOrdering(v) != LLVMAtomicOrderingMonotonic ||
+                     LLVMGetCmpXchgFailureOrdering(v) != LLVMAtomicOrderingMonotonic;
         break;
     case LIFT_SHUFFLEVECTOR:
         x->position_count = (int)LLVMGetNumMaskElements(v);

@@ -132,6 +132,8 @@ typedef enum lift_atomic {
     LIFT_ATOMIC_FADD,
     LIFT_ATOMIC_FMAX,
     LIFT_ATOMIC_FMIN,
+    LIFT_ATOMIC_INC_WRAP,
+    LIFT_ATOMIC_DEC_WRAP,
     LIFT_ATOMIC_OTHER
 } lift_atomic;
 
@@ -169,7 +171,7 @@ struct lift_value {
     int element_count;
     const char *text;
     /* GLOBAL: pointee, space in type */
-    const lift_type *pointee; /* ALLOCA too; LOAD and STORE: the type accessed; ATOMIC: of the value */
+    const lift_type *pointee; /* ALLOCA too; LOAD and STORE: the type accessed; ATOMIC, CMPXCHG: of the value */
     lift_value *initial;      /* a constant's value; NULL */
     bool external;
     int align;
@@ -177,10 +179,12 @@ struct lift_value {
     lift_opcode op;
     lift_predicate predicate;
     lift_atomic atomic;
+    bool ordered;                                     /* ATOMIC, CMPXCHG: stronger than monotonic (relaxed) */
     bool no_signed_wrap, no_unsigned_wrap, is_atomic; /* each access is made once and in order, as volatile ones ask */
     int operand_count;
-    lift_value **operands; /* PHI: incoming values. STORE: value, pointer. ATOMIC: pointer, value. BR: the condition, if any */
-    lift_block **blocks;   /* PHI: incoming blocks; BR: one or two successors */
+    lift_value **
+        operands; /* PHI: incoming values. STORE: value, pointer. ATOMIC: pointer, value. CMPXCHG: pointer, expected, value. BR: the condition, if any */
+    lift_block **blocks; /* PHI: incoming blocks; BR: one or two successors */
     int block_count;
     int64_t offset; /* GEP: constant bytes */
     lift_step *steps;
@@ -189,7 +193,7 @@ struct lift_value {
     int position_count;
     const char *callee;   /* CALL; NULL: not a named function */
     const char *assembly; /* CALL of inline assembly: its text, with operands as $0, $1, .. results first; NULL */
-    const char *scope;    /* ATOMIC, FENCE: "workgroup", "agent", "" */
+    const char *scope;    /* ATOMIC, CMPXCHG, FENCE: "workgroup", "agent", "" */
     int line, column;
     const char *file;
     int uses; /* by operands, as LLVM counts them */

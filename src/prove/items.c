@@ -327,6 +327,11 @@ static void tell_conflict(prover *p, const kernel_array *a, const conflict *c, c
     if (!why)
         why = two ? place_imprecise(m, two, false) : array_unsure(m, a, summary_uses[second]);
     source_span span = two ? two->span : one ? one->span : a->span;
+    if (!why && c->where->tasks && one && two &&
+        ((one->use == ACCESS_READ && may_only_read(two)) || (two->use == ACCESS_READ && may_only_read(one))))
+        why = EXCHANGE_MAY_ONLY_READ;
+    if (!why && c->where->tasks && tasks_may_order(m))
+        why = "order that fences and atomics may make";
     if (why) {
         prover_unknown(p, a->name, span, w->text, why);
         return;

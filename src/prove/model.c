@@ -258,6 +258,8 @@ model *model_new(arena *a, sets *s, const kernel_ir *original, const target_limi
     walk w = {m, body, root, NULL, 0};
     if (!m->beyond)
         walk_block(&w, &k->body);
+    if (!m->beyond)
+        find_winners(m);
     return m;
 }
 

@@ -58,6 +58,8 @@ typedef struct place {
     bool matrix;              /* ASYNCHRONOUS: waited for by `wait_async mma` */
     bool atomic;
     level_kind atomic_scope;
+    const kernel_stmt
+        *won; /* READ of shared memory where this compare_exchange of the thread's has found what it expected (winner.c); NULL */
     bool collective; /* made by all lanes of `holder` together, by which of them is not known */
     level_kind holder;
     bool clip;      /* cells outside the array are not touched */
@@ -171,6 +173,7 @@ typedef struct model {
     bool persistent;
     int var_room; /* length of the tables by variable id */
     bool roles;
+    VEC(const kernel_stmt *) opaque_loops; /* LOOP statements */
     scope *inside_tasks; /* PERSISTENT: the scope of `tasks`, whose first dimensions are task ids; outside: a block's number */
     kernel_array **object_of;      /* by array id: the bytes behind views; NULL: the array is its own */
     kernel_array **fragment_array; /* by fragment id: the lanes' shares, as a register array [count, elements] */
@@ -418,6 +421,14 @@ int_set *flight_unended(model *m, place *p);
 /* The cells of a read, over [its dimensions, cell], that no write is known to happen before: for kernels whose threads run apart. */
 int_set *unwritten_before(model *m, place *reader, int_set *cells);
 
+/* ---- winner.c ---- */
+void find_winners(model *m); /* sets `won` of places; when all are known */
+bool winner_exempt(const place *read, const place *exchange);
+/* A compare_exchange's write, which happens where it finds what it expects alone. */
+#define EXCHANGE_MAY_ONLY_READ "whether a compare-and-exchange finds what it expects"
+bool may_only_read(const place *p);
+bool tasks_may_order(const model *m); /* fences and atomics in the sight of all tasks */
+
 /* ---- uniform.c ---- */
 /* Whether the value is the same for all threads of one instance of the level. */
 bool uniform_value(model *m, const kernel_value *v, level_kind level);
@@ -525,6 +536,7 @@ void seek_out_of_bounds(prover *p);
 void judge_alignment(prover *p);
 void judge_race(prover *p);
 void judge_thread_races(prover *p);
+bool judge_waiting(prover *p); /* winner.c: no loop goes on until another thread has done something; false: told */
 void judge_rings(prover *p);
 void judge_units(prover *p);
 void judge_initialised(prover *p);

@@ -203,6 +203,7 @@ void judge_order(prover *p) {
         }
         fine = judge_one(&g) && fine;
     }
+    fine = judge_waiting(p) && fine;
     if (fine)
         prover_proved(p, p->kernel->name, p->kernel->span);
     judge_rings(p);

@@ -166,8 +166,9 @@ static void judge_region(overflow *o, region *r) {
         for (int i = 0; i < r->children.count; i++)
             judge_scope(o, r->children.at[i]->scope);
     kernel_stmt *s = r->kind == REGION_STEP ? r->stmt : NULL;
-    if (s && s->value)
-        judge_value(o, r->scope, s->value, 0);
+    kernel_value *values[KERNEL_STMT_VALUES];
+    for (int i = 0, n = s ? kernel_stmt_values(s, values) : 0; i < n; i++)
+        judge_value(o, r->scope, values[i], 0);
     for (int i = 0; i < r->places.count; i++) {
         place *p = r->places.at[i];
         for (int d = 0; d < p->array->rank; d++) {

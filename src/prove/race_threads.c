@@ -120,7 +120,7 @@ static place *place_at(races *q, const node *n, access_use use, const int64_t *p
     for (int i = 0; i < m->places.count; i++) {
         place *p = m->places.at[i];
         if (p->array != q->array || p->use != use || !inside_node(n, p) ||
-            (!n->alone && (p->asynchronous || p->atomic || p->collective)))
+            (!n->alone && (p->asynchronous || p->atomic || p->collective || p->won)))
             continue;
         sets_question(z);
         int_set *x = plainly_scattered_dims(m, q->array) ? source_cells_of(m, p) : spread_cells_of(m, p);
@@ -149,8 +149,10 @@ static bool uses_fences_and_atomics(const model *m, memory_space space) {
     for (int i = 0; i < m->meetings.count; i++)
         fence = fence || (m->meetings.at[i].stmt->kind == KSTMT_FENCE && !m->meetings.at[i].stmt->proxy &&
                           (m->meetings.at[i].stmt->spaces & 1u << space));
-    for (int i = 0; i < m->places.count; i++)
+    for (int i = 0; i < m->places.count; i++) {
         atomic = atomic || m->places.at[i]->atomic;
+        fence = fence || (m->places.at[i]->atomic && m->places.at[i]->stmt->ordered);
+    }
     return fence && atomic;
 }
 
@@ -198,6 +200,8 @@ static void keep(races *q, const pair_space *s, const node *a, const node *b, ac
         why = place_imprecise(m, one, !related);
     if (!why)
         why = place_imprecise(m, two, !related);
+    if (!why && ((use_a == ACCESS_READ && may_only_read(two)) || (use_b == ACCESS_READ && may_only_read(one))))
+        why = EXCHANGE_MAY_ONLY_READ;
     if (!why && m->rings_why)
         why = m->rings_why;
     if (!why && m->flight_why)
@@ -226,6 +230,8 @@ static bool exempt(const races *q, const node *a, const node *b) {
     /* products of one accumulator follow one another in the unit */
     if (q->array->space == SPACE_REGISTER && a->alone && b->alone && a->alone->matrix && b->alone->matrix)
         return true;
+    if (winner_exempt(a->alone, b->alone) || winner_exempt(b->alone, a->alone))
+        return true;
     for (int side = 0; side < 2; side++) { /* atomics that reach every thread of the task (of the block, for its own memory) */
         const place *p = (side ? b : a)->alone;
         if (!p || !p->atomic ||
@@ -250,7 +256,7 @@ static void collect_places(races *q, node *n) {
     model *m = q->m;
     for (int i = 0; i < m->places.count; i++) {
         place *p = m->places.at[i];
-        bool plain = !p->asynchronous && !p->atomic && !p->collective;
+        bool plain = !p->asynchronous && !p->atomic && !p->collective && !p->won;
         if (p->array == q->array && (p->use == ACCESS_READ || p->use == ACCESS_WRITE) && inside_node(n, p) && (n->alone || plain))
             VEC_PUSH(m->arena, n->places[p->use == ACCESS_WRITE], p);
     }
@@ -434,7 +440,7 @@ static void judge_array(prover *p, const kernel_array *a) {
     collect(&q, m->root);
     for (int i = 0; i < m->places.count; i++) {
         place *x = m->places.at[i];
-        if (x->array == a && !x->unordered && (x->asynchronous || x->atomic || x->collective))
+        if (x->array == a && !x->unordered && (x->asynchronous || x->atomic || x->collective || x->won))
             VEC_PUSH(m->arena, q.nodes, ((node){.at = place_position(x), .alone = x, .first = x->region->index}));
     }
     for (int i = 0; i < q.nodes.count; i++)

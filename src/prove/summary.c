@@ -9,7 +9,7 @@ static const unsigned uses[SUMMARY_KINDS] = {ACCESS_READ, ACCESS_WRITE, ACCESS_W
 static bool counts(const place *p, const kernel_array *a, int kind) {
     bool plain = kind == SUMMARY_PLAIN_READ || kind == SUMMARY_PLAIN_WRITE;
     unsigned use = kind == SUMMARY_PLAIN_READ ? ACCESS_READ : kind == SUMMARY_PLAIN_WRITE ? ACCESS_WRITE : uses[kind];
-    return p->array == a && p->use == use && !(plain && (p->asynchronous || p->atomic || p->collective));
+    return p->array == a && p->use == use && !(plain && (p->asynchronous || p->atomic || p->collective || p->won));
 }
 
 static int_set *counted_cells(model *m, place *p, const kernel_array *a, int kind) {

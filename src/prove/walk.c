@@ -109,7 +109,8 @@ static bool threads_meet(const kernel_block *b, int depth) {
         bool meets = s->kind == KSTMT_BARRIER || s->kind == KSTMT_COMMIT || s->kind == KSTMT_WAIT_ASYNC ||
                      s->kind == KSTMT_MBARRIER_ARRIVE || s->kind == KSTMT_MBARRIER_WAIT || kernel_is_fragment_stmt(s) ||
                      kernel_is_of_block(s);
-        if (meets || value_exchanges(s->value, 0) || threads_meet(&s->body, depth + 1) || threads_meet(&s->otherwise, depth + 1))
+        if (meets || value_exchanges(s->value, 0) || value_exchanges(s->expected, 0) || threads_meet(&s->body, depth + 1) ||
+            threads_meet(&s->otherwise, depth + 1))
             return true;
     }
     return false;
@@ -309,8 +310,8 @@ static void walk_stmt(walk *w, kernel_stmt *s) {
         simple_place(w, step, &s->access, ACCESS_WRITE, s->span, NULL);
         break;
     case KSTMT_CONSUME: simple_place(w, walk_step(w, s), &s->access, ACCESS_CONSUME, s->span, NULL); break;
-    case KSTMT_FOR:
-    case KSTMT_LOOP: walk_loop(w, s); break;
+    case KSTMT_LOOP: VEC_PUSH(m->arena, m->opaque_loops, s); /* fallthrough */
+    case KSTMT_FOR: walk_loop(w, s); break;
     case KSTMT_BREAK:
         if (w->loop)
             w->loop->may_stop = true;

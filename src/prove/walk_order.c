@@ -1,4 +1,5 @@
 /* The walk over statements that order, copy asynchronously or work on fragments. */
+#include "kernel/exchange.h"
 #include "prove/walk.h"
 
 /* What stands before and after the step in the program is told apart. */
@@ -362,10 +363,12 @@ static void copy(walk *w, kernel_stmt *s) {
 
 static void atomic(walk *w, kernel_stmt *s) {
     region *step = walk_step(w, s);
-    walk_loads(w, step, s->value, 0);
+    kernel_value *values[KERNEL_STMT_VALUES];
+    for (int i = 0, n = kernel_stmt_values(s, values); i < n; i++)
+        walk_loads(w, step, values[i], 0);
     if (w->m->object_of[s->access.array->id])
         walk_beyond(w->m, s->span, "an atomic on an array of several views");
-    for (int write = 0; write < 2; write++) {
+    for (int write = 0; write < (kernel_only_reads(s) ? 1 : 2); write++) {
         place *p = walk_place(w, step, &s->access, write ? ACCESS_WRITE : ACCESS_READ, s->span);
         p->atomic = true;
         p->atomic_scope = s->scope;

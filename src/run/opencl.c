@@ -301,7 +301,8 @@ static bool divides(const kernel_value *v) {
 static bool block_divides(const kernel_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
-        if ((s->value && divides(s->value)) || block_divides(&s->body) || block_divides(&s->otherwise))
+        if ((s->value && divides(s->value)) || (s->expected && divides(s->expected)) || block_divides(&s->body) ||
+            block_divides(&s->otherwise))
             return true;
     }
     return false;

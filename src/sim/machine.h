@@ -91,7 +91,8 @@ typedef struct sim_instruction {
     int place;               /* LET, ATOMIC, SUBGROUP: where the thread keeps the value's lanes; LOOP: its counters; -1 */
     int meeting;             /* BARRIER, SUBGROUP, FRAGMENT: where the threads meet; -1 */
     level_kind meeting_scope;
-    sim_value *value; /* SUBGROUP: the operation itself */
+    sim_value *value;    /* SUBGROUP: the operation itself */
+    sim_value *expected; /* ATOMIC by compare_exchange; NULL */
     sim_access access, source;
     sim_integer **extents; /* COPY: per dimension of the destination; FRAGMENT: [rows, columns] or NULL */
     sim_integer *lo, *hi, *step, *slot, *phase, *element;
@@ -363,8 +364,8 @@ sim_object *sim_object_of(sim_machine *m, sim_thread *t, const sim_array *a);
 int64_t sim_unit_of(const sim_array *a, const int64_t *cell);
 sim_lane sim_read_unit(const sim_array *a, const sim_object *o, int64_t unit, int within);
 void sim_write_unit(const sim_array *a, sim_object *o, int64_t unit, sim_lane value);
-/* MODIFY: a read and a write at once; UPDATE: an indivisible one, by an atomic. */
-typedef enum sim_use { SIM_READ, SIM_WRITE, SIM_MODIFY, SIM_UPDATE } sim_use;
+/* MODIFY: a read and a write at once; UPDATE: an indivisible one, by an atomic; LOOK: an atomic's read that changes nothing. */
+typedef enum sim_use { SIM_READ, SIM_WRITE, SIM_MODIFY, SIM_UPDATE, SIM_LOOK } sim_use;
 /* One cell: bounds, order, initialisation are checked, and the access is remembered. False: outside, nothing was done. */
 bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const int64_t *cell, int lane, sim_use use,
                level_kind atomic_scope, int64_t *unit, sim_object **object);
@@ -392,7 +393,8 @@ bool sim_covers(const sim_machine *m, level_kind scope, int thread, int other);
 void sim_barrier(sim_machine *m, sim_thread **participants, int count, unsigned spaces);
 void sim_fence(sim_machine *m, sim_thread *t, const kernel_stmt *s);
 void sim_later(sim_machine *m, sim_thread *t); /* the thread's next accesses are told apart from its earlier ones */
-void sim_atomic_order(sim_machine *m, sim_thread *t, sim_cell *c, level_kind scope);
+/* `stores`: others that read the cell after it see it. */
+void sim_atomic_order(sim_machine *m, sim_thread *t, sim_cell *c, level_kind scope, bool stores);
 void sim_commit(sim_machine *m, sim_thread *t, bool matrix);
 /* `issuer`: the thread whose copies are waited for: its own, or the first of its block. */
 void sim_wait_async(sim_machine *m, sim_thread *t, int issuer, bool matrix, int64_t left);

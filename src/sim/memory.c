@@ -148,7 +148,7 @@ static bool both_atomic(sim_machine *m, const sim_stamp *before, const sim_obser
 static void judge_order(sim_machine *m, const sim_observer *by, sim_object *o, sim_cell *c, const sim_array *a,
                         const int64_t *cell, sim_use use, level_kind scope) {
     int space = space_of(o);
-    bool write = use != SIM_READ;
+    bool atomic = use == SIM_UPDATE || use == SIM_LOOK, write = use != SIM_READ && use != SIM_LOOK;
     const sim_stamp *w = &c->writer;
     if (w->group) {
         if (!sim_ordered(m, w, by, 0, space)) {
@@ -165,7 +165,7 @@ static void judge_order(sim_machine *m, const sim_observer *by, sim_object *o, s
         const sim_stamp *s = &c->others[i];
         if (!write && !s->write)
             continue;
-        if (use == SIM_UPDATE && both_atomic(m, s, by, scope))
+        if (atomic && both_atomic(m, s, by, scope))
             continue;
         if (!sim_ordered(m, s, by, 0, space)) {
             race(m, by, s, write, a, cell, space);
@@ -174,7 +174,7 @@ static void judge_order(sim_machine *m, const sim_observer *by, sim_object *o, s
     }
     sim_stamp stamp = by->stamp;
     stamp.write = write;
-    stamp.atomic = use == SIM_UPDATE ? (uint8_t)(1 + scope) : 0;
+    stamp.atomic = atomic ? (uint8_t)(1 + scope) : 0;
     if (use == SIM_WRITE || use == SIM_MODIFY) {
         c->writer = stamp;
         c->other_count = 0;
@@ -201,7 +201,7 @@ bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const
     if (within && !sim_within_contract(m, by->thread, &m->program->code.at[within - 1], within - 1, a, cell, use))
         sim_report_finding(m, SIM_CONTRACT, by->thread, by->instruction, NULL, a->source->name,
                            "%s is %s, outside the contract of `%s`", sim_cell_name(m, a, cell),
-                           use == SIM_READ ? "read" : "written", m->program->code.at[within - 1].stmt->name);
+                           use == SIM_READ || use == SIM_LOOK ? "read" : "written", m->program->code.at[within - 1].stmt->name);
     sim_object *o = *object = sim_object_of(m, by->thread, a);
     *unit = sim_unit_of(a, cell);
     if (a->source->lanes > 1)
@@ -235,8 +235,8 @@ bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const
             if (c->writes < 2)
                 c->writes++;
         }
-        if (use == SIM_UPDATE)
-            sim_atomic_order(m, by->thread, c, scope);
+        if (use == SIM_UPDATE || use == SIM_LOOK)
+            sim_atomic_order(m, by->thread, c, scope, use == SIM_UPDATE);
     }
     return true;
 }

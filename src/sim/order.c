@@ -440,7 +440,7 @@ static bool has_published(const sim_machine *m, const sim_thread *t) {
     return false;
 }
 
-void sim_atomic_order(sim_machine *m, sim_thread *t, sim_cell *c, level_kind scope) {
+void sim_atomic_order(sim_machine *m, sim_thread *t, sim_cell *c, level_kind scope, bool stores) {
     sim_group *g = m->group;
     if (!m->program->fence_scopes)
         return;
@@ -457,6 +457,8 @@ void sim_atomic_order(sim_machine *m, sim_thread *t, sim_cell *c, level_kind sco
             t->pending = arena_grow(g->memory, t->pending, t->pending_count, &t->pending_capacity, sizeof *t->pending);
         t->pending[t->pending_count++] = r;
     }
+    if (!stores)
+        return;
     if (!t->snapshot) {
         if (!has_published(m, t))
             return;

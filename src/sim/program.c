@@ -488,10 +488,11 @@ static void compile_stmt(compiler *c, const kernel_stmt *s) {
     case KSTMT_FRAGMENT_SET: compile_fragment(c, s); break;
     case KSTMT_ATOMIC:
     case KSTMT_GRID_REDUCE: {
-        sim_value *value = value_of(c, s->value);
+        sim_value *expected = s->expected ? value_of(c, s->expected) : NULL, *value = value_of(c, s->value);
         sim_access access = access_of(c, &s->access);
         i = emit(c, s->kind == KSTMT_ATOMIC ? CODE_ATOMIC : CODE_GRID_REDUCE);
-        at(c, i)->value = value, at(c, i)->access = access;
+        at(c, i)->value = value, at(c, i)->expected = expected, at(c, i)->access = access;
+        c->p->fence_scopes |= s->ordered ? 1u << s->scope : 0;
         if (s->kind == KSTMT_ATOMIC && s->name)
             at(c, i)->place = kept_place(c->a, c->p, s, 1);
         if (s->kind == KSTMT_ATOMIC && s->var)

@@ -1,4 +1,5 @@
 /* Asynchronous copies, intrinsics by their contracts, atomics, and the grid-wide reduction. */
+#include "kernel/exchange.h"
 #include "sim/machine.h"
 #include <stdlib.h>
 #include <string.h>
@@ -249,18 +250,47 @@ void sim_written(sim_machine *m, sim_thread *t, int instruction) {
     }
 }
 
+static bool same_bits(element_type t, sim_lane x, sim_lane y) {
+    float a = (float)x.f, b = (float)y.f;
+    return sim_is_float(t) ? !memcmp(&a, &b, sizeof a) : x.i == y.i;
+}
+
+/* What the atomic leaves in its cell. */
+static sim_lane atomic_result(const sim_instruction *i, element_type t, sim_lane old, sim_lane given) {
+    const uint64_t x = (uint64_t)old.i, y = (uint64_t)given.i;
+    switch (i->stmt->combine) {
+    case KERNEL_EXCHANGE:
+    case KERNEL_COMPARE_EXCHANGE: return given; /* that it stores is known */
+    case KERNEL_INC_WRAP: return (sim_lane){.i = x >= y ? 0 : old.i + 1};
+    case KERNEL_DEC_WRAP: return x == 0 || x > y ? given : (sim_lane){.i = old.i - 1};
+    default: return sim_combine(i->stmt->combine, t, old, given);
+    }
+}
+
 void sim_atomic(sim_machine *m, sim_thread *t, int instruction) {
     const sim_instruction *i = &m->program->code.at[instruction];
     const sim_array *a = &m->arrays[i->access.array->id];
     sim_observer by = sim_observe(m, t, instruction);
+    const element_type type = a->source->element;
+    kernel_stmt fence = {.kind = KSTMT_FENCE, .scope = i->stmt->scope, .spaces = 1u << SPACE_GLOBAL | 1u << SPACE_SHARED};
+    if (i->stmt->ordered)
+        sim_fence(m, t, &fence);
+    sim_lane expected = i->expected ? *sim_evaluate(m, t, &by, i->expected) : (sim_lane){.i = 0};
     sim_lane value = *sim_evaluate(m, t, &by, i->value), old = {.i = 0};
     int64_t cell[16], unit;
     sim_object *o;
-    if (evaluate_all(m, t, i->access.indices, a->source->rank, instruction, cell) &&
-        sim_touch(m, &by, a, cell, 0, SIM_UPDATE, i->stmt->scope, &unit, &o)) {
-        old = sim_read_unit(a, o, unit, 0);
-        sim_write_unit(a, o, unit, sim_combine(i->stmt->combine, a->source->element, old, value));
+    bool reached = evaluate_all(m, t, i->access.indices, a->source->rank, instruction, cell), stores = true;
+    if (reached && i->expected) {
+        reached = sim_touch(m, &by, a, cell, 0, SIM_LOOK, i->stmt->scope, &unit, &o);
+        old = reached ? sim_read_unit(a, o, unit, 0) : old;
+        stores = reached && same_bits(type, old, expected) && !kernel_only_reads(i->stmt);
     }
+    if (reached && stores && sim_touch(m, &by, a, cell, 0, SIM_UPDATE, i->stmt->scope, &unit, &o)) {
+        old = sim_read_unit(a, o, unit, 0);
+        sim_write_unit(a, o, unit, atomic_result(i, type, old, value));
+    }
+    if (i->stmt->ordered)
+        sim_fence(m, t, &fence);
     if (i->place >= 0)
         t->kept[i->place] = old;
     if (i->variable >= 0)

@@ -134,8 +134,9 @@ static void mark_block(cfamily *p, const kernel_block *b) {
             continue;
         for (int c = 0; c < s->contract_count; c++)
             mark_operand(p, &s->contract[c]);
-        if (s->value)
-            mark_value(p, s->value);
+        kernel_value *values[KERNEL_STMT_VALUES];
+        for (int n = kernel_stmt_values(s, values) - 1; n >= 0; n--)
+            mark_value(p, values[n]);
         if (s->kind == KSTMT_STORE || s->kind == KSTMT_ATOMIC || s->kind == KSTMT_FRAGMENT_LOAD ||
             s->kind == KSTMT_FRAGMENT_STORE || s->kind == KSTMT_COPY)
             mark_access(p, &s->access);
@@ -207,7 +208,8 @@ static bool operands_need(const kernel_stmt *s, const index_var *v) {
 static bool block_needs(const kernel_block *b, const index_var *v) {
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
-        if ((s->value && value_needs(s->value, v)) || (s->kind == KSTMT_STORE && access_needs(&s->access, v)) ||
+        if ((s->value && value_needs(s->value, v)) || (s->expected && value_needs(s->expected, v)) ||
+            (s->kind == KSTMT_STORE && access_needs(&s->access, v)) ||
             (s->kind == KSTMT_FOR && (ix_mentions(s->lo, v) || ix_mentions(s->hi, v) || ix_mentions(s->step, v))) ||
             fragments_need(s, v) || operands_need(s, v) || block_needs(&s->body, v) || block_needs(&s->otherwise, v))
             return true;
@@ -253,8 +255,9 @@ static void survey_operand(cfamily *p, const contract_operand *c) {
 static void survey_block(cfamily *p, const kernel_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
-        if (s->value)
-            survey_value(p, s->value);
+        kernel_value *values[KERNEL_STMT_VALUES];
+        for (int n = 0, all = kernel_stmt_values(s, values); n < all; n++)
+            survey_value(p, values[n]);
         bool reads = s->kind == KSTMT_FRAGMENT_LOAD || s->kind == KSTMT_ATOMIC;
         if (reads || s->kind == KSTMT_STORE || s->kind == KSTMT_FRAGMENT_STORE)
             survey_access(p, &s->access, reads);

@@ -71,10 +71,11 @@ typedef enum cfamily_helper {
 /* How a target spells atomic updates of 32 bits. Relaxed: they order nothing but themselves. */
 typedef struct cfamily_atomics {
     const char *device, *shared; /* in front of a pointer's type */
-    /* The expression, of p and v, where the device has this update ("add", "min", ..) itself; NULL: it has not. `place` is one of the two above. */
+    /* The expression, of p and v, where the device has this update ("add", "min", .., "xchg", "inc_wrap", "dec_wrap") itself; NULL: it has not. "cmpxchg": the
+     * function's lines, of p, e (what is expected) and v. `place` is one of the two above. */
     const char *(*itself)(arena *a, const char *update, element_type t, const char *place);
-    const char
-        *loop; /* the function's lines otherwise: a format for the place, twice, and what the cell becomes, of `old` and v */
+    /* The function's lines otherwise, of p and v; `next`: what the cell becomes, of `old` and v, which are of the element's type. */
+    const char *(*loop)(arena *a, const char *next, element_type t, const char *place);
     const char *least, *greatest; /* of the floats old and v, of which one may be NaN */
 } cfamily_atomics;
 

@@ -177,26 +177,48 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
 }
 
 static const char *atomic_itself(arena *a, const char *update, element_type t, const char *place) {
+    static const struct {
+        const char *update, *function;
+        bool of_floats;
+    } known[] = {{"add", "Add", true},   {"min", "Min", false},      {"max", "Max", false},
+                 {"and", "And", false},  {"or", "Or", false},        {"xor", "Xor", false},
+                 {"xchg", "Exch", true}, {"inc_wrap", "Inc", false}, {"dec_wrap", "Dec", false}};
     (void)place;
-    if (t == ELEMENT_F32 && update[0] != 'a') /* add alone */
-        return NULL;
+    if (!strcmp(update, "cmpxchg"))
+        return t == ELEMENT_F32
+                   ? "    return __uint_as_float(atomicCAS((unsigned *)p, __float_as_uint(e), __float_as_uint(v)));\n"
+               : t == ELEMENT_I64 ? "    return (long long)atomicCAS((unsigned long long *)p, (unsigned long long)e, "
+                                    "(unsigned long long)v);\n"
+                                  : "    return atomicCAS(p, e, v);\n";
     const char *form =
-        t == ELEMENT_I64 ? "(long long)atomic%c%s((unsigned long long *)p, (unsigned long long)v)" : "atomic%c%s(p, v)";
-    return arena_printf(a, form, update[0] - 'a' + 'A', update + 1);
+        t == ELEMENT_I64 ? "(long long)atomic%s((unsigned long long *)p, (unsigned long long)v)" : "atomic%s(p, v)";
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(update, known[i].update) && (t != ELEMENT_F32 || known[i].of_floats))
+            return arena_printf(a, form, known[i].function);
+    return NULL;
+}
+
+/* Of floats: integers have each update themselves. */
+static const char *atomic_loop(arena *a, const char *next, element_type t, const char *place) {
+    (void)t;
+    (void)place;
+    return arena_printf(a,
+                        "    unsigned *word = (unsigned *)p, seen = *word;\n"
+                        "    for (;;) {\n"
+                        "        const float old = __uint_as_float(seen);\n"
+                        "        const unsigned was = atomicCAS(word, seen, __float_as_uint(%s));\n"
+                        "        if (was == seen)\n"
+                        "            return old;\n"
+                        "        seen = was;\n"
+                        "    }\n",
+                        next);
 }
 
 static const cfamily_atomics cuda_atomics = {
     .device = "",
     .shared = "",
     .itself = atomic_itself,
-    .loop = "    unsigned *word = (unsigned *)p, seen = *word;%s%s\n"
-            "    for (;;) {\n"
-            "        const float old = __uint_as_float(seen);\n"
-            "        const unsigned was = atomicCAS(word, seen, __float_as_uint(%s));\n"
-            "        if (was == seen)\n"
-            "            return old;\n"
-            "        seen = was;\n"
-            "    }\n",
+    .loop = atomic_loop,
     .least = "fminf(old, v)",
     .greatest = "fmaxf(old, v)",
 };

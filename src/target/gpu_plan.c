@@ -200,7 +200,8 @@ static bool value_exchanges(const kernel_value *v) {
 static bool block_exchanges(const kernel_block *b) {
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
-        if ((s->value && value_exchanges(s->value)) || block_exchanges(&s->body) || block_exchanges(&s->otherwise))
+        if ((s->value && value_exchanges(s->value)) || (s->expected && value_exchanges(s->expected)) ||
+            block_exchanges(&s->body) || block_exchanges(&s->otherwise))
             return true;
     }
     return false;

@@ -152,24 +152,55 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
 }
 
 static const char *atomic_itself(arena *a, const char *update, element_type t, const char *place) {
-    return t == ELEMENT_F32 || t == ELEMENT_I64
-               ? NULL
-               : arena_printf(a, "atomic_fetch_%s_explicit((%satomic_%s *)p, v, memory_order_relaxed)", update, place,
-                              t == ELEMENT_U32 ? "uint" : "int");
+    static const char *const known[] = {"add", "min", "max", "and", "or", "xor"};
+    const bool is_float = t == ELEMENT_F32;
+    const char *type = t == ELEMENT_I32 ? "int" : "uint";
+    if (t == ELEMENT_I64)
+        return NULL;
+    if (!strcmp(update, "xchg"))
+        return is_float ? arena_printf(a,
+                                       "as_type<float>(atomic_exchange_explicit((%satomic_uint *)p, as_type<uint>(v), "
+                                       "memory_order_relaxed))",
+                                       place)
+                        : arena_printf(a, "atomic_exchange_explicit((%satomic_%s *)p, v, memory_order_relaxed)", place, type);
+    if (!strcmp(update, "cmpxchg")) /* the weak form is the one there is: it may fail though the cell holds what is expected */
+        return arena_printf(
+            a,
+            "    %satomic_uint *word = (%satomic_uint *)p;\n"
+            "    const uint wanted = as_type<uint>(e);\n"
+            "    uint seen = wanted;\n"
+            "    while (!atomic_compare_exchange_weak_explicit(word, &seen, as_type<uint>(v), memory_order_relaxed, "
+            "memory_order_relaxed) && seen == wanted) {\n"
+            "    }\n"
+            "    return as_type<%s>(seen);\n",
+            place, place, is_float ? "float" : type);
+    for (size_t i = 0; !is_float && i < sizeof known / sizeof *known; i++)
+        if (!strcmp(update, known[i]))
+            return arena_printf(a, "atomic_fetch_%s_explicit((%satomic_%s *)p, v, memory_order_relaxed)", update, place, type);
+    return NULL;
+}
+
+static const char *atomic_loop(arena *a, const char *next, element_type t, const char *place) {
+    const char *type = t == ELEMENT_F32 ? "float" : "uint";
+    return arena_printf(
+        a,
+        "    %satomic_uint *word = (%satomic_uint *)p;\n"
+        "    uint seen = atomic_load_explicit(word, memory_order_relaxed);\n"
+        "    for (;;) {\n"
+        "        const %s old = as_type<%s>(seen);\n"
+        "        const %s next = %s;\n"
+        "        if (atomic_compare_exchange_weak_explicit(word, &seen, as_type<uint>(next), memory_order_relaxed, "
+        "memory_order_relaxed))\n"
+        "            return old;\n"
+        "    }\n",
+        place, place, type, type, type, next);
 }
 
 static const cfamily_atomics metal_atomics = {
     .device = "volatile device ",
     .shared = "volatile threadgroup ",
     .itself = atomic_itself,
-    .loop = "    %satomic_uint *word = (%satomic_uint *)p;\n"
-            "    uint seen = atomic_load_explicit(word, memory_order_relaxed);\n"
-            "    for (;;) {\n"
-            "        const float old = as_type<float>(seen);\n"
-            "        if (atomic_compare_exchange_weak_explicit(word, &seen, as_type<uint>(%s), memory_order_relaxed, "
-            "memory_order_relaxed))\n"
-            "            return old;\n"
-            "    }\n",
+    .loop = atomic_loop,
     .least = "fmin(old, v)",
     .greatest = "fmax(old, v)",
 };

@@ -116,23 +116,40 @@ static bool statement(cfamily *p, const kernel_stmt *s) {
 }
 
 static const char *atomic_itself(arena *a, const char *update, element_type t, const char *place) {
-    (void)place;
-    return t == ELEMENT_F32 || t == ELEMENT_I64 ? NULL : arena_printf(a, "atomic_%s(p, v)", update);
+    static const char *const known[] = {"add", "min", "max", "and", "or", "xor", "xchg"};
+    if (t == ELEMENT_I64)
+        return NULL;
+    if (!strcmp(update, "cmpxchg"))
+        return t == ELEMENT_F32
+                   ? arena_printf(a, "    return as_float(atomic_cmpxchg((%suint *)p, as_uint(e), as_uint(v)));\n", place)
+                   : "    return atomic_cmpxchg(p, e, v);\n";
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(update, known[i]) && (t != ELEMENT_F32 || !strcmp(update, "xchg")))
+            return arena_printf(a, "atomic_%s(p, v)", update);
+    return NULL;
+}
+
+static const char *atomic_loop(arena *a, const char *next, element_type t, const char *place) {
+    const char *type = t == ELEMENT_F32 ? "float" : "uint";
+    return arena_printf(a,
+                        "    %suint *word = (%suint *)p;\n"
+                        "    uint seen = *word;\n"
+                        "    for (;;) {\n"
+                        "        const %s old = as_%s(seen);\n"
+                        "        const %s next = %s;\n"
+                        "        const uint was = atomic_cmpxchg(word, seen, as_uint(next));\n"
+                        "        if (was == seen)\n"
+                        "            return old;\n"
+                        "        seen = was;\n"
+                        "    }\n",
+                        place, place, type, type, type, next);
 }
 
 static const cfamily_atomics opencl_atomics = {
     .device = "volatile __global ",
     .shared = "volatile __local ",
     .itself = atomic_itself,
-    .loop = "    %suint *word = (%suint *)p;\n"
-            "    uint seen = *word;\n"
-            "    for (;;) {\n"
-            "        const float old = as_float(seen);\n"
-            "        const uint was = atomic_cmpxchg(word, seen, as_uint(%s));\n"
-            "        if (was == seen)\n"
-            "            return old;\n"
-            "        seen = was;\n"
-            "    }\n",
+    .loop = atomic_loop,
     .least = "fmin(old, v)",
     .greatest = "fmax(old, v)",
 };

@@ -1,7 +1,7 @@
 // What is not read, named at its line; and what is read, but only under conditions that nobody said. See refused.py.
 __kernel void images(write_only image2d_t i, __global float *o) { write_imagef(i, (int2)(0, 0), (float4)(o[0])); }
 __kernel void unknown(__global float *o) { o[get_global_id(0)] = lgamma(o[0]); }
-__kernel void exchange(__global int *o) { atomic_xchg(o, 3); }
+__kernel void exchange(__global int *o) { atomic_flag_clear((volatile __global atomic_flag *)o); }
 static float fact(float n) { return n <= 1 ? 1 : n * fact(n - 1); }
 __kernel void recursion(__global float *o) { o[0] = fact(o[1]); }
 __kernel void stored(__global float *a, __global float *b, int c) {

@@ -22,6 +22,7 @@ static const struct {
      "n_src = 1000, n_dst = 1000, ne00 = 150, ne01 = 5, ld = 200;n_src = 8, n_dst = 9, ne00 = 3, ne01 = 2, ld = 4"},
     {"fragment_attention", "Q = 17, T = 33;Q = 1, T = 1"},
     {"atomic_last_block", "N = 9000, tasks_in_all = 3;N = 1, tasks_in_all = 1"},
+    {"exchanges", "N = 50;N = 1"},
     {"intrinsics", "M = 100;M = 64"},
     {"bulk_store", "M = 24;M = 8;M = 0"},
     {"counter_random", "N = 1100;N = 7"},

@@ -77,8 +77,11 @@ FAKE_ATOMIC(Max, old < v ? v : old)
 FAKE_ATOMIC(And, old &v)
 FAKE_ATOMIC(Or, old | v)
 FAKE_ATOMIC(Xor, old ^ v)
-static inline unsigned atomicCAS(unsigned *p, unsigned seen, unsigned next) {
-    const unsigned old = *p;
+FAKE_ATOMIC(Exch, v)
+FAKE_ATOMIC(Inc, old >= v ? 0 : old + 1)
+FAKE_ATOMIC(Dec, old == 0 || old > v ? v : old - 1)
+template <class T> static inline T atomicCAS(T *p, T seen, T next) {
+    const T old = *p;
     *p = old == seen ? next : old;
     return old;
 }

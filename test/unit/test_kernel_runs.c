@@ -84,6 +84,7 @@ static const struct {
     {"lane_view", {"K = 9", "K = 16", "K = 0"}},
     {"stepped_fragments", {"T = 3", "T = 1", NULL}},
     {"atomic_last_block", {"N = 9000, tasks_in_all = 3", "N = 1, tasks_in_all = 1", NULL}},
+    {"exchanges", {"N = 50", "N = 1", NULL}},
     {"intrinsics", {"M = 100", "M = 64", NULL}},
     {"contracts", {"M = 17, N = 9", "M = 8, N = 8", NULL}},
     {"bulk_store", {"M = 24", "M = 8", "M = 0"}},
