@@ -83,6 +83,21 @@ bool foreign_open_module(report *r, const char *path, int from, int to, foreign_
     return x->module != NULL;
 }
 
+enum { WRAPS_MS = 2000 };
+
+/* What wraps around does so, where it is not shown to fit. */
+static void settle_wraps(report *r, lifted_kernel *x) {
+    target_limits limits = *kernel_any_machine();
+    limits.milliseconds = WRAPS_MS;
+    if (!x->wraps)
+        return;
+    kernel_ir *wrapped = kernel_copy(r->arena, x->kernel);
+    if (!prove_wraps(r->arena, wrapped, &limits))
+        return;
+    x->stated = x->kernel;
+    x->kernel = wrapped;
+}
+
 bool foreign_lift(report *r, const command_line *line, const char *path, const foreign_source *from, int i, lifted_kernel *out) {
     const source_kernel *k = &from->source->kernels.at[i];
     lift_function *f = NULL;
@@ -95,7 +110,10 @@ bool foreign_lift(report *r, const command_line *line, const char *path, const f
     }
     foreign_annotate(f, k);
     lift_contract contract = {.subgroup = (int)k->subgroup};
-    return contract_of(r, line, path, k->host_name, &contract) && lift_kernel(r->arena, f, path, &contract, out, &r->diags);
+    if (!contract_of(r, line, path, k->host_name, &contract) || !lift_kernel(r->arena, f, path, &contract, out, &r->diags))
+        return false;
+    settle_wraps(r, out);
+    return true;
 }
 
 bool foreign_read(report *r, const command_line *line, const char *path, foreign_list *out) {
@@ -217,7 +235,7 @@ bool foreign_check(report *r, const command_line *line, const char *path, json_t
         bool proved = kernel_ir_check(r, line, x->kernel, &limits, first, &verdicts, list);
         held = held && proved;
         if (!proved && verdicts.milliseconds < SLOW_PROOF_MS)
-            print_conditions(r, line, x->kernel, &limits);
+            print_conditions(r, line, x->stated ? x->stated : x->kernel, &limits);
         first = r->diags.items.count;
         if (!r->json && (option_given(line, "--explain") || verdicts.refuted))
             for (int j = 0; j < x->assumed.count; j++)

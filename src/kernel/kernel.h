@@ -237,7 +237,9 @@ struct kernel_stmt {
     bool proxy;       /* FENCE: makes ordinary writes visible to asynchronous units */
     int contract_count;
     contract_operand *contract; /* INTRINSIC; a result that is a fragment is fragments[0], those that it is given follow */
-    int uses;                   /* LET, ATOMIC: scratch of kernel_simplify */
+    bool
+        wraps; /* LET of an index between two constants: where it is outside, the source has its value modulo the range (prove_wraps); no text says so */
+    int uses;  /* LET, ATOMIC: scratch of kernel_simplify */
 };
 
 /* Whether all lanes of a fragment's holder make it together: fragment_..., and intrinsics that give or take a fragment. */

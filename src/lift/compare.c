@@ -88,7 +88,7 @@ lifted lift_compare(lifter *l, const lift_value *v, lift_predicate p, lifted x, 
     }
     lifted r;
     cond_op op = p == LIFT_EQ ? COND_EQ : p == LIFT_NE ? COND_NE : strict ? COND_LT : COND_LE;
-    if (is_unsigned && !ix_is_const(x.x, NULL) && !ix_is_const(y.x, NULL) && unsigned_by_signed(l, op, x, y, &r))
+    if (is_unsigned && unsigned_by_signed(l, op, x, y, &r))
         return r;
     if (equality) /* equal modulo 2^bits: both within one range */
         is_unsigned = lift_inside(lift_range_of(l, x.x), lift_type_range(bits, false)) &&

@@ -26,6 +26,14 @@ static int64_t power_within(const index_expr *x, int nesting) {
     }
 }
 
+/* Whether the source says what the number is where it does not fit its type: it fits, or is made by steps that wrap around. */
+static bool is_defined(lifter *l, lifted x) {
+    if (x.kind != LIFTED_INDEX)
+        return false;
+    lift_range is = lift_range_of(l, x.x);
+    return x.wraps || lift_inside(is, lift_type_range(x.bits, true)) || lift_inside(is, lift_type_range(x.bits, false));
+}
+
 static bool is_power(int64_t n, int *exponent) {
     for (int e = 0; e < 62; e++)
         if (n == (int64_t)1 << e) {
@@ -129,7 +137,9 @@ static lifted shift(lifter *l, lift_opcode op, lifted x, lifted y) {
     if (x.bits == 64 && n >= 32 && x.x->op == IX_MUL && (ix_is_const(x.x->b, &by) || ix_is_const(x.x->a, &by)) &&
         by == (int64_t)1 << n) {
         index_expr *low = ix_is_const(x.x->b, NULL) ? x.x->a : x.x->b;
-        return lifted_index(64, lift_exact(l, lifted_index(64 - (int)n, low), op == LIFT_ASHR));
+        lifted half = lifted_index(64 - (int)n, low);
+        half.wraps = x.wraps;
+        return lifted_index(64, lift_exact(l, half, op == LIFT_ASHR));
     }
     if (op == LIFT_LSHR && x.bits == 64)
         return logical_shift(l, x, (int)n);
@@ -146,7 +156,7 @@ static index_expr *masked(arena *a, index_expr *x, int64_t mask) {
     return ix_mul(a, bits, ix_const(a, unit));
 }
 
-lifted lift_bitwise(lifter *l, lift_opcode op, lifted x, lifted y) {
+static lifted bitwise(lifter *l, lift_opcode op, lifted x, lifted y) {
     arena *a = l->arena;
     int64_t n;
     if (x.bits == 1) {
@@ -243,6 +253,12 @@ static index_expr *wrapped_sum(arena *a, lift_opcode op, index_expr *x, index_ex
     return ix_add(a, ix_mul(a, top, unit), ix_mod(a, sum, unit));
 }
 
+lifted lift_bitwise(lifter *l, lift_opcode op, lifted x, lifted y) {
+    lifted r = bitwise(l, op, x, y);
+    r.wraps = r.kind == LIFTED_INDEX && is_defined(l, x) && is_defined(l, y);
+    return r;
+}
+
 lifted lift_integer(lifter *l, const lift_value *v, lift_opcode op, lifted x, lifted y) {
     arena *a = l->arena;
     switch (op) {
@@ -285,7 +301,9 @@ lifted lift_integer(lifter *l, const lift_value *v, lift_opcode op, lifted x, li
     if (may_wrap && !lift_inside(r, lift_type_range(64, true)) && !is_for_address(l, v))
         return lifted_index(64, ix_var(a, lift_let(l, v->name, kernel_index(l->k, wrapped_sum(a, op, x.x, y.x)))->var));
     index_expr *e = op == LIFT_ADD ? ix_add(a, x.x, y.x) : op == LIFT_SUB ? ix_sub(a, x.x, y.x) : ix_mul(a, x.x, y.x);
-    return lifted_index(x.bits, e);
+    lifted sum = lifted_index(x.bits, e);
+    sum.wraps = v && !v->no_signed_wrap && !v->no_unsigned_wrap && is_defined(l, x) && is_defined(l, y);
+    return sum;
 }
 
 /* ---- widths ---- */
@@ -312,7 +330,9 @@ lifted lift_extend(lifter *l, const lift_value *v, lift_opcode op, lifted x, int
             }
             if (to < 32 && lift_holds_data(x.x, 0)) /* bits are meant, as of packed numbers: those that go are no overflow */
                 return lifted_index(to, ix_mod(l->arena, x.x, ix_const(l->arena, (int64_t)1 << to)));
-            return lifted_index(to, x.x);
+            lifted low = lifted_index(to, x.x);
+            low.wraps = is_defined(l, x);
+            return low;
         }
         kernel_value *w = lift_as_value(l, x);
         if (from > 32)

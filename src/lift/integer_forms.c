@@ -255,5 +255,7 @@ index_expr *lift_exact(lifter *l, lifted x, bool is_signed) {
     kernel_stmt *let = lift_let(l, l->now ? l->now->name : "", kernel_index(l->k, e));
     let->var->lo = ix_const(a, (int64_t)want.lo);
     let->var->hi = ix_const(a, (int64_t)want.hi);
+    let->wraps = x.wraps && x.bits < 62;
+    l->out->wraps = l->out->wraps || let->wraps;
     return ix_var(a, let->var);
 }

@@ -8,6 +8,9 @@
 
 typedef struct lifted_kernel {
     kernel_ir *kernel;
+    bool wraps; /* some integer may wrap around (kernel_stmt.wraps) */
+    const kernel_ir *
+        stated; /* the same where integers that wrap around are stated to fit: what they take for that is told from it; NULL: none do */
     const lift_function *function;
     /* What the contract does not say and the kernel was read with: lines for people. */
     VEC(const char *) assumed;

@@ -203,6 +203,7 @@ static bool walk(lifter *l) {
     l->depth = l->statements = 0;
     l->out->assumed.count = 0;
     l->out->opaque = NULL;
+    l->out->wraps = false;
     for (int i = 0; i < l->facts->objects.count; i++)
         l->facts->objects.at[i]->settled = l->facts->objects.at[i]->element != NULL;
     if (lift_launch(l))

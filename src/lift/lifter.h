@@ -60,7 +60,8 @@ typedef struct pointer_term {
 typedef struct lifted lifted;
 struct lifted {
     lifted_kind kind;
-    int bits; /* of integers */
+    int bits;   /* of integers */
+    bool wraps; /* an index made by steps that the language lets wrap around: unsigned ones, and conversions */
     index_expr *x;
     kernel_value *v;
     cond *c;

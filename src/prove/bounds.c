@@ -103,7 +103,7 @@ static bool fits_by_interval(model *m, scope *s, index_expr *x, int64_t lo, int6
 }
 
 /* `let v in lo .. hi = value`: the values outside the stated range. */
-static void judge_let(prover *p, let_place *l) {
+void judge_range(prover *p, let_place *l) {
     model *m = p->m;
     const index_var *v = l->let->var;
     precision precision = PRECISE;
@@ -188,7 +188,7 @@ void judge_bounds(prover *p) {
         const index_var *v = m->lets.at[i].let->var;
         prover_start(p);
         if (v && (v->lo || v->hi))
-            judge_let(p, &m->lets.at[i]);
+            judge_range(p, &m->lets.at[i]);
     }
     judge_contracts(p);
 }
@@ -202,7 +202,7 @@ void seek_out_of_bounds(prover *p) {
     for (int i = 0; i < m->lets.count && !p->proof->refuted && prover_clock() < p->end; i++) {
         const index_var *v = m->lets.at[i].let->var;
         if (v && (v->lo || v->hi))
-            judge_let(p, &m->lets.at[i]);
+            judge_range(p, &m->lets.at[i]);
     }
     for (int i = 0; i < m->kernel->arrays.count; i++) {
         const kernel_array *a = m->kernel->arrays.at[i];

@@ -529,7 +529,8 @@ bool prover_no_conflict(prover *p, const kernel_array *a, int first, int second,
 bool prover_beyond(prover *p);
 
 void judge_bounds(prover *p);
-void judge_contracts(prover *p); /* part of bounds: contract.c */
+void judge_range(prover *p, let_place *l); /* among these: a value outside its stated range */
+void judge_contracts(prover *p);           /* part of bounds: contract.c */
 /* Adds an item for the first refutation of bounds that is found soon; others are of no account. */
 void seek_out_of_bounds(prover *p);
 /* Vectors marked `aligned` begin at multiples of their size, whatever the launch: the array's base by its `align`, the offset by its indices. */

@@ -47,5 +47,7 @@ const launch_plan *proved_plan_get(const proved_plan *p);
  * that cannot be judged is left out of the proved plan (out->left_out), whose kernels are enough. */
 const proved_plan *prove_plan(arena *a, const launch_plan *plan, const target_limits *limits, proof *out, diag_list *diags);
 /* Judges one Kernel IR text by itself (a plan with one variant). */
+/* Integers that the source lets wrap around (kernel_stmt.wraps) and that are not shown to stay in their stated range become their value modulo it. How many did. */
+int prove_wraps(arena *a, kernel_ir *k, const target_limits *limits);
 bool prove_kernel(arena *a, const kernel_ir *k, const target_limits *limits, proof *out, diag_list *diags);
 #endif

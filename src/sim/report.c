@@ -34,6 +34,8 @@ const char *sim_head(sim_machine *m, int instruction) {
     if (instruction < 0)
         return NULL;
     const kernel_stmt *s = m->program->code.at[instruction].stmt;
+    if (!s)
+        return "the end of what it is in";
     text_buffer text = {0};
     if (s->kind == KSTMT_COMMENT)
         text_add(&text, "%s", s->name ? s->name : "a comment");

@@ -275,3 +275,12 @@ __kernel void sums_of_64(__global const ulong *x, __global ulong *y, int n) { /*
         c = c + x[k] - (ulong)k;
     y[get_global_id(0)] = c - x[get_global_id(0)];
 }
+
+/* Unsigned integers wrap around, and what a conversion cuts off is gone: in what is compared, divided, widened and made a float. */
+__kernel void wrapped(__global const float *x, __global float *y, __global int *z) {
+    uint i = get_global_id(0), h = i * 2654435761u, before = i - 1;
+    uchar low = i * 5 + 250;
+    short s = h;
+    y[i] = (before < 64 ? x[before] : 0) + x[h % 61] + (float)h;
+    z[i] = low + (s < 0) + (h < 0x80000000u);
+}

@@ -139,6 +139,10 @@ def rows():
     tile = np.arange(96) // 32 * 32 + np.maximum(np.arange(96) % 32, 3)
     inside = np.minimum(np.arange(96) % 32, np.minimum(75 - np.arange(96) // 32 * 32, 32) - 1)
     yield "clipped", ["n=75"], {"x": x, "y": np.zeros(96, f32)}, {"y": x[last][tile] - x[np.maximum(inside, 5)]}, "32", "3"
+    x = normal(64)
+    h = np.arange(64, dtype=np.int64) * 2654435761 % 2 ** 32
+    yield "wrapped", [], {"x": x, "y": np.zeros(64, f32), "z": np.zeros(64, i32)}, \
+        {"y": np.concatenate([[f32(0)], x[:-1]]) + x[h % 61] + h.astype(f32), "z": (np.arange(64) * 5 + 250) % 256 + (h.astype(np.int16) < 0) + (h < 2 ** 31)}, "64", "1"
     x = normal(2, 75)
     yield "shared_in_all", ["n=75"], {"x": x, "y": np.zeros((2, 75), f32)}, {"y": x * x[:, 3:4]}, "32", "2"
     x = normal(75)
