@@ -306,12 +306,19 @@ static bool is_nothing(const char *name) {
     return false;
 }
 
+/* What a pointer leads to that a cast or a step within the text may stand before. */
+static bool is_constant_text(const lift_value *v) {
+    for (int depth = 0; depth < 8 && v->kind == LIFT_INSTRUCTION && (v->op == LIFT_ADDRSPACECAST || v->op == LIFT_GEP); depth++)
+        v = v->operands[0];
+    return v->kind == LIFT_GLOBAL && v->initial;
+}
+
 /* printf touches no memory that others reach; text that lies there is not read. A launch prints nothing, which is said. */
 static bool print_call(lifter *l, const lift_value *v, const char *name) {
     if (strcmp(name, "printf"))
         return false;
     for (int i = 1; i < v->operand_count; i++)
-        if (v->operands[i]->type->kind == LIFT_POINTER)
+        if (v->operands[i]->type->kind == LIFT_POINTER && !is_constant_text(v->operands[i]))
             return false;
     l->facts->prints = v;
     l->env[v->id] = lifted_number(l, 32, 0);

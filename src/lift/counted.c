@@ -149,7 +149,7 @@ static bool upwards(lifter *l, counted_loop *c, lift_predicate p, index_expr *bo
     lift_range most = lift_range_of(l, end), by = lift_range_of(l, c->step);
     wide_integer limit = ((wide_integer)1 << (c->bits - c->is_signed)) - 1;
     c->value = var;
-    if (most.hi - 1 + by.hi > limit && !(constant && step == 1 && most.hi <= limit + 1))
+    if (most.hi - 1 + by.hi > limit && !(constant && step == 1 && most.hi <= limit + !c->widened))
         c->checked = ix_add(a, var, c->step);
     if (constant) {
         index_expr *count = ix_ceildiv(a, ix_max(a, ix_const(a, 0), ix_sub(a, end, lo)), c->step);
@@ -198,6 +198,16 @@ static bool downwards(lifter *l, counted_loop *c, lift_predicate p, index_expr *
     return true;
 }
 
+/* Whether what is compared is the narrower phi widened as unsigned, as C widens unsigned char. */
+static bool widened_unsigned(const lift_value *v, const lift_value *phi) {
+    for (int depth = 0; v != phi && depth < MOST_CHAIN && v->kind == LIFT_INSTRUCTION && v->operand_count; depth++) {
+        if (v->op == LIFT_ZEXT)
+            return true;
+        v = v->operands[v->operands[0]->kind != LIFT_INSTRUCTION && v->operand_count > 1]; /* the side that varies */
+    }
+    return false;
+}
+
 static bool counts_at(lifter *l, flow_loop *inner, lift_block *tested, counted_loop *c) {
     const lift_value *t = tested->items.at[tested->items.count - 1];
     if (t->op != LIFT_BR || t->block_count != 2)
@@ -229,7 +239,8 @@ static bool counts_at(lifter *l, flow_loop *inner, lift_block *tested, counted_l
             p = swapped(p);
         bool is_unsigned = p >= LIFT_UGT && p <= LIFT_ULE;
         c->bits = c->phi->type->bits;
-        c->is_signed = !is_unsigned;
+        c->widened = other->type->bits > c->bits;
+        c->is_signed = !is_unsigned && !widened_unsigned(test->operands[side], c->phi);
         if (!(c->step = step_of(l, inner, c->phi)))
             return false;
         lifted first = lift_operand(l, lift_incoming(c->phi, inner->before)), bound = lift_operand(l, other);
@@ -239,7 +250,7 @@ static bool counts_at(lifter *l, flow_loop *inner, lift_block *tested, counted_l
         bound.bits = other->type->bits;
         l->now = test;
         c->lo = lift_exact(l, first, c->is_signed);
-        index_expr *limit = lift_exact(l, bound, c->is_signed);
+        index_expr *limit = lift_exact(l, bound, !is_unsigned);
         c->var = kernel_new_var(l->k, lift_name(l, c->phi->name, "i"), INDEX_LOOP);
         bool secondary = has_secondary(l, inner, c->phi);
         if (lift_stopped(l))

@@ -107,6 +107,14 @@ static lifted shift(lifter *l, lift_opcode op, lifted x, lifted y) {
     int64_t n;
     arena *a = l->arena;
     bool constant = lift_is_number(&y, &n) && n >= 0 && n < x.bits && n < 62;
+    lift_range fits = {0, x.bits - 1};
+    if (!constant && y.kind == LIFTED_INDEX &&
+        !lift_inside(lift_range_of(l, y.x), fits)) { /* further than that, nobody says what is left */
+        kernel_stmt *let = lift_let(l, "shift", kernel_index(l->k, y.x));
+        let->var->lo = ix_const(a, 0);
+        let->var->hi = ix_const(a, x.bits - 1);
+        y = lifted_index(y.bits, ix_var(a, let->var));
+    }
     if (!constant || x.kind == LIFTED_VALUE) {
         if (op == LIFT_LSHR) { /* logical on u32 */
             if (x.bits > 32) {

@@ -1,5 +1,5 @@
 /* Values that the lanes of a subgroup exchange: reductions, broadcasts, shuffles, votes, sums over the lanes before. */
-#include "lift/lifter.h"
+#include "lift/integer.h"
 #include <string.h>
 
 typedef enum exchange {
@@ -336,6 +336,10 @@ static bool subgroup_call(lifter *l, const lift_value *v, const char *name) {
         y.bits = y.bits ? y.bits : 32;
         if (y.bits < 32)
             y = lift_extend(l, v, LIFT_ZEXT, y, y.bits, 32);
+        lift_range all = {0, l->lanes - 1};
+        bool within = y.kind == LIFTED_INDEX && lift_inside(lift_range_of(l, y.x), all);
+        if (!strcmp(name, "shfl.idx") && m.width == l->lanes && !within) /* CUDA counts modulo them */
+            y = lift_bitwise(l, LIFT_AND, y, lifted_number(l, 32, l->lanes - 1));
         m.other = lift_as_value(l, y);
     } else if (m.kind == BROADCAST) {
         m.other = kernel_const(l->k, ELEMENT_I32, 1, 0);

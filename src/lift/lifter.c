@@ -7,6 +7,9 @@ enum { MOST_WALKS = 600 }; /* each learns something of an object or a phi */
 
 source_span lift_span(const lifter *l, const lift_value *v) {
     source_span s = {.file = l->path, .line = l->function->line, .length = 1};
+    for (int i = 0; v && !v->line && v->kind == LIFT_INSTRUCTION && v->block && i < v->block->items.count; i++)
+        if (v->block->items.at[i]->line) /* of its block, one that has a place */
+            v = v->block->items.at[i];
     if (v && v->line) {
         s.line = v->line;
         s.column = v->column ? v->column : 1;

@@ -389,6 +389,7 @@ typedef struct counted_loop {
     index_expr *checked; /* the phi's next value, to be shown to fit `bits` */
     int bits;
     bool is_signed, after_body;
+    bool widened; /* compared as a wider integer, which its own may never reach */
 } counted_loop;
 /* Whether the loop counts; its invariant parts are put where statements go. */
 bool lift_counted(lifter *l, flow_loop *inner, counted_loop *out);

@@ -7,6 +7,14 @@
 
 enum { MOST_RANK = 8, MOST_STEPS = 16 };
 
+static const contract_argument *said_of(const lifter *l, const lift_value *origin) {
+    const contract_argument *said = NULL;
+    for (int i = 0; i < l->contract->arguments.count; i++)
+        if (!strcmp(l->contract->arguments.at[i].name, origin->name))
+            said = &l->contract->arguments.at[i];
+    return said;
+}
+
 static object_facts *facts_of(lifter *l, const lift_value *origin) {
     for (int i = 0; i < l->facts->objects.count; i++)
         if (l->facts->objects.at[i]->origin == origin)
@@ -14,17 +22,36 @@ static object_facts *facts_of(lifter *l, const lift_value *origin) {
     object_facts *f = NEW(l->arena, object_facts);
     f->origin = origin;
     VEC_PUSH(l->arena, l->facts->objects, f);
-    for (int i = 0; i < l->contract->arguments.count; i++)
-        if (!strcmp(l->contract->arguments.at[i].name, origin->name))
-            f->said = &l->contract->arguments.at[i];
+    f->said = said_of(l, origin);
     return f;
+}
+
+/* Shared memory whose size comes with the launch and that no argument names: `extern __shared__`. */
+static bool comes_with_launch(const lift_value *origin) {
+    return origin->kind == LIFT_GLOBAL && origin->type->space == 3 && (origin->pointee->size == 0 || origin->external);
+}
+
+/* All such variables begin at one place, whatever their names and types are: the object that one of them has already; NULL: none has. */
+static lift_object *met_at_launch(lifter *l, const lift_value *origin) {
+    for (int i = 0; i < l->objects.count && comes_with_launch(origin); i++) {
+        lift_object *o = l->objects.at[i];
+        if (!comes_with_launch(o->origin))
+            continue;
+        if (!o->facts->said && (o->facts->said = said_of(l, origin)))
+            l->again = true; /* it has been made without */
+        return o;
+    }
+    return NULL;
 }
 
 lifted lift_pointer_to(lifter *l, const lift_value *origin) {
     for (int i = 0; i < l->objects.count; i++)
         if (l->objects.at[i]->origin == origin)
             return (lifted){.kind = LIFTED_POINTER, .bits = 64, .object = l->objects.at[i]};
-    lift_object *o = NEW(l->arena, lift_object);
+    lift_object *o = met_at_launch(l, origin);
+    if (o)
+        return (lifted){.kind = LIFTED_POINTER, .bits = 64, .object = o};
+    o = NEW(l->arena, lift_object);
     int space = origin->type->space;
     o->origin = origin;
     o->facts = facts_of(l, origin);
@@ -53,7 +80,7 @@ lifted lift_pointer_to(lifter *l, const lift_value *origin) {
     } else if (origin->kind != LIFT_ARGUMENT) {
         o->type = origin->pointee;
         o->bytes = origin->pointee->size;
-        if (origin->kind == LIFT_GLOBAL && space == 3 && (o->bytes == 0 || origin->external))
+        if (comes_with_launch(origin))
             o->type = NULL; /* its size comes with the launch */
     }
     VEC_PUSH(l->arena, l->objects, o);
@@ -288,6 +315,7 @@ static bool make_array(lifter *l, lift_object *o) {
     } else if (o->bytes) {
         dims[0] = ix_const(a, (o->bytes + t->size - 1) / t->size);
     } else if (read_extents(l, o, dims, &rank)) {
+        o->facts->unsized = false;
         bool bytes = o->facts->said->has_type && o->facts->said->type == ELEMENT_U8 && t->size > 1;
         if (has_views(o->facts) || bytes)
             in_a_row(l, o, t->size, dims, &rank);

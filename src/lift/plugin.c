@@ -45,6 +45,17 @@ static lift_read_function *find_plugin(arena *a, const char **why) {
     return f ? f : *why ? NULL : open_plugin(a, "tilec-lift.so", why);
 }
 
+/* "module:4:1: error: expected .." and the line shown below it: what it says, and where. */
+static const char *placed(arena *a, const char *why, source_span *span) {
+    int line, column, length = 0;
+    if (!why || sscanf(why, "module:%d:%d: error: %n", &line, &column, &length) != 2 || !length)
+        return why;
+    span->line = line;
+    span->column = column;
+    span->length = 1;
+    return arena_strndup(a, why + length, strcspn(why + length, "\n"));
+}
+
 const lift_module *lift_module_read(arena *a, const char *text, size_t length, const char *path, const lift_reading *how,
                                     diag_list *diags) {
     static lift_read_function *read;
@@ -63,6 +74,8 @@ const lift_module *lift_module_read(arena *a, const char *text, size_t length, c
     }
     const lift_module *m = read(LIFT_READ_INTERFACE, a, text, length, how, &why);
     if (!m) {
+        if (!how->source)
+            why = placed(a, why, &span);
         diag *g = diag_error(diags, "E1121", span, "%s", why ? why : "the module could not be read");
         diag_note(diags, g, "read by %s", opened);
     }

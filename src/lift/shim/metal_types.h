@@ -291,8 +291,20 @@ MSL_VEC(
     : d{(S)c, (S)e, a.d[0], a.d[1]} {})
 #define MSL_XYZW8
 #define MSL_XYZW16
-MSL_VEC(8, , ) MSL_VEC(16, , ) template <class T, int N> struct packed_vec {
-    T e[N];
+MSL_VEC(8, , ) MSL_VEC(16, , )
+// Elements by number, and since Metal 2.1 by name. Several at once (.xy) are not there.
+template <class T, int N> struct packed_elements;
+template <class T> struct packed_elements<T, 2> {
+    union { T e[2]; struct { T x, y; }; struct { T r, g; }; };
+};
+template <class T> struct packed_elements<T, 3> {
+    union { T e[3]; struct { T x, y, z; }; struct { T r, g, b; }; };
+};
+template <class T> struct packed_elements<T, 4> {
+    union { T e[4]; struct { T x, y, z, w; }; struct { T r, g, b, a; }; };
+};
+template <class T, int N> struct packed_vec : packed_elements<T, N> {
+    using packed_elements<T, N>::e;
     packed_vec() = default;
     constexpr packed_vec(vec<T, N> v) { MSL_UNROLL for (int i = 0; i < N; i++) e[i] = v[i]; }
     template <class U, class = enable_if_t<!is_same<U, T>::value>> constexpr explicit operator vec<U, N>() const {

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""What the languages' own rules say of test/lift/rules.cu, where a reader may think otherwise: verdicts, places, and what is computed."""
+import json, os, shutil, subprocess, sys, tempfile
+import numpy as np
+import _run
+
+tilec, build = os.environ["TILEC"], os.environ["BUILD"]
+source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rules.cu")
+FLAGS = ["--block", "64", "--grid", "1", "--arg", "x=[n]", "--arg", "y=[320]", "--arg", "n=0..1000", "--shared", "256"]
+failed = 0
+
+def tell(name, why):
+    global failed
+    print("FAIL %s: %s" % (name, why) if why else "ok " + name)
+    failed += bool(why)
+
+def check(path, *flags):
+    return json.loads(subprocess.run([tilec, "check", path, "--json", *flags], capture_output=True, text=True).stdout)
+
+def main():
+    if not os.path.exists(os.path.join(build, "tilec-lift.so")) or not (os.environ.get("TILEC_CLANG") or shutil.which("clang-19")):
+        print("skip rules (no LLVM here)")
+        return 0
+    whole = check(source, *FLAGS, "--where", "64 <= n")
+    refuted = {k["kernel"]: {p["property"] for p in k["properties"] if p["verdict"] == "refuted"} for k in whole["kernels"]}
+    tell("two names of one dynamic array race", refuted["one_place"] != {"race"} and str(refuted["one_place"]))
+    tell("and are ordered by barriers", refuted["in_turn"] and str(refuted["in_turn"]))
+    held = [k["kernel"] for k in whole["kernels"] if k["held"]]
+    tell("shuffles within parts, lanes counted modulo them, a text printed", "parts" not in held and str(refuted["parts"]))
+    why = [p["explanation"] for k in whole["kernels"] if k["kernel"] == "too_far" for p in k["properties"] if p["verdict"] == "refuted"]
+    tell("a shift by more bits than there are", not any("`shift` is 32" in w for w in why) and str(why))
+    seen = [(d["line"], d["code"]) for d in whole["diagnostics"] if d["code"] == "E1123"]
+    tell("a loop with two ways in has a place", seen != [(41, "E1123")] and str(seen))
+    for most, held in ((255, True), (256, False)):
+        k = check(source, "--kernel", "narrow_counter", "--block", "1", "--grid", "1", "--arg", "x=[1000]", "--arg", "n=0..%d" % most)["kernels"][0]
+        tell("a counter of 8 bits up to %d" % most, k["held"] != held and str([p for p in k["properties"] if p["verdict"] != "proved"]))
+    with tempfile.TemporaryDirectory() as folder:
+        cut = os.path.join(folder, "cut.ll")
+        with open(cut, "w") as f:
+            f.write("define amdgpu_kernel void @k(ptr addrspace(1) %y, i32 %n) {\n  %c = icmp sgt i32 %n, %m\n  ret void\n}\n")
+        seen = [(d["line"], d["column"], d["code"]) for d in check(cut, "--block", "64")["diagnostics"]]
+        tell("LLVM IR that is none has a place", seen != [(2, 25, "E1121")] and str(seen))
+        t, x = np.arange(64), np.random.default_rng(1).integers(-99, 99, 64).astype(np.int32)
+        want = [t // 8 * 8 + (x & 7), np.where(t % 8 >= 3, t - 3, t), np.where(t % 16 < 13, t + 3, t),
+                t ^ 3, t // 32 * 32 + 5]
+        for device in ("sim", "cpu"):
+            tell("shuffles within parts on " + device, _run.run([tilec, "run", source, "--kernel", "parts", "--block", "64", "--grid", "1", "--device", device, "--arg", "n=3"],
+                 {"x": x, "y": np.zeros(320, np.int32)}, {"y": np.concatenate(want)}, folder))
+    return failed > 0
+
+sys.exit(main())
