@@ -150,6 +150,10 @@ bool kernel_only_reads(const kernel_stmt *s) {
     return s->kind == KSTMT_ATOMIC && s->expected && s->expected->op == KERNEL_CONST && kernel_same_value(s->expected, s->value);
 }
 
+bool kernel_only_writes(const kernel_stmt *s) {
+    return s->kind == KSTMT_ATOMIC && s->combine == KERNEL_EXCHANGE && !s->name;
+}
+
 static bool same_cell(const kernel_access *x, const kernel_access *y) {
     if (x->array != y->array || x->active || y->active || x->lanes != 1 || y->lanes != 1)
         return false;

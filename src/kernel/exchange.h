@@ -25,6 +25,8 @@ bool kernel_is_update_loop(const kernel_stmt *loop, kernel_update_loop *out);
 const kernel_stmt *kernel_waits_for(const kernel_stmt *loop, int arrays, arena *a);
 /* A compare_exchange that leaves every cell as it is: an atomic read. */
 bool kernel_only_reads(const kernel_stmt *atomic);
+/* An exchange whose old value nobody wants: an atomic store. */
+bool kernel_only_writes(const kernel_stmt *atomic);
 /* What an atomic leaves in its cell; `expected`: of compare_exchange. */
 kernel_value *kernel_atomic_result(kernel_ir *k, kernel_op op, kernel_value *old, kernel_value *expected, kernel_value *given);
 #endif

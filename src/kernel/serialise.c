@@ -400,6 +400,10 @@ static void rewrite_access(void *context, kernel_access *access, bool is_write) 
 static void plain_update(serial *s, kernel_stmt *x, kernel_block *b, int at) {
     if (x->kind != KSTMT_ATOMIC || x->access.array->space == SPACE_GLOBAL)
         return;
+    if (kernel_only_writes(x)) {
+        x->kind = KSTMT_STORE;
+        return;
+    }
     kernel_stmt *store = NEW(s->arena, kernel_stmt);
     kernel_value *old = kernel_load(s->k, kernel_at(s->k, x->access.array, x->access.indices)), *given = x->value,
                  *expected = x->expected;

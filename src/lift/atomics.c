@@ -139,7 +139,37 @@ static void compare_exchange(lifter *l, const lift_value *v) {
     l->env[v->id] = r;
 }
 
+/* A load is a compare-and-exchange of zero by zero, a store an exchange whose old value nobody wants. */
+static void load_or_store(lifter *l, const lift_value *v, const lift_value *address, const lift_value *stored, const lift_type *t,
+                          bool ordered) {
+    if (!is_word(t)) {
+        lift_fail(l, "E1128", v, "an atomic %s of %s", stored ? "store" : "load", t->text);
+        return;
+    }
+    const lifted zero =
+        t->kind == LIFT_FLOAT ? lifted_value(32, kernel_const(l->k, ELEMENT_F32, 1, 0)) : lifted_number(l, t->bits, 0);
+    atomic_access c = {.v = v,
+                       .pointer = lift_operand(l, address),
+                       .expected = zero,
+                       .x = stored ? lift_operand(l, stored) : zero,
+                       .type = t,
+                       .u = {.op = stored ? KERNEL_EXCHANGE : KERNEL_COMPARE_EXCHANGE},
+                       .ordered = ordered,
+                       .wants_old = !stored};
+    lifted old = {.kind = LIFTED_ANY};
+    if (lift_stopped(l))
+        return;
+    c.scope = scope_of(v, c.pointer);
+    if (atomic(l, &c, &old) && !stored)
+        l->env[v->id] = old;
+}
+
 void lift_atomic_operation(lifter *l, const lift_value *v) {
+    if (v->op == LIFT_LOAD || v->op == LIFT_STORE) {
+        bool store = v->op == LIFT_STORE;
+        load_or_store(l, v, v->operands[store], store ? v->operands[0] : NULL, v->pointee, v->ordered);
+        return;
+    }
     if (v->op == LIFT_FENCE) {
         lift_fence(l, v->scope && !strncmp(v->scope, "workgroup", 9) ? LEVEL_BLOCK : LEVEL_TASK);
         return;
@@ -247,6 +277,14 @@ bool lift_atomic_call(lifter *l, const lift_value *v, const char *name) {
     if ((!strcmp(plain, "compare_exchange_strong") || !strcmp(plain, "compare_exchange_weak")) && v->operand_count >= 3) {
         compare_exchange_call(l, v, end != NULL);
         return true;
+    }
+    if (!strcmp(plain, "load") || !strcmp(plain, "store")) {
+        bool store = *plain == 's';
+        if (v->operand_count > store) {
+            bool ordered = is_ordered(l, v, end != NULL, 1 + store, 1);
+            load_or_store(l, v, v->operands[0], store ? v->operands[1] : NULL, store ? v->operands[1]->type : v->type, ordered);
+            return true;
+        }
     }
     const lift_type *t = v->type;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {

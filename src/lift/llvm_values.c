@@ -312,6 +312,7 @@ void llvm_operation(llvm_reading *r, lift_value *x, LLVMValueRef v, int nesting)
     case LIFT_STORE:
         x->pointee = x->op == LIFT_LOAD ? x->type : x->operands[0]->type;
         x->is_atomic = LLVMGetOrdering(v) != LLVMAtomicOrderingNotAtomic;
+        x->ordered = LLVMGetOrdering(v) > LLVMAtomicOrderingMonotonic;
         x->align = (int)LLVMGetAlignment(v);
         break;
     case LIFT_ALLOCA:

@@ -179,7 +179,7 @@ struct lift_value {
     lift_opcode op;
     lift_predicate predicate;
     lift_atomic atomic;
-    bool ordered;                                     /* ATOMIC, CMPXCHG: stronger than monotonic (relaxed) */
+    bool ordered; /* ATOMIC, CMPXCHG, atomic LOAD and STORE: stronger than monotonic (relaxed) */
     bool no_signed_wrap, no_unsigned_wrap, is_atomic; /* each access is made once and in order, as volatile ones ask */
     int operand_count;
     lift_value **

@@ -8,13 +8,13 @@ static void lift_item(lifter *l, const lift_value *v) {
     switch (v->op) {
     case LIFT_LOAD:
         if (v->is_atomic)
-            lift_fail(l, "E1125", v, "a load that is atomic");
+            lift_atomic_operation(l, v);
         else
             lift_set(l, v, lift_load(l, v, v->type, lift_operand(l, v->operands[0])));
         return;
     case LIFT_STORE:
         if (v->is_atomic)
-            lift_fail(l, "E1125", v, "a store that is atomic");
+            lift_atomic_operation(l, v);
         else
             lift_store(l, v->pointee, lift_operand(l, v->operands[1]), lift_operand(l, v->operands[0]));
         return;

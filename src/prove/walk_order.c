@@ -368,7 +368,7 @@ static void atomic(walk *w, kernel_stmt *s) {
         walk_loads(w, step, values[i], 0);
     if (w->m->object_of[s->access.array->id])
         walk_beyond(w->m, s->span, "an atomic on an array of several views");
-    for (int write = 0; write < (kernel_only_reads(s) ? 1 : 2); write++) {
+    for (int write = kernel_only_writes(s); write < (kernel_only_reads(s) ? 1 : 2); write++) {
         place *p = walk_place(w, step, &s->access, write ? ACCESS_WRITE : ACCESS_READ, s->span);
         p->atomic = true;
         p->atomic_scope = s->scope;

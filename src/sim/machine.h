@@ -364,8 +364,9 @@ sim_object *sim_object_of(sim_machine *m, sim_thread *t, const sim_array *a);
 int64_t sim_unit_of(const sim_array *a, const int64_t *cell);
 sim_lane sim_read_unit(const sim_array *a, const sim_object *o, int64_t unit, int within);
 void sim_write_unit(const sim_array *a, sim_object *o, int64_t unit, sim_lane value);
-/* MODIFY: a read and a write at once; UPDATE: an indivisible one, by an atomic; LOOK: an atomic's read that changes nothing. */
-typedef enum sim_use { SIM_READ, SIM_WRITE, SIM_MODIFY, SIM_UPDATE, SIM_LOOK } sim_use;
+/* MODIFY: a read and a write at once; UPDATE: an indivisible one, by an atomic; LOOK: an atomic's read that changes nothing;
+ * PUT: an atomic's store. */
+typedef enum sim_use { SIM_READ, SIM_WRITE, SIM_MODIFY, SIM_UPDATE, SIM_LOOK, SIM_PUT } sim_use;
 /* One cell: bounds, order, initialisation are checked, and the access is remembered. False: outside, nothing was done. */
 bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const int64_t *cell, int lane, sim_use use,
                level_kind atomic_scope, int64_t *unit, sim_object **object);

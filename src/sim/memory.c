@@ -148,7 +148,7 @@ static bool both_atomic(sim_machine *m, const sim_stamp *before, const sim_obser
 static void judge_order(sim_machine *m, const sim_observer *by, sim_object *o, sim_cell *c, const sim_array *a,
                         const int64_t *cell, sim_use use, level_kind scope) {
     int space = space_of(o);
-    bool atomic = use == SIM_UPDATE || use == SIM_LOOK, write = use != SIM_READ && use != SIM_LOOK;
+    bool atomic = use == SIM_UPDATE || use == SIM_LOOK || use == SIM_PUT, write = use != SIM_READ && use != SIM_LOOK;
     const sim_stamp *w = &c->writer;
     if (w->group) {
         if (!sim_ordered(m, w, by, 0, space)) {
@@ -219,7 +219,7 @@ bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const
     int64_t first = (a->view_offset + *unit * a->width) / o->grain, count = (a->width + o->grain - 1) / o->grain;
     for (int64_t i = first; i < first + count; i++) {
         sim_cell *c = &o->cells[i];
-        if (use != SIM_WRITE && !c->written) {
+        if (use != SIM_WRITE && use != SIM_PUT && !c->written) {
             sim_report_finding(m, SIM_UNWRITTEN, by->thread, by->instruction, NULL, a->source->name,
                                "%s is read, but nothing has written it", sim_cell_name(m, a, cell));
             c->written = 1; /* once is enough */
@@ -235,8 +235,10 @@ bool sim_touch(sim_machine *m, const sim_observer *by, const sim_array *a, const
             if (c->writes < 2)
                 c->writes++;
         }
-        if (use == SIM_UPDATE || use == SIM_LOOK)
-            sim_atomic_order(m, by->thread, c, scope, use == SIM_UPDATE);
+        if (use == SIM_PUT)
+            c->written = 1;
+        if (use == SIM_UPDATE || use == SIM_LOOK || use == SIM_PUT)
+            sim_atomic_order(m, by->thread, c, scope, use != SIM_LOOK);
     }
     return true;
 }

@@ -285,7 +285,8 @@ void sim_atomic(sim_machine *m, sim_thread *t, int instruction) {
         old = reached ? sim_read_unit(a, o, unit, 0) : old;
         stores = reached && same_bits(type, old, expected) && !kernel_only_reads(i->stmt);
     }
-    if (reached && stores && sim_touch(m, &by, a, cell, 0, SIM_UPDATE, i->stmt->scope, &unit, &o)) {
+    if (reached && stores &&
+        sim_touch(m, &by, a, cell, 0, kernel_only_writes(i->stmt) ? SIM_PUT : SIM_UPDATE, i->stmt->scope, &unit, &o)) {
         old = sim_read_unit(a, o, unit, 0);
         sim_write_unit(a, o, unit, atomic_result(i, type, old, value));
     }

@@ -1,4 +1,4 @@
-// Atomic updates of shared and device memory, with old values that live across barriers.
+// Atomic updates of shared and device memory, with old values that live across barriers; exchanges, and a sum by trying again.
 __global__ void updates(const int *x, const float *w, int *sums, int *least, unsigned *most, unsigned *bits, float *total, int *tickets, int n)
 {
     __shared__ int next, own[8];
@@ -27,4 +27,33 @@ __global__ void updates(const int *x, const float *w, int *sums, int *least, uns
     __syncthreads();
     if (t < 8)
         atomicAdd(&sums[t], own[t]);
+}
+
+__device__ float add_by_exchange(float *to, float x)
+{
+    int *word = (int *)to, old = *word, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(word, assumed, __float_as_int(x + __int_as_float(assumed)));
+    } while (assumed != old);
+    return __int_as_float(old);
+}
+__global__ void exchanges(const float *w, unsigned *rings, float *sum, int *first, float *last, int n)
+{
+    __shared__ int own;
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    if (t == 0)
+        own = 0;
+    __syncthreads();
+    if (atomicCAS(&own, 0, 5) == 0)
+        atomicAdd(&first[0], 1);
+    if (i < n) {
+        atomicInc(&rings[0], 10);
+        atomicDec(&rings[1], 10);
+        add_by_exchange(sum, w[i]);
+        if (atomicExch(&last[0], 7.0f) != 7.0f)
+            atomicAdd(&first[1], 1);
+        if (atomicCAS(&first[2], -1, 8) == -1)
+            atomicAdd(&first[3], 1);
+    }
 }

@@ -13,6 +13,36 @@ f32 = np.float32
 rng = np.random.default_rng(3)
 failed = False
 
+# OpenCL C's functions, of both versions
+CL = """kernel void exchanged(global const float *x, global int *a, global uint *b, global float *f, int n) {
+    local int turn[1];
+    int l = get_local_id(0), i = get_global_id(0);
+    if (l == 0)
+        atomic_store_explicit((volatile local atomic_int *)turn, 0, memory_order_relaxed, memory_scope_work_group);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (atomic_cmpxchg(turn, 0, l + 1) == 0)
+        atom_inc(a);
+    if (i < n) {
+        float xi = x[i];
+        int old = atomic_add(a + 1, 0), was;
+        do {
+            was = old;
+            old = atomic_cmpxchg(a + 1, was, as_int(as_float(was) + xi));
+        } while (old != was);
+        int e = 3 + 0 * atomic_load_explicit((volatile global atomic_int *)(a + 4), memory_order_acquire, memory_scope_device);
+        if (atomic_compare_exchange_strong((volatile global atomic_int *)(a + 2), &e, 4))
+            atomic_add(a + 3, 1);
+        else if (e == 4)
+            atomic_add(a + 4, 1);
+        uint u = 9;
+        atomic_compare_exchange_weak_explicit((volatile global atomic_uint *)b, &u, 7u, memory_order_relaxed, memory_order_relaxed, memory_scope_device);
+        atom_xchg(b + 1, u);
+        if (atomic_xchg(f, 2.0f) != 2.0f)
+            atomic_exchange_explicit((volatile global atomic_float *)(f + 1), -1.5f, memory_order_relaxed, memory_scope_device);
+    }
+}
+"""
+
 EXTREMES = """kernel extremes {
     symbol n
     task (i < floor((n + 31) / 32))
@@ -71,6 +101,20 @@ with tempfile.TemporaryDirectory() as folder:
         words = [os.path.join(here, "defects", "cuda.cu"), "--kernel", kernel, "--arg", said, "--arg", "n=150", "--shape", "groups_x=3"]
         for device in [d for d in ["sim"] + devices() if d != "cuda:0" or "--device" in sys.argv]:
             run(kernel, device, words, {"x": w}, {"x": w * factor}, folder)
+    small = rng.integers(-50, 50, n).astype(np.float32)  # their sum is the same in any order
+    whole = small.sum(keepdims=True).astype(np.float32).view(np.int32)
+    arrays = {"w": small, "rings": np.zeros(2, np.uint32), "sum": np.zeros(1, np.int32), "first": np.array([0, 0, -1, 0], np.int32), "last": np.zeros(1, np.int32)}
+    wanted = {"rings": np.array([n % 11, -n % 11], np.uint32), "sum": whole, "first": np.array([3, 1, 8, 1], np.int32), "last": np.array([7], np.float32).view(np.int32)}
+    source[2] = "exchanges"
+    path = os.path.join(folder, "exchanged.cl")
+    with open(path, "w") as f:
+        f.write(CL)
+    for device in devices():
+        run("exchanges", device, source, arrays, wanted, folder)
+    if "--device" not in sys.argv:
+        run("exchanges in OpenCL C", "sim", [path] + source[3:],
+            {"x": small, "a": np.array([0, 0, 3, 0, 0], np.int32), "b": np.array([9, 0], np.int32), "f": np.zeros(2, np.float32)},
+            {"a": np.array([3, whole[0], 4, 1, n - 1], np.int32), "f": np.array([2, -1.5], np.float32)}, folder)
     # all threads write one value to one cell: one after another on the CPU, with a warning; refused where there are threads
     with open(os.path.join(folder, "same.cl"), "w") as f:
         f.write("__kernel void same(__global int *y, int n) { y[get_group_id(0)] = n; }")
