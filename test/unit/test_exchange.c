@@ -124,10 +124,15 @@ static const struct {
     {{"atomic stores, read behind a barrier", "N = 1", CLEAN, NULL,
       "kernel k { symbol N task (t < N) lane (l < 4) shared c: i32[2] global out y: i32[N, 4]\n"
       "if l < 2 { atomic exchange c[l] <- 3:i32 scope block } barrier block orders shared store y[t, l] <- c[(l mod 2)] }"},
-     VERDICT_PROVED, "", ""},
+     VERDICT_PROVED,
+     "",
+     ""},
     {{"an exchange of what nothing has set", "N = 1", SIM_UNWRITTEN, "c[0]",
       "kernel k { symbol N task (t < N) lane (l < 2) shared c: i32[2] global out y: i32[N, 2]\n"
-      "atomic old = exchange c[0] <- 3:i32 scope block store y[t, l] <- old }"}, VERDICT_REFUTED, "c", ""},
+      "atomic old = exchange c[0] <- 3:i32 scope block store y[t, l] <- old }"},
+     VERDICT_REFUTED,
+     "c",
+     ""},
     {{"a message by ordered atomics between tasks", "N = 2", CLEAN, NULL,
       "kernel k { symbol N task (t < 2) lane (l < 1) global update c: u32[1] rewritable global update d: f32[1] rewritable "
       "global out y: f32[1]\n"

@@ -638,6 +638,26 @@ static void test_atomics(void **state) {
     assert_int_equal(y[0], 110);
     assert_int_equal(y[1], 7);
     assert_true(z[0] == -2);
+    /* exchanges of 64 bits and of floats, counters that wrap */
+    compiled_text e = {0};
+    assert_true(compile_text(
+        "kernel e { task (t < 5) global update w: i64[2] rewritable global update z: f32[2] rewritable global update c: u32[2] "
+        "rewritable\n"
+        " atomic exchange w[0] <- convert(i64, index(1099511627776)) scope task\n"
+        " atomic compare_exchange w[1] if convert(i64, index(8589934592 + t)) <- convert(i64, index(8589934593 + t)) scope task\n"
+        " atomic was = compare_exchange z[0] if -0:f32 <- 2:f32 scope task\n"
+        " if_value eq(was, 2:f32) { atomic exchange z[1] <- 3:f32 scope task }\n"
+        " atomic inc_wrap c[0] <- 2:u32 scope task atomic dec_wrap c[1] <- 2:u32 scope task }",
+        &e));
+    int64_t w[2] = {1, 8589934592};
+    uint32_t c[2] = {7, 7};
+    float halves[2] = {-0.0f, 9};
+    void *others[] = {w, halves, c};
+    e.run(others, NULL, NULL, 0, 5, NULL);
+    assert_true(w[0] == 1099511627776 && w[1] == 8589934597);
+    assert_true(halves[0] == 2 && halves[1] == 3);
+    assert_int_equal(c[0], 1); /* 7 is past it: 0, 1, 2, 0, 1 */
+    assert_int_equal(c[1], 1); /* 2, 1, 0, 2, 1 */
 }
 
 /* What C has no form for is a located error that names it. */
