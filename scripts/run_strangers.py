@@ -4,7 +4,7 @@
     scripts/run_strangers.py SUITE=FOLDER ... [--tilec BUILD/tilec] [--device cpu --device opencl:0 ..] [--only WORD] [--rows FILE]
     scripts/run_strangers.py SUITE=FOLDER .. --write PLACE, and on a machine without clang: scripts/run_strangers.py --replay PLACE --device cuda:0
 
-SUITE is llama.cpp (a folder with ggml-metal.metal and the headers it includes), polybench, rodinia or cuda-samples (the repositories' roots).
+SUITE is llama.cpp (a folder with ggml-metal.metal and the headers it includes), polybench, rodinia, cuda-samples, mlx or clblast (the repositories' roots).
 scripts/strangers/ has a list for each: launches, arguments and references, written from the mathematics; the sources are not ours and are not here.
 A line for each kernel, shape and device: `ok`, `FAIL` (values differ), `refused` (not proved) or `not read`, with the reason.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-SUITES = {"llama.cpp": "llama", "polybench": "polybench", "rodinia": "rodinia", "cuda-samples": "samples"}
+SUITES = {"llama.cpp": "llama", "polybench": "polybench", "rodinia": "rodinia", "cuda-samples": "samples", "mlx": "mlx"}
 
 
 def words_of(case):

@@ -35,7 +35,7 @@ void legal_route(arena *a, legal_routes *routes, const char *text) {
 
 /* ---- which values are the same in every thread of a block ---- */
 
-static bool varies(const legalizer *l, const index_var *v) {
+bool legalize_varies(const legalizer *l, const index_var *v) {
     for (int i = 0; i < l->varying.count; i++)
         if (l->varying.at[i] == v)
             return true;
@@ -44,7 +44,7 @@ static bool varies(const legalizer *l, const index_var *v) {
 
 static bool index_varies(const legalizer *l, const index_expr *x) {
     if (x->op == IX_VAR)
-        return varies(l, x->var);
+        return legalize_varies(l, x->var);
     return x->op != IX_CONST && (index_varies(l, x->a) || index_varies(l, x->b));
 }
 
@@ -177,6 +177,12 @@ static void rewrite_block(legalizer *l, kernel_block *b) {
                 s->scope = LEVEL_BLOCK; /* which all threads reach, and which orders more */
                 legalize_route(l, "barriers of a subgroup: of the block, for the target has no subgroups");
             }
+        }
+        if (legalize_may_split(l, s)) {
+            rewrite_inner(l, &s->body, false, s->span);
+            if (!l->failed)
+                legalize_split(l, s, b);
+            continue;
         }
         VEC_PUSH(l->kernel->arena, b->items, s);
         if (s->kind != KSTMT_LET)

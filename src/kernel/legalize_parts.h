@@ -31,6 +31,14 @@ typedef struct legalizer {
 bool legalize_refuse(legalizer *l, source_span span, const char *what, ...) PRINTF_LIKE(3, 4); /* E0552; returns false */
 void legalize_route(legalizer *l, const char *format, ...) PRINTF_LIKE(2, 3);                  /* each text once */
 
+bool legalize_varies(const legalizer *l, const index_var *v); /* it may differ between threads of a block */
+
+/* ---- legalize_split.c ---- */
+/* Whether s is a choice that whole subgroups make, with exchanges of lanes right in it and nothing else that the block must meet at. */
+bool legalize_may_split(const legalizer *l, const kernel_stmt *s);
+/* Such a choice, its body rewritten: its parts between barriers, each behind the condition, go to `out`. */
+void legalize_split(legalizer *l, kernel_stmt *s, kernel_block *out);
+
 /* ---- legalize_fragment.c ---- */
 /* All fragments of a kernel by hand, where the target lacks a product or a view of theirs. */
 void legalize_fragments(legalizer *l);

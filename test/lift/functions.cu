@@ -24,3 +24,27 @@ __global__ void longs(const unsigned *x, const unsigned *y, long long *out) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = __shfl_down_sync(0xffffffffu, (long long)x[i] * 3 - y[i], 1);
 }
+// The first warp alone adds what all warps have left.
+__global__ void sums(const float *x, float *y, int n) {
+    __shared__ float parts[32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    float s = 0;
+    for (int i = threadIdx.x; i < n; i += blockDim.x)
+        s += x[blockIdx.x * n + i];
+    for (int d = 16; d > 0; d /= 2)
+        s += __shfl_down_sync(0xffffffffu, s, d);
+    if (lane == 0)
+        parts[warp] = s;
+    __syncthreads();
+    if (warp == 0) {
+        int from = lane % 4;
+        float scale = x[blockIdx.x * n];
+        s = lane < blockDim.x / 32 ? parts[lane] : 0;
+        for (int d = 16; d > 0; d /= 2)
+            s += __shfl_down_sync(0xffffffffu, s, d);
+        if (lane == 0)
+            parts[from] = s * scale;
+    }
+    __syncthreads();
+    y[blockIdx.x * blockDim.x + threadIdx.x] = parts[0];
+}
