@@ -252,6 +252,22 @@ static void loops_and_branches(void **state) {
            0);
 }
 
+/* A choice that whole subgroups make is cut at the barriers; what one part names, later parts have. */
+static void choices(void **state) {
+    (void)state;
+    const char *const conditions[] = {"g < 1", "floor((16 * g + l) / 16) == 1", "16 * g + l < 16", "16 <= 16 * g + l"};
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        char body[1024];
+        snprintf(body, sizeof body,
+                 "store v[] <- 0:f32\n if %s {\n let p in 0 .. 63 = 16 * g + l\n let d: f32 = x[r, p]\n"
+                 "let s: f32 = subgroup_sum(d)\n let t: f32 = shuffle_xor(add(s, d), 1:i32)\n let q in 0 .. 64 = p + 1\n"
+                 "store v[] <- add(d, add(s, t))\n store v[] <- add(v[], add(x[r, q - 1], subgroup_max(d)))\n }\n store y[r, 16 "
+                 "* g + l] <- v[]",
+                 conditions[i]);
+        agrees(ONE, body, 0);
+    }
+}
+
 static void refused(const char *declarations, const char *body, const char *words) {
     arena *a = arena_new();
     diag_list diags;
@@ -268,7 +284,10 @@ static void refused(const char *declarations, const char *body, const char *word
 
 static void refusals(void **state) {
     (void)state;
-    refused(ONE, "if g < 1 { store v[] <- subgroup_sum(" OWN ")\n store y[r, l] <- v[] }", "not every thread");
+    refused(ONE, "if l < 1 { store v[] <- subgroup_sum(" OWN ")\n store y[r, l] <- v[] }", "not every thread");
+    refused(ONE, "if 16 * g + l < 15 { store v[] <- subgroup_sum(" OWN ")\n store y[r, l] <- v[] }", "not every thread");
+    refused(ONE, "if g < 1 { for i in 0 .. 2 { store v[] <- subgroup_sum(" OWN ") }\n store y[r, l] <- v[] }",
+            "not every thread");
     refused(ONE, "for i in 0 .. g { store v[] <- shuffle_xor(" OWN ", 1:i32) }\n store y[r, 16 * g + l] <- 0:f32",
             "not every thread");
     refused(ONE, "if_value lt(0:f32, " OWN ") { store v[] <- subgroup_max(" OWN ") }\n store y[r, 16 * g + l] <- 0:f32",
@@ -320,9 +339,9 @@ static void half_arithmetic(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reductions),         cmocka_unit_test(shuffles),
-                                       cmocka_unit_test(butterflies),        cmocka_unit_test(batches),
-                                       cmocka_unit_test(loops_and_branches), cmocka_unit_test(refusals),
-                                       cmocka_unit_test(half_arithmetic),    cmocka_unit_test(barriers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reductions), cmocka_unit_test(shuffles),           cmocka_unit_test(butterflies),
+        cmocka_unit_test(batches),    cmocka_unit_test(loops_and_branches), cmocka_unit_test(choices),
+        cmocka_unit_test(refusals),   cmocka_unit_test(half_arithmetic),    cmocka_unit_test(barriers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
