@@ -279,7 +279,7 @@ void legalize_split(legalizer *l, kernel_stmt *s, kernel_block *out) {
         }
     }
     kernel_array **cells = NEW_ARRAY(k->arena, kernel_array *, names.count + 1);
-    for (int p = 1; p < parts.count && !l->failed; p++)
+    for (int p = parts.count - 1; p > 0 && !l->failed; p--) /* the last first: what earlier parts name is as it was */
         for (int n = names.count - 1; n >= 0 && !l->failed; n--)
             if (homes.at[n] < p) /* the last first: what is given again may itself ask for those before */
                 give_again(l, names.at[n], &parts.at[homes.at[n]]->body, &parts.at[p]->body, &cells[n]);
