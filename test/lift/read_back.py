@@ -9,12 +9,13 @@ tilec, build = os.environ["TILEC"], os.environ["BUILD"]
 here = os.path.dirname(os.path.abspath(__file__))
 exhaustive = bool(os.environ.get("TILEC_EXHAUSTIVE"))
 TARGETS = ("opencl", "metal", "cuda", "air", "c")
+ALL = TARGETS + ("opencl_cpu",)  # the printer of opencl, without threads
 SHAPES = {"argmax": "N=300 S=1", "attention": "T=5 KV=2 G=3 D=32 S=1 H=2 B=2 P=9 N=11 len=4 pos=3", "elementwise": "N=137", "embedding": "T=5 V=7 D=21",
           "matmul": "M=5 N=9 K=24", "normalise": "R=3 C=21", "projections": "N=11 K=64", "stencil": "R=3 C=21"}
 SHORT = 700 # bytes of a random program: longer ones take a second each
 RANDOM_SHAPE = "M=3 N=4 K1=5 K2=4 K3=3 K4=5 V=4 H=2"
 # Those that take a second or more have one target each.
-LONG = {"flash_causal": "air", "attn_full_f32": "air", "rope": "opencl", "gemm_i8w": "opencl", "gemm_bias_gelu": "air", "matmul_tt_gelu": "opencl",
+LONG = {"flash_causal": "c", "attn_full_f32": "air", "rope": "opencl", "gemm_i8w": "opencl", "gemm_bias_gelu": "opencl", "matmul_tt_gelu": "opencl",
         "gemm": "metal", "gemm_f32": "metal", "matmul_f32": "opencl", "gemm_bias_f32": "metal", "matmul": "cuda"}
 # One thing altered from a kernel's function on: what, target, file, kernel, and the text there before and after.
 ALTERED = [("nothing", "opencl", "normalise", "rms_norm", "", ""),
@@ -50,7 +51,7 @@ def check(words, forms, shape, target):
 def rows():
     """Files with those of their kernels that a target has, and a shape."""
     for path in sorted(glob.glob(os.path.join(here, "..", "..", "kernels", "*.tile"))):
-        for at, target in enumerate(TARGETS):
+        for at, target in enumerate(ALL if exhaustive else TARGETS):
             names = [n for i, n in enumerate(kernels(path)) if exhaustive or not (target == "cuda" and n.startswith("argmax_")) and (LONG[n] == target if n in LONG else (at - i) % len(TARGETS) in (0, 2))]
             if names:
                 yield path, target, names, SHAPES[os.path.basename(path)[:-5]]
@@ -125,13 +126,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
         subprocess.run([os.path.join(build, "values", "random_programs"), "--seed", "7", "--count", "150" if exhaustive else "50", "--texts", folder], check=True)
         paths = sorted((p for p in glob.glob(os.path.join(folder, "*.tile")) if exhaustive or os.path.getsize(p) < SHORT), key=lambda p: (len(p), p))
-        shares = [paths[i::len(TARGETS)] for i in range(len(TARGETS))]
-        programs = pool.map(random_programs, shares, TARGETS)
+        shares = [paths[i::len(ALL)] for i in range(len(ALL))]
+        programs = pool.map(random_programs, shares, ALL)
         files = list(rows())
         corpora, faults = pool.map(corpus, files), pool.map(altered, ALTERED)
         whole = [(path, name, shape, t) for path, name, shape, own in PROGRAMS for t in (TARGETS if exhaustive else (own,)) if t]
         orders, order_faults = pool.map(program, whole), pool.map(altered_program, ALTERED_PROGRAM)
-        for share, target, why in zip(shares, TARGETS, programs):
+        for share, target, why in zip(shares, ALL, programs):
             tell("%d random programs for %s" % (len(share), target), why)
         for file, kernels_of in zip(files, corpora):
             for name, why in kernels_of:
