@@ -155,10 +155,7 @@ static int index_size(const index_expr *x, int most) {
 
 enum { LONGEST_CHAIN = 16 };
 
-lifted lift_named(lifter *l, const lift_value *v, lifted x) {
-    if (lift_stopped(l) || (v->uses < 2 && l->nesting[v->id] < LONGEST_CHAIN))
-        return x;
-    l->nesting[v->id] = 0;
+static lifted let_named(lifter *l, const lift_value *v, lifted x) {
     if (!is_leaf(&x)) {
         kernel_value *now = x.v;
         x.v = kernel_ref(l->k, lift_let(l, v->name, now));
@@ -168,10 +165,17 @@ lifted lift_named(lifter *l, const lift_value *v, lifted x) {
     } else if (x.kind == LIFTED_ELEMENTS) {
         lifted *elements = NEW_ARRAY(l->arena, lifted, x.count ? x.count : 1);
         for (int i = 0; i < x.count; i++)
-            elements[i] = lift_named(l, v, x.elements[i]);
+            elements[i] = let_named(l, v, x.elements[i]);
         x.elements = elements;
     }
     return x;
+}
+
+lifted lift_named(lifter *l, const lift_value *v, lifted x) {
+    if (lift_stopped(l) || (v->uses < 2 && l->nesting[v->id] < LONGEST_CHAIN))
+        return x;
+    l->nesting[v->id] = 0;
+    return let_named(l, v, x);
 }
 
 /* Operations without a name in between, at most: a value's text must not nest too deep. */

@@ -1,7 +1,7 @@
 /* Blocks and branches as sequences and choices: each branch is walked to where its ways meet again. */
 #include "lift/lifter.h"
 
-enum { MOST_STATEMENTS = 60000, MOST_DEPTH = 90 };
+enum { MOST_STATEMENTS = 250000, MOST_DEPTH = 90 };
 
 static void lift_item(lifter *l, const lift_value *v) {
     l->now = v;

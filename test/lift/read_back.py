@@ -9,7 +9,7 @@ tilec, build = os.environ["TILEC"], os.environ["BUILD"]
 here = os.path.dirname(os.path.abspath(__file__))
 exhaustive = bool(os.environ.get("TILEC_EXHAUSTIVE"))
 TARGETS = ("opencl", "metal", "cuda", "air", "c")
-ALL = TARGETS + ("opencl_cpu",)  # the printer of opencl, without threads
+ALL = ("opencl_cpu",) + TARGETS  # the printer of opencl, without threads
 SHAPES = {"argmax": "N=300 S=1", "attention": "T=5 KV=2 G=3 D=32 S=1 H=2 B=2 P=9 N=11 len=4 pos=3", "elementwise": "N=137", "embedding": "T=5 V=7 D=21",
           "matmul": "M=5 N=9 K=24", "normalise": "R=3 C=21", "projections": "N=11 K=64", "stencil": "R=3 C=21"}
 SHORT = 700 # bytes of a random program: longer ones take a second each
