@@ -171,21 +171,40 @@ static bool leaves(const kernel_block *b) {
 }
 
 /* Every store in the block to the thread's cell keeps what the exchange found there. */
-static bool keeps_only(const kernel_block *b, const kernel_array *cell, const kernel_stmt *exchange, bool *any, int nesting) {
+static bool keeps_only(const kernel_block *b, const kernel_array *cell, const kernel_stmt *exchange, int nesting) {
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
         if (nesting > MOST_NESTING || s->kind == KSTMT_INTRINSIC || (s->access.array && s->access.array->view_of == cell))
             return false;
-        if (s->kind == KSTMT_STORE && s->access.array == cell) {
-            if (kernel_named_by(s->value) != exchange)
-                return false;
-            *any = true;
-        }
-        if (!keeps_only(&s->body, cell, exchange, any, nesting + 1) ||
-            !keeps_only(&s->otherwise, cell, exchange, any, nesting + 1))
+        if (s->kind == KSTMT_STORE && s->access.array == cell && kernel_named_by(s->value) != exchange)
+            return false;
+        if (!keeps_only(&s->body, cell, exchange, nesting + 1) || !keeps_only(&s->otherwise, cell, exchange, nesting + 1))
             return false;
     }
     return true;
+}
+
+static bool stores_to(const kernel_block *b, int from, const kernel_array *cell) {
+    for (int i = from; i < b->items.count; i++)
+        if (b->items.at[i]->kind == KSTMT_STORE && b->items.at[i]->access.array == cell)
+            return true;
+    return false;
+}
+
+/* Every trip that goes round again keeps what the exchange found: behind it, or on the side of a choice that leaves on the other. */
+static bool always_keeps(const kernel_stmt *loop, const kernel_array *cell, const kernel_stmt *exchange) {
+    int at = 0;
+    while (at < loop->body.items.count && loop->body.items.at[at] != exchange)
+        at++;
+    if (stores_to(&loop->body, at, cell))
+        return true;
+    for (int i = at; i < loop->body.items.count; i++) {
+        const kernel_stmt *s = loop->body.items.at[i];
+        if ((s->kind == KSTMT_IF || s->kind == KSTMT_IF_VALUE) &&
+            ((leaves(&s->body) && stores_to(&s->otherwise, 0, cell)) || (leaves(&s->otherwise) && stores_to(&s->body, 0, cell))))
+            return true;
+    }
+    return false;
 }
 
 static bool holds_atomics(const kernel_block *b, int nesting) {
@@ -200,7 +219,7 @@ static bool holds_atomics(const kernel_block *b, int nesting) {
 
 bool kernel_is_update_loop(const kernel_stmt *loop, kernel_update_loop *out) {
     kernel_update_loop found = {0};
-    bool left = false, any = false;
+    bool left = false;
     if (loop->kind != KSTMT_LOOP)
         return false;
     for (int i = 0; i < loop->body.items.count; i++) { /* the one exchange, and the way out behind it */
@@ -235,7 +254,8 @@ bool kernel_is_update_loop(const kernel_stmt *loop, kernel_update_loop *out) {
     const kernel_access *from = let ? &guess->value->access : &guess->access;
     if (!same_cell(from, &found.exchange->access)) {
         if (!let || (from->array->space != SPACE_REGISTER && from->array->space != SPACE_PRIVATE) || from->array->view_of ||
-            from->array->rank || !keeps_only(&loop->body, from->array, found.exchange, &any, 0) || !any)
+            from->array->rank || !keeps_only(&loop->body, from->array, found.exchange, 0) ||
+            !always_keeps(loop, from->array, found.exchange))
             return false;
         found.carry = from->array;
     }

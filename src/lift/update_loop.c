@@ -92,14 +92,17 @@ static kernel_stmt *first_guess(kernel_ir *k, kernel_block *b, int loop, const k
     return NULL;
 }
 
-/* Whether nothing but the exchange itself is done with what it reads: no other memory is written. */
-static bool only_updates(const kernel_block *b, int nesting) {
+/* Whether nothing but the exchange itself is done with what it was guessed from, until it has found it: no store but the one that keeps what was there instead,
+ * and no other way out. */
+static bool only_updates(const kernel_block *b, const kernel_update_loop *u, bool found, int nesting) {
     for (int i = 0; i < b->items.count; i++) {
         const kernel_stmt *s = b->items.at[i];
-        bool stores =
-            s->kind == KSTMT_STORE && s->access.array->space != SPACE_REGISTER && s->access.array->space != SPACE_PRIVATE;
-        if (nesting > MOST_NESTING || stores || s->kind == KSTMT_INTRINSIC || s->kind == KSTMT_COPY ||
-            !only_updates(&s->body, nesting + 1) || !only_updates(&s->otherwise, nesting + 1))
+        bool choice = s->kind == KSTMT_IF || s->kind == KSTMT_IF_VALUE, leaves = s->kind == KSTMT_BREAK;
+        if (nesting > MOST_NESTING || s->kind == KSTMT_INTRINSIC || s->kind == KSTMT_COPY ||
+            (s->kind == KSTMT_STORE && !found && s->access.array != u->carry) ||
+            (leaves && !found && !(s->condition && kernel_chosen_where_found(s, u->exchange, false))) ||
+            !only_updates(&s->body, u, found || (choice && kernel_chosen_where_found(s, u->exchange, false)), nesting + 1) ||
+            !only_updates(&s->otherwise, u, found || (choice && kernel_chosen_where_found(s, u->exchange, true)), nesting + 1))
             return false;
     }
     return true;
@@ -109,10 +112,8 @@ static void each_loop(kernel_ir *k, kernel_block *b, int nesting) {
     for (int i = 0; i < b->items.count && nesting < MOST_NESTING; i++) {
         kernel_stmt *s = b->items.at[i];
         kernel_update_loop u;
-        if (kernel_is_update_loop(s, &u)) {
-            kernel_stmt *guess = u.carry                                                   ? first_guess(k, b, i, &u)
-                                 : u.guess->kind == KSTMT_LET && only_updates(&s->body, 0) ? u.guess
-                                                                                           : NULL;
+        if (kernel_is_update_loop(s, &u) && only_updates(&s->body, &u, false, 0)) {
+            kernel_stmt *guess = u.carry ? first_guess(k, b, i, &u) : u.guess->kind == KSTMT_LET ? u.guess : NULL;
             if (guess)
                 read_atomically(k, guess, u.exchange->scope);
         }
