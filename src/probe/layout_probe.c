@@ -48,7 +48,18 @@ static void add_difference(arena *a, layout_finding *out, char operand, int lane
                               found->column, row, column));
 }
 
-bool layout_probe(arena *a, const probe_target *t, const fragment_layout layouts[3], layout_finding *out, diag_list *diags) {
+void layout_settle(arena *a, layout_finding *first, const layout_finding *again) {
+    first->unsteady = first->answers != again->answers;
+    if (!first->unsteady)
+        return;
+    first->differences.count = 0;
+    first->verdict = arena_printf(a,
+                                  "not determined: asked again, the device answered otherwise (%" PRId64 ", then %" PRId64
+                                  " of %" PRId64 " pairs of one-hot operands elsewhere than documented)",
+                                  first->mismatches, again->mismatches, first->pairs);
+}
+
+static bool ask_pairs(arena *a, const probe_target *t, const fragment_layout layouts[3], layout_finding *out, diag_list *diags) {
     const fragment_layout *la = &layouts[0], *lb = &layouts[1], *lc = &layouts[2];
     int a_positions = 32 * la->elements, b_positions = 32 * lb->elements, total = a_positions * b_positions;
     unsigned char *answers = malloc((size_t)CASES * 32);
@@ -72,6 +83,7 @@ bool layout_probe(arena *a, const probe_target *t, const fragment_layout layouts
             if (ka == kb && fragment_layout_holder(lc, row, column, &lane, &element))
                 wanted = lane * lc->elements + element;
             out->mismatches += place != wanted;
+            out->answers = out->answers * UINT64_C(0x100000001B3) + (uint64_t)(place + 3);
             if (place < 0)
                 continue;
             out->hits++;
@@ -103,4 +115,15 @@ bool layout_probe(arena *a, const probe_target *t, const fragment_layout layouts
                 : arena_printf(a, "as documented: all %" PRId64 " pairs of one-hot operands, %" PRId64 " of which meet",
                                out->pairs, out->hits);
     return good;
+}
+
+bool layout_probe(arena *a, const probe_target *t, const fragment_layout layouts[3], layout_finding *out, diag_list *diags) {
+    layout_finding again;
+    if (!ask_pairs(a, t, layouts, out, diags) || (out->mismatches && !ask_pairs(a, t, layouts, &again, diags))) {
+        out->verdict = NULL;
+        return false;
+    }
+    if (out->mismatches)
+        layout_settle(a, out, &again);
+    return true;
 }

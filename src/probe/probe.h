@@ -47,6 +47,8 @@ void probe_close(probe_target *t);
 typedef struct layout_finding {
     bool asked;
     int64_t pairs, hits, mismatches; /* hits: pairs whose product came out somewhere */
+    bool unsteady;                   /* asked again, the device answered otherwise: nothing is found */
+    uint64_t answers;                /* of all answers, in order */
     const char *verdict;
     VEC(const char *) differences; /* the first few entries that stand elsewhere than the table says */
 } layout_finding;
@@ -56,6 +58,8 @@ bool layout_probe(arena *a, const probe_target *t, const fragment_layout layouts
 /* Where operands lie in memory: every pair of one-hot operands, row and k of a with k and column of b, as tiles of `box`, whose kernel places them
  * and names the results as the documents say; each must come out in its own cell alone. False with a diagnostic when the device fails. */
 bool layout_probe_memory(arena *a, const matrix_box *box, layout_finding *out, diag_list *diags);
+/* Both ask twice where something stands elsewhere than documented: `first` is unsteady where the answers are not those of `again`. */
+void layout_settle(arena *a, layout_finding *first, const layout_finding *again);
 /* A simulated device's answers, for planted layouts (a, b, c). */
 bool layout_simulate(void *layouts, int first, int cases, unsigned char *out, diag_list *diags);
 

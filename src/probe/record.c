@@ -64,7 +64,10 @@ static json_t *lines_json(const char *const *lines, int count) {
 static void add_layout(const char *device, const probe_result *r, const layout_finding *f, const char *fact, json_t *rows) {
     if (!f->asked)
         return;
-    json_t *row = row_of(device, r, "layout", fact, f->verdict, f->mismatches ? "contradicted" : "found");
+    json_t *row = row_of(device, r, "layout", fact, f->verdict,
+                         f->unsteady     ? "not determined"
+                         : f->mismatches ? "contradicted"
+                                         : "found");
     json_object_set_new(row, "evidence", lines_json(f->differences.at, f->differences.count));
     json_object_set_new(row, "questions", json_integer(f->pairs));
     json_object_set_new(row, "claim", json_string("the documented layouts of the instruction"));

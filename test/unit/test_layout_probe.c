@@ -65,6 +65,52 @@ static void planted_layouts(void **state) {
     arena_free(a);
 }
 
+/* Rows of two lanes alone changed round, which no table of bits describes; and a device that flips an answer now and then. */
+typedef struct odd_device {
+    fragment_layout layouts[3];
+    int x, y; /* lanes of a that hold each other's entries */
+    int flips, asked;
+} odd_device;
+static bool run_odd(void *context, int first, int cases, unsigned char *out, diag_list *diags) {
+    odd_device *o = context;
+    const int b_positions = 32 * o->layouts[1].elements, elements = o->layouts[0].elements;
+    for (int i = 0; i < cases; i++) {
+        int pa = (first + i) / b_positions, lane = pa / elements;
+        lane = lane == o->x ? o->y : lane == o->y ? o->x : lane;
+        if (!layout_simulate(o->layouts, (lane * elements + pa % elements) * b_positions + (first + i) % b_positions, 1,
+                             out + i * 32, diags))
+            return false;
+        if (o->flips && ++o->asked % o->flips == 0)
+            out[i * 32 + 7] ^= 1;
+    }
+    return true;
+}
+
+static void odd_devices(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    diag_list diags;
+    diag_init(&diags, a);
+    fragment_layout table[3];
+    odd_device o = {.x = 5, .y = 18};
+    probe_target t = {.onehot = run_odd, .context = &o};
+    layout_finding f;
+    documented("m16n8k8.f16", table);
+    documented("m16n8k8.f16", o.layouts);
+    assert_true(layout_probe(a, &t, table, &f, &diags));
+    assert_false(f.unsteady);
+    assert_int_equal(f.differences.count, 6); /* the first six of two lanes' eight */
+    assert_non_null(strstr(f.differences.at[0], "lane 5 element 0 of a holds (4, 4), not (1, 2)"));
+    assert_int_equal(f.mismatches,
+                     2 * 8 * 8); /* a pair that came out, and one that comes out instead, of eight entries and eight columns */
+    o = (odd_device){.flips = 3001};
+    documented("m16n8k8.f16", o.layouts);
+    assert_true(layout_probe(a, &t, table, &f, &diags));
+    assert_true(f.unsteady && f.mismatches > 0 && !f.differences.count);
+    assert_non_null(strstr(f.verdict, "not determined: asked again, the device answered otherwise (2, then"));
+    arena_free(a);
+}
+
 /* A device of tiles in memory with a planted defect: results of two columns changed round where `swapped`. */
 typedef struct memory_device {
     bool swapped, fails;
@@ -194,8 +240,12 @@ static void forms(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(planted_layouts),       cmocka_unit_test(operands_in_memory),
-                                       cmocka_unit_test(failing_devices),       cmocka_unit_test(swizzles_are_permutations),
-                                       cmocka_unit_test(conflicts_are_counted), cmocka_unit_test(forms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(odd_devices),
+                                       cmocka_unit_test(planted_layouts),
+                                       cmocka_unit_test(operands_in_memory),
+                                       cmocka_unit_test(failing_devices),
+                                       cmocka_unit_test(swizzles_are_permutations),
+                                       cmocka_unit_test(conflicts_are_counted),
+                                       cmocka_unit_test(forms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
