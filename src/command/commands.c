@@ -73,6 +73,7 @@ static const option_row probe_options[] = {
     {"--dots", "N", "random dots that the model is held against (default: 1000000; of a kit 20000)"},
     {"--seed", "N", "another seed for them"},
     {"--evidence", NULL, "what refuted the neighbouring values"},
+    {"--patience", "S", "seconds that a device may take for an answer (default: 300); then this ends, and nothing is recorded"},
     {"--offset", "N", "one access of the trait alignment, N bytes behind an aligned place: whether it is taken; a fault may end the program"},
     {"--store", "DIR", "append the findings as rows to this folder's store"},
     {"--report", "FILE", "no probing: write the findings of --store (default: bench/findings) as a page"},

@@ -9,6 +9,7 @@
 #include "probe/findings.h"
 #include "probe/gates.h"
 #include "probe/kit.h"
+#include "probe/patience.h"
 #include "probe/probe.h"
 #include "probe/trait.h"
 #include "target/language_versions.h"
@@ -29,7 +30,18 @@ typedef struct probing {
 
 static bool read_options(probing *p) {
     const char *dots = option_value(p->line, "--dots"), *seed = option_value(p->line, "--seed");
-    int64_t count = 1000000, number = 1;
+    int64_t count = 1000000, number = 1, patience = 300;
+    if ((option_given(p->line, "--patience") &&
+         !option_integer("--patience", option_value(p->line, "--patience"), &patience, &p->report->diags)))
+        return false;
+    if (patience < 1 || patience > 1000000) {
+        diag_error(&p->report->diags, "E0860", (source_span){0}, "--patience %" PRId64 ": seconds, 1 or more", patience);
+        return false;
+    }
+    if (!patience_begin((int)patience)) {
+        diag_error(&p->report->diags, "E0803", (source_span){0}, "no thread to watch the device");
+        return false;
+    }
     if ((dots && !option_integer("--dots", dots, &count, &p->report->diags)) ||
         (seed && !option_integer("--seed", seed, &number, &p->report->diags)))
         return false;

@@ -1,5 +1,6 @@
 /* Asking a black box, and simulated ones. */
 #include "probe/box.h"
+#include "probe/patience.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static bool ask_at(const matrix_box *box, matrix_question *questions, int count,
         }
         c[((size_t)tile * (size_t)box->rows + (size_t)at) * (size_t)box->columns + (size_t)at] = questions[i].c;
     }
-    good = good && box->run(box->context, tiles, a, b, c, d, diags);
+    good = good && ANSWERED(box->run(box->context, tiles, a, b, c, d, diags));
     for (int i = 0; good && i < count; i++) {
         size_t at = (size_t)((i % each + offset) % each);
         answers[i] = d[((size_t)(i / each) * (size_t)box->rows + at) * (size_t)box->columns + at];

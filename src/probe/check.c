@@ -1,6 +1,7 @@
 /* Random dots in whole tiles: a device against models. */
 #include "probe/find.h"
 #include "run/pool.h"
+#include "probe/patience.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,7 +108,7 @@ bool matrix_check_run(const matrix_box *box, const matrix_unit *units, int unit_
         x.seed = mixed(seed + (uint64_t)turn * 0xD1342543DE82EF95u);
         pool_run(threads, x.tiles, fill, &x);
         memset(x.d, 0xFF, (size_t)(x.tiles * cells) * 4);
-        good = box->run(box->context, x.tiles, x.a, x.b, x.c, x.d, diags);
+        good = ANSWERED(box->run(box->context, x.tiles, x.a, x.b, x.c, x.d, diags));
         if (good)
             pool_run(threads, x.tiles, compare, &x);
     }

@@ -1,5 +1,6 @@
 /* What a conversion does: every rule is held against every answer. */
 #include "probe/conversion.h"
+#include "probe/patience.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,7 +207,7 @@ bool conversion_find(arena *a, const conversion_box *box, conversion_finding *ou
         int n = (int)(all - at < BATCH ? all - at : BATCH);
         for (int i = 0; i < n; i++)
             codes[i] = conversion_question(&questions, at + i);
-        good = box->run(box->context, codes, answers, n, diags);
+        good = ANSWERED(box->run(box->context, codes, answers, n, diags));
         if (good)
             judge(box, codes, answers, n, rules, count, &special);
     }

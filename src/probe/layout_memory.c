@@ -1,5 +1,6 @@
 /* Layouts of operands that lie in memory: one-hot tiles through a box whose kernel places operands, and names results, as the documents say. */
 #include "probe/probe.h"
+#include "probe/patience.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ static bool ask_tiles(arena *a, const matrix_box *box, layout_finding *out, diag
         for (int64_t i = 0; i < count; i++)
             set(box, &t, i, pair_of(box, first + i), true);
         memset(t.d, 0xFF, (size_t)(count * cells) * 4);
-        good = box->run(box->context, count, t.a, t.b, t.c, t.d, diags);
+        good = ANSWERED(box->run(box->context, count, t.a, t.b, t.c, t.d, diags));
         for (int64_t i = 0; i < count; i++) {
             onehot_pair p = pair_of(box, first + i);
             if (good)

@@ -1,5 +1,6 @@
 /* Which lane and element holds which entry, found by one-hot operands: a product comes out only where both 1s meet in the same k. */
 #include "probe/probe.h"
+#include "probe/patience.h"
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -74,7 +75,7 @@ static bool ask_pairs(arena *a, const probe_target *t, const fragment_layout lay
     bool good = answers;
     for (int first = 0; good && first < total; first += CASES) {
         int count = total - first < CASES ? total - first : CASES;
-        good = t->onehot(t->context, first, count, answers, diags);
+        good = ANSWERED(t->onehot(t->context, first, count, answers, diags));
         for (int i = 0; good && i < count; i++) {
             int pa = (first + i) / b_positions, pb = (first + i) % b_positions, row, ka, kb, column, lane, element;
             int place = place_of(answers + (int64_t)i * 32, lc->elements), wanted = NOWHERE;

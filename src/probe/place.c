@@ -1,5 +1,6 @@
 /* Where an instruction executes: three signals of which none alone is proof. */
 #include "probe/probe.h"
+#include "probe/patience.h"
 #include <string.h>
 
 enum { SAMPLES = 3 };
@@ -9,7 +10,7 @@ static bool best_of(const probe_target *t, rate_of which, double *best, diag_lis
     *best = 0;
     for (int i = 0; i < SAMPLES; i++) {
         double now;
-        if (!t->rate(t->context, which, &now, diags))
+        if (!ANSWERED(t->rate(t->context, which, &now, diags)))
             return false;
         *best = now > *best ? now : *best;
     }
@@ -23,8 +24,8 @@ bool place_probe(arena *a, const probe_target *t, rate_finding *out, diag_list *
     out->asked = true;
     if (!best_of(t, RATE_OWN, &own, diags) || !best_of(t, RATE_SCALAR, &scalar, diags) ||
         (t->legacy && !best_of(t, RATE_LEGACY, &legacy, diags)) ||
-        !t->sustained(t->context, RATE_OWN, &held[0], &watts[0], diags) ||
-        !t->sustained(t->context, RATE_SCALAR, &held[1], &watts[1], diags))
+        !ANSWERED(t->sustained(t->context, RATE_OWN, &held[0], &watts[0], diags)) ||
+        !ANSWERED(t->sustained(t->context, RATE_SCALAR, &held[1], &watts[1], diags)))
         return false;
     out->ratio = own / scalar;
     out->per_second = own;

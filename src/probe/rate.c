@@ -1,5 +1,6 @@
 /* Is an instruction made in hardware? Its speed against the f16 instruction of the same kind, sample by sample in pairs, and the opcodes it became. */
 #include "probe/probe.h"
+#include "probe/patience.h"
 #include <stdlib.h>
 
 enum { PAIRS = 8 };
@@ -16,7 +17,7 @@ bool rate_probe(arena *a, const probe_target *t, rate_finding *out, diag_list *d
         double rate[2];
         for (int n = 0; n < 2; n++) {
             rate_of which = n ^ (i & 1) ? RATE_TWIN : RATE_OWN;
-            if (!t->rate(t->context, which, &rate[which], diags))
+            if (!ANSWERED(t->rate(t->context, which, &rate[which], diags)))
                 return false;
         }
         ratios[i] = rate[0] / rate[1];

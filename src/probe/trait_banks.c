@@ -1,5 +1,6 @@
 /* Banks of shared memory: the times of all strides, held against each number of banks. */
 #include "probe/trait.h"
+#include "probe/patience.h"
 #include <math.h>
 
 enum { LANES = 32, MOST_STRIDE = 66, LEAST_BANKS = 4, MOST_BANKS = 128 };
@@ -22,10 +23,10 @@ bool trait_banks(arena *a, const trait_box *box, trait_finding *out, diag_list *
     out->asked = true;
     out->claim = "CUDA's programming guide: 32 banks of 4 bytes; words of one bank are served one after the other";
     for (int s = 1; s <= MOST_STRIDE; s++, out->questions++)
-        if (!box->shared(box->context, s, 1, &ns[s], diags))
+        if (!ANSWERED(box->shared(box->context, s, 1, &ns[s], diags)))
             return false;
     for (int w = 0; w < 3; w++, out->questions++)
-        if (!box->shared(box->context, 1 << w, 1 << w, &wide[w], diags))
+        if (!ANSWERED(box->shared(box->context, 1 << w, 1 << w, &wide[w], diags)))
             return false;
     int found = 0, candidates = 0;
     double best = INFINITY;

@@ -1,5 +1,6 @@
 /* Caches: where a hop through a ring begins to take longer as the ring grows. */
 #include "probe/trait.h"
+#include "probe/patience.h"
 
 enum { SLOT = 128, LINE = 64, FIRST_BYTES = 4096, MOST_STEPS = 64, MOST_LEVELS = 8, HALVINGS = 3 };
 /* Times of one level differ by less than FLAT; those of two levels by more than APART; what is asked twice by less than NOISE.
@@ -20,7 +21,8 @@ typedef struct level {
 /* The lesser of two answers; counts those that differ. */
 static bool ask(const trait_box *box, int64_t bytes, int slot, double *ns, int *unsteady, trait_finding *out, diag_list *diags) {
     double again;
-    if (!box->chase(box->context, bytes, slot, 0, ns, diags) || !box->chase(box->context, bytes, slot, 0, &again, diags))
+    if (!ANSWERED(box->chase(box->context, bytes, slot, 0, ns, diags)) ||
+        !ANSWERED(box->chase(box->context, bytes, slot, 0, &again, diags)))
         return false;
     out->questions += 2;
     *unsteady += *ns > NOISE * again || again > NOISE * *ns;

@@ -1,5 +1,6 @@
 /* What is accepted at most, against what the driver says. */
 #include "probe/trait.h"
+#include "probe/patience.h"
 #include <inttypes.h>
 
 /* Where the search ends; 0: just beyond what is told, for what takes a compiler. */
@@ -16,7 +17,7 @@ static bool still_there(const trait_box *box, trait_limit limit, trait_finding *
     if (!is_launched(limit))
         return true;
     out->questions++;
-    if (!box->accepts(box->context, limit, 1, &good, diags))
+    if (!ANSWERED(box->accepts(box->context, limit, 1, &good, diags)))
         return false;
     if (!good)
         diag_error(diags, "E1208", (source_span){0}, "%s: the device takes nothing any more after it refused %s", box->device,
@@ -30,7 +31,7 @@ static bool halve(const trait_box *box, trait_limit limit, int64_t *low, int64_t
         int64_t middle = *low + (*high - *low) / 2;
         bool good;
         out->questions++;
-        if (!box->accepts(box->context, limit, middle, &good, diags) || (!good && !still_there(box, limit, out, diags)))
+        if (!ANSWERED(box->accepts(box->context, limit, middle, &good, diags)) || (!good && !still_there(box, limit, out, diags)))
             return false;
         *(good ? low : high) = middle;
     }
@@ -52,8 +53,8 @@ bool trait_limits(arena *a, const trait_box *box, trait_finding *out, diag_list 
         if (told > 0) { /* what is told is asked first: a right one takes two questions */
             bool at, above = false;
             out->questions += 2;
-            good = box->accepts(box->context, (trait_limit)i, told, &at, diags) &&
-                   (!at || box->accepts(box->context, (trait_limit)i, told + 1, &above, diags));
+            good = ANSWERED(box->accepts(box->context, (trait_limit)i, told, &at, diags)) &&
+                   (!at || ANSWERED(box->accepts(box->context, (trait_limit)i, told + 1, &above, diags)));
             low = good && at ? told : 0;
             high = good && !at ? told : good && !above ? told + 1 : high;
             more = good && at && above && !ceiling[i];

@@ -1,5 +1,6 @@
 /* What a miss brings: a second load beside the first is quick where it came along. */
 #include "probe/trait.h"
+#include "probe/patience.h"
 
 enum { SLOT = 1024, MOST_BESIDE = 512 };
 
@@ -13,11 +14,11 @@ bool trait_line(arena *a, const trait_box *box, trait_finding *out, diag_list *d
     double alone, both, first = 0;
     int line = 0;
     bool steady = true; /* what comes along costs next to nothing, and what does not is told from it at every distance */
-    if (!box->chase(box->context, bytes, SLOT, 0, &alone, diags))
+    if (!ANSWERED(box->chase(box->context, bytes, SLOT, 0, &alone, diags)))
         return false;
     out->questions++;
     for (int beside = 8; beside <= MOST_BESIDE; beside *= 2) {
-        if (!box->chase(box->context, bytes, SLOT, beside, &both, diags))
+        if (!ANSWERED(box->chase(box->context, bytes, SLOT, beside, &both, diags)))
             return false;
         out->questions++;
         first = beside == 8 ? both - alone : first;

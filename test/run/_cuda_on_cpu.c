@@ -1,6 +1,6 @@
 /* A driver and a run-time compiler of CUDA's interface that run emitted kernels on the CPU, so that the text and the runtime can be judged where there
  * is no such device: built as libcuda.so.1 and libnvrtc.so by test/run/cuda.sh, with SHIM the path of _cuda_on_cpu.h.
- * FAKE_CUDA=no-device, old, no-memory, lost, capability, registers: what goes wrong; narrow-sums, short-sums: matrices are summed in f16, in 14 bits; newer: the device is newer than NVRTC, ampere: older than warpgroups. FAKE_CUDA_LOG=FILE: a line for every launch, copy, wait and graph. */
+ * FAKE_CUDA=no-device, old, no-memory, lost, hangs, capability, registers: what goes wrong; narrow-sums, short-sums: matrices are summed in f16, in 14 bits; newer: the device is newer than NVRTC, ampere: older than warpgroups. FAKE_CUDA_LOG=FILE: a line for every launch, copy, wait and graph. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dlfcn.h>
@@ -513,6 +513,8 @@ static int run_launch(const function *f, unsigned blocks, unsigned threads, void
     note("launch %s %u %u\n", f->name, blocks, threads);
     if (goes_wrong("lost"))
         broken = true;
+    while (goes_wrong("hangs"))
+        pause();
     if (usable() || !blocks || threads > THREADS)
         return broken ? LOST : INVALID;
     entry = f->call;

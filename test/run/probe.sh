@@ -223,6 +223,8 @@ else
         FAKE_CUDA=lost expect "a kit's program tells what the device does" 1 "error 719" "$work/kit/cuda_probe" "$work/kit/m16n8k16.f16.dots"
         FAKE_CUDA=lost expect "a device that is lost is told" 1 E08 "${cuda[@]}" --store "$work/lost"
         expect "and nothing is recorded of it" 2 "No such file" ls "$work/lost"
+        FAKE_CUDA=hangs expect "one that never answers ends the process" 143 "E1208: the device has not answered a question for 1 s" "${cuda[@]}" --patience 1 --store "$work/lost"
+        expect "and records nothing either" 2 "No such file" ls "$work/lost"
         expect "the device lacks it: left out without a name, told with one" 1 "E1022\|E1202" "$tilec" probe --device cuda:0 wgmma.m64n8k16.f16
     else
         echo "skip CUDA texts on the CPU (it needs a C++ compiler and a processor with F16C)"
