@@ -23,13 +23,14 @@ static bool find(simulated_conversion s, number_kind from, number_kind to, int k
 
 static void plants_are_found(void **state) {
     (void)state;
+    int step = getenv("TILEC_QUICK") ? 11 : 1; /* a sample of the plants */
     static const struct {
         number_kind from, to;
         int kept;
     } pairs[] = {{NUMBER_F16, NUMBER_E4M3, 3}, {NUMBER_F16, NUMBER_E5M2, 2}, {NUMBER_BF16, NUMBER_F16, 10}};
     for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++)
         for (int r = 0; r < CONVERT_ROUNDINGS; r++)
-            for (int flags = 0; flags < 8; flags++) {
+            for (int flags = (int)(p + (size_t)r) * 5 % step; flags < 8; flags += step) {
                 conversion_rule rule = {(conversion_rounding)r, flags & 1, (flags & 2) != 0, (flags & 4) != 0};
                 conversion_finding f;
                 char text[600];
@@ -64,7 +65,7 @@ static void rounding_is_right(void **state) {
     (void)state;
     conversion_box box = {.from = NUMBER_F32, .to = NUMBER_BF16, .kept_bits = 7};
     conversion_rule even = {CONVERT_TO_EVEN, false, false, false};
-    for (uint32_t top = 0; top < 0x7F80; top++)
+    for (uint32_t top = 0; top < 0x7F80; top += getenv("TILEC_QUICK") ? 37 : 1)
         for (uint32_t low = 0; low < 0x10000; low += 0x3FFF) {
             uint32_t code = top << 16 | low, rounded = code + 0x7FFF + (code >> 16 & 1); /* the well-known addition */
             if (conversion_apply(&box, &even, code) != rounded >> 16)
