@@ -135,7 +135,7 @@ bool foreign_read(report *r, const command_line *line, const char *path, foreign
 
 bool foreign_has_bodies(report *r, const lifted_kernel *x) {
     if (x->opaque)
-        diag_error(&r->diags, "E1132", x->kernel->span, "`%s` calls `%s`, whose body is not known", x->kernel->name, x->opaque);
+        diag_error(&r->diags, "E1132", x->kernel->span, "`%s` needs %s, which is not known", x->kernel->name, x->opaque);
     return !x->opaque;
 }
 

@@ -22,7 +22,7 @@ bool foreign_open(report *r, const char *path, const source_options *o, foreign_
 bool foreign_open_module(report *r, const char *path, int from, int to, foreign_source *x);
 /* Kernel i of the source, which is among those, as Kernel IR under the launch contract; false with diagnostics. */
 bool foreign_lift(report *r, const command_line *line, const char *path, const foreign_source *from, int i, lifted_kernel *out);
-/* Whether it can be run: false with E1132 where it calls a function whose body is not known. */
+/* Whether it can be run: false with E1132 where it needs what is not known, the body of a function or an image. */
 bool foreign_has_bodies(report *r, const lifted_kernel *x);
 /* What the source's own reading knows of a kernel's parameters. */
 void foreign_annotate(lift_function *f, const source_kernel *k);

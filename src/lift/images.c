@@ -34,7 +34,7 @@ bool lift_image_call(lifter *l, const lift_value *v, const char *name) {
     bool texture = !strncmp(v->callee, "cuda.texture.", 13);
     if (!read && !asks && !texture)
         return false;
-    l->out->opaque = arena_strdup(l->arena, name);
+    l->out->opaque = texture ? "a texture" : "an image";
     lift_any_value(l, v, texture ? "texture" : name);
     return true;
 }

@@ -14,7 +14,7 @@ typedef struct lifted_kernel {
     const lift_function *function;
     /* What the contract does not say and the kernel was read with: lines for people. */
     VEC(const char *) assumed;
-    const char *opaque; /* a function that it calls and whose body is not known: it can be judged, and not run; NULL: none */
+    const char *opaque; /* what is not known of it, "the body of `f`": it can be judged, and not run; NULL: nothing */
 } lifted_kernel;
 
 /* Reads a module (LLVM IR, text or bitcode) through the plugin, looked for beside the program, then where the loader looks; NULL with E1120 (the plugin,

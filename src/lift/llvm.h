@@ -51,6 +51,7 @@ void llvm_split_structs(llvm_reading *r); /* copies of structs become copies of 
 
 /* ---- llvm_pointers.c ---- */
 void llvm_settle_pointers(llvm_reading *r); /* loads of program-scope pointers that nothing writes */
+void llvm_number_pointers(llvm_reading *r); /* pointers that are put into memory, and copied there */
 
 /* ---- llvm_events.c ---- */
 void llvm_find_events(llvm_reading *r); /* wait_group_events of addresses becomes a call with the events themselves */

@@ -124,6 +124,7 @@ const char *llvm_run_passes(llvm_reading *r) {
         e = LLVMRunPasses(r->module, LIFT_PASSES_BETWEEN, machine, options);
     }
     if (!e) {
+        llvm_number_pointers(r);
         hold_accesses(r, true);
         e = LLVMRunPasses(r->module, LIFT_PASSES_AFTER, machine, options);
     }

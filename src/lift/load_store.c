@@ -175,6 +175,12 @@ void lift_store(lifter *l, const lift_type *t, lifted p, lifted x) {
                        at_offset(p, t->kind == LIFT_STRUCT ? t->offsets[i] : i * t->element->size), x.elements[i]);
         return;
     }
+    if (t->kind == LIFT_POINTER && t->size == 8 && x.kind == LIFTED_POINTER && x.object->nothing && !x.term_count && !x.offset) {
+        static const lift_type number = {
+            .kind = LIFT_INTEGER, .bits = 64, .size = 8, .text = "i64"}; /* as of zeros in a struct */
+        lift_store(l, &number, p, lifted_number(l, 64, 0));
+        return;
+    }
     if (t->kind == LIFT_POINTER) {
         lift_fail(l, "E1125", NULL, "a pointer stored in memory");
         return;

@@ -229,7 +229,7 @@ static bool read_extents(lifter *l, lift_object *o, index_expr **dims, int *rank
 
 /* Table of a constant global: stored once, at the kernel's beginning. */
 static void fill_table(lifter *l, lift_object *o, const lift_type *t, lift_value *value, int64_t offset) {
-    if (!value || lift_stopped(l))
+    if (!value || value->kind == LIFT_UNDEFINED || lift_stopped(l)) /* the rest of a union: nobody has set it */
         return;
     if (value->kind == LIFT_AGGREGATE) {
         for (int i = 0; i < value->element_count; i++)

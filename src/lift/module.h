@@ -264,6 +264,7 @@ static inline const lift_values *lift_users(const lift_function *f, const lift_v
 #define LLVM_REACHED "tilec.reached"                  /* a place that must not be reached */
 #define LLVM_NO_FUNCTION "tilec.no_function"          /* a call through a pointer to no function that is known */
 #define LLVM_FUNCTION_NUMBER "tilec.function_number:" /* which function an argument is, 0: none; their names follow, from 1 on */
+#define LLVM_ADDRESS "tilec.address"                  /* the number that a pointer is where memory holds it */
 
 /* How a module is read. */
 typedef struct lift_reading {

@@ -129,9 +129,10 @@ bool lift_opaque_call(lifter *l, const lift_value *v, const char *name) {
             lift_fail(l, "E1128", v, "`%s` is said to be opaque, but takes a pointer: what it does to memory is not known", name);
     if (lift_stopped(l))
         return true;
-    if (!l->out->opaque || strcmp(l->out->opaque, name))
+    const char *body = arena_printf(l->arena, "the body of `%s`", name);
+    if (!l->out->opaque || strcmp(l->out->opaque, body))
         VEC_PUSH(l->arena, l->out->assumed, arena_printf(l->arena, "`%s` touches no memory of others and orders nothing", name));
-    l->out->opaque = arena_strdup(l->arena, name);
+    l->out->opaque = body;
     if (t->kind == LIFT_VOID)
         return true;
     if (lift_gives_any_pointer(l, v)) { /* so also one that leads nowhere */

@@ -33,6 +33,11 @@ bool lift_settled_call(lifter *l, const lift_value *v) {
     bool reached = !strcmp(v->callee, LLVM_REACHED), none = !strcmp(v->callee, LLVM_NO_FUNCTION);
     if (!strncmp(v->callee, LLVM_FUNCTION_NUMBER, strlen(LLVM_FUNCTION_NUMBER)) && v->operand_count == 1)
         return function_number(l, v);
+    if (!strcmp(v->callee, LLVM_ADDRESS)) {
+        l->out->opaque = "the address of an array, which it puts into memory";
+        lift_any_value(l, v, "address");
+        return true;
+    }
     if (reached || none)
         lift_load(l, v, &byte, lift_nowhere(l, v, reached ? "unreachable" : "no_function"));
     return reached || none;

@@ -157,3 +157,20 @@ kernel void image_past_end_mended(read_only image2d_t image, global float4 *y, i
     if (get_global_id(0) < n)
         y[get_global_id(0)] = pixel(image, get_global_id(0));
 }
+
+// Pointers that are put into memory and copied there, and through which nothing is accessed, are numbers like any other.
+struct node {
+    global float *at;
+    int size;
+};
+void put(global struct node *nodes, global struct node *more, global float *x, int to) {
+    nodes[to].at = x;
+    nodes[to].size = 1;
+    more[to].at = more[get_global_size(0) + to].at;
+}
+kernel void pointer_overwritten_broken(global struct node *nodes, global struct node *more, global float *x) {
+    put(nodes, more, x, get_global_id(0) / 2);
+}
+kernel void pointer_overwritten_mended(global struct node *nodes, global struct node *more, global float *x) {
+    put(nodes, more, x, get_global_id(0));
+}
