@@ -4,6 +4,11 @@
 
 enum { MOST_NESTING = 60 };
 
+static element_type type_of(const kernel_stmt *s) {
+    return s->kind == KSTMT_ATOMIC ? s->access.array->element : s->value->type;
+}
+
+/* Integers of 32 bits count as the same where they are extended by sign, and where the extended one is cut again. */
 static const kernel_stmt *named(const kernel_value *v, int nesting) {
     if (!v || v->lanes != 1 || nesting > MOST_NESTING)
         return NULL;
@@ -12,15 +17,15 @@ static const kernel_stmt *named(const kernel_value *v, int nesting) {
         s = v->let;
     } else if (v->op == KERNEL_INDEX && v->index->op == IX_VAR && v->index->var->kind == INDEX_VALUE) {
         s = v->index->var->owner;
+        s = s && (type_of(s) == ELEMENT_I32 || type_of(s) == ELEMENT_INDEX) ? s : NULL;
     } else if (v->op == KERNEL_BITCAST) {
         return named(v->operands[0], nesting + 1);
-    } else if (v->op == KERNEL_CONVERT) { /* of an integer of 32 bits, as the index that it is, and back */
+    } else if (v->op == KERNEL_CONVERT) {
         const kernel_value *x = v->operands[0];
-        s = v->type == ELEMENT_I32 || v->type == ELEMENT_U32 || v->type == ELEMENT_INDEX ? named(x, nesting + 1) : NULL;
-        if (!s)
-            return NULL;
-        element_type of = s->kind == KSTMT_ATOMIC ? s->access.array->element : s->value->type;
-        return of == ELEMENT_I32 || of == ELEMENT_INDEX || of == v->type ? s : NULL;
+        bool extends = x->type == ELEMENT_I32 && v->type == ELEMENT_INDEX,
+             cuts = x->type == ELEMENT_INDEX && (v->type == ELEMENT_I32 || v->type == ELEMENT_U32);
+        const kernel_stmt *from = extends || cuts ? named(x, nesting + 1) : NULL;
+        return from && type_of(from) != ELEMENT_INDEX ? from : NULL;
     }
     if (!s)
         return NULL;

@@ -207,12 +207,16 @@ lifted lift_select(lifter *l, lifted c, lifted x, lifted y, const lift_type *t) 
     if (lift_by_size(l, c, x, y, &chosen))
         return chosen;
     kernel_value *p = lift_as_value(l, x), *q = lift_as_value(l, y), *asked = c.kind == LIFTED_VALUE ? c.v : NULL;
-    if (asked && asked->op == KERNEL_REF && asked->let->kind == KSTMT_LET)
-        asked = asked->let->value;
-    if (asked && asked->op == KERNEL_EQ && !element_table[asked->operands[0]->type].is_float) { /* a == b ? a : b is b */
-        const kernel_value *a0 = asked->operands[0], *b0 = asked->operands[1];
+    bool equal = true;
+    for (int n = 0; asked && n < 8 && (asked->op == KERNEL_NOT || (asked->op == KERNEL_REF && asked->let->kind == KSTMT_LET));
+         n++) {
+        equal = equal != (asked->op == KERNEL_NOT);
+        asked = asked->op == KERNEL_NOT ? asked->operands[0] : asked->let->value;
+    }
+    if (asked && (asked->op == KERNEL_EQ || asked->op == KERNEL_NE) && !element_table[asked->operands[0]->type].is_float) {
+        const kernel_value *a0 = asked->operands[0], *b0 = asked->operands[1]; /* a == b ? a : b is b, a != b ? a : b is a */
         if ((kernel_same_value(a0, p) && kernel_same_value(b0, q)) || (kernel_same_value(a0, q) && kernel_same_value(b0, p)))
-            return y;
+            return equal == (asked->op == KERNEL_EQ) ? y : x;
     }
     return lifted_value(x.bits, kernel_op3(l->k, KERNEL_SELECT, p->type, lift_as_value(l, c), p, q));
 }
