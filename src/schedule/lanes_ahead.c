@@ -2,6 +2,7 @@
  * asynchronously. The staged tiles have two slots. In step t the threads load their parts of the tiles of t + 1, multiply those of t, and store what they hold into
  * the slot that step t - 1 has left: the loads are under way while the products are made, and one barrier a step, at its top, tells that all parts of t have
  * arrived and that nobody reads the tiles of t - 1 any more. */
+#include "schedule/lanes_fragment.h"
 #include "schedule/lanes_stage.h"
 
 enum { SLOTS = 2 };

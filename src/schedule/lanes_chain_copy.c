@@ -1,4 +1,5 @@
 /* Lowering to the threads of a block: the tiles of a chain's operands (lanes_chain.h), copied before each step or ahead, and its loops. */
+#include "schedule/lanes_fragment.h"
 #include "schedule/lanes_chain.h"
 #include <string.h>
 

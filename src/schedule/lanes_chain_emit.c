@@ -1,6 +1,7 @@
 /* Lowering to the threads of a block: the statements of a kernel wholly in fragments (lanes_chain.h). An elementwise value is a map over accumulators or over
  * row vectors; a reduction combines the fragments of a row before lanes exchange; a product goes a few fragments of columns at a time, so that what is made
  * of it needs no accumulators of its own. Elements that do not exist are left out where they would be summed, by their position. */
+#include "schedule/lanes_fragment.h"
 #include "schedule/lanes_chain.h"
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Lowering to the threads of a block: what the statements of a chain are made of (lanes_chain.h). Fragments, maps over one of them, which of its elements exist
  * and which are counted. */
+#include "schedule/lanes_fragment.h"
 #include "schedule/lanes_chain.h"
 
 /* ---- fragments ---- */

@@ -1,6 +1,6 @@
 /* Lowering to the threads of a block: operands of matrix instructions that are loaded straight from memory, without copies and without barriers. Where all of a
  * fragment exists the load is unguarded; at the edges it says how much does, and the rest is zero. */
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 
 const char *lanes_direct_operand_refusal(lower *l, const tile_value *product, const tile_value *x, const tile_range *r,
                                          const matrix_instruction *with) {

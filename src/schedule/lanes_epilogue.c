@@ -1,6 +1,6 @@
 /* Lowering to the threads of a block: what is made of products while they lie in accumulators. A variable to which only products by matrix instructions are
  * added, and of which only elementwise values are stored, never leaves them: its stores are maps over its fragments (bias, activation, gate, residual, conversion). */
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 #include <string.h>
 
 static bool reads(const tile_value *v, void *variable) {

@@ -1,7 +1,7 @@
 /* Lowering to the threads of a block: operands of products by warpgroups that are no copies of their arrays, computed or turned round on their way. The threads fill
  * their slots of the ring (lanes_ring.c) themselves, while the products of a step run: they store the tile of the next step, which they have loaded into registers a
  * step before, and load the one after it. */
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 
 enum { MOST_KEPT = 176 }; /* registers of a thread: its accumulators and what waits in it */
 

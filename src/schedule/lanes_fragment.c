@@ -1,7 +1,7 @@
 /* Lowering to the threads of a block: products by matrix instructions. Subgroups stand as rows and columns over the product's tile, each with an array of
  * accumulators; operands are staged in shared memory in their own type (lanes_stage.c), what does not exist as zero, so that whole fragments are loaded, or
  * loaded straight from memory (lanes_direct.c). */
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 
 /* ---- whether ---- */
 

@@ -1,5 +1,6 @@
 /* Lowering to the threads of a block: reductions. Every thread reduces its share; lanes then exchange by shuffles, subgroups through shared memory, so
  * that at the end each thread that stands for a result holds it. */
+#include "schedule/lanes_fragment.h"
 #include "schedule/lanes_reduction.h"
 
 /* Registers of a thread that the parts of a reduction may take, so that its results' loads and shuffles overlap. */

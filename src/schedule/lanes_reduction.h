@@ -1,7 +1,7 @@
 /* Private to lanes_reduce.c and lanes_exchange.c: a reduction on its way to the threads of a block. */
 #ifndef TILEC_SCHEDULE_LANES_REDUCTION_H
 #define TILEC_SCHEDULE_LANES_REDUCTION_H
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 
 typedef struct part {
     kernel_array *array;

@@ -1,7 +1,7 @@
 /* Lowering to the threads of a block: operands of matrix instructions that are copied while earlier tiles are multiplied. The staged tiles have `stages`
  * slots; at the top of step t the copies for t have landed, those for t + 1 .. t + stages - 2 are under way, and t + stages - 1 begins in the slot that step
  * t - 1 has left: one barrier a step. What lies outside an operand's array is copied as zero, so the last tile needs no form of its own. */
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 
 /* ---- whether ---- */
 

@@ -2,7 +2,7 @@
  * bulk, a transfer of whole rows each; warpgroups multiply them. Step t uses slot t mod stages. `full` completes a phase when a step's copies have landed, `empty`
  * when all consumers have left the slot. A consumer leaves the slot of step t - 1 while step t's products run, so its first arrival, in step 0, is for the last slot,
  * which nothing has used yet, and the slot of step t has been left in the floor((t + 1) / stages)-th turn. No barrier of the whole block is needed. */
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 #include <string.h>
 
 static cond *is(lower *l, index_var *id, int64_t value) {

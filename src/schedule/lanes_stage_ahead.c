@@ -1,5 +1,6 @@
 /* Lowering to the threads of a block: tiles of operands that are made some steps ahead (lanes_ring.c, lanes_roles.c): copied asynchronously by all threads, in bulk by
  * one, or loaded, computed and stored by the threads themselves. */
+#include "schedule/lanes_fragment.h"
 #include "schedule/lanes_stage.h"
 
 const tile_range *lanes_stage_wide(lower *l, const tile_value *product, int operand) {

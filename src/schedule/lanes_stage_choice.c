@@ -1,6 +1,6 @@
 /* Whether the operands of a product are staged in shared memory, seen from its structure alone: that any thread can compute their elements, that their tiles fit,
  * and that copying them pays. */
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 #include <stdlib.h>
 
 static bool mentions_any(const cond *c, tile_range *const *list, int count, bool among, const tile_kernel *k) {

@@ -1,5 +1,5 @@
 /* Lowering Tile IR to Kernel IR for a sequential task with vectors: arguments, the task grid, statements in order. */
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 #include <string.h>
 
 void lower_error(lower *l, const char *code, source_span span, const char *format, ...) {

@@ -1,5 +1,5 @@
 /* Lowering: loop nests. Every loop's bounds take the predicates into account, so that elements that do not exist are never visited. */
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 #include <limits.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Lowering: what an expression needs before loops are made for it: its reductions, its cost, how it would vectorise. */
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 #include <limits.h>
 #include <string.h>
 

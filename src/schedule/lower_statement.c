@@ -1,5 +1,5 @@
 /* Lowering: statements in order. LETs, variables, updates, joins, stores, loops; and the private memory they keep. */
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 #include <string.h>
 
 /* ---- private memory ---- */

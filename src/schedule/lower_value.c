@@ -1,5 +1,5 @@
 /* Lowering: computing one element (or one vector of elements) of a Tile IR expression at a place in a loop nest. */
-#include "schedule/lower.h"
+#include "schedule/lanes_fragment.h"
 #include <string.h>
 
 point point_new(lower *l) {
