@@ -1,7 +1,7 @@
 /* Lowering to the threads of a block: chains of products, wholly in fragments. Whether a kernel is one, and how each operand gets there. Nothing here knows
  * what the kernel computes. */
-#include "schedule/lanes_fragment.h"
 #include "schedule/lanes_chain.h"
+#include "schedule/lanes_fragment.h"
 
 enum { LEAST_ROWS = 16 };
 

@@ -1,7 +1,7 @@
 /* Lowering to the threads of a block: operands of a product staged in shared memory. The tile of each operand is copied by all threads of the block,
  * each element once; a barrier; then every thread reads its rows and columns from there; a barrier, before the next trip writes the tile again. */
-#include "schedule/lanes_fragment.h"
 #include "schedule/lanes_stage.h"
+#include "schedule/lanes_fragment.h"
 #include <limits.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* The sizes of tiles that a kernel's shape suggests: what each of its ranges does, and the size that follows. */
-#include "schedule/lanes_fragment.h"
 #include "schedule/propose.h"
+#include "schedule/lanes_fragment.h"
 
 enum { CHAIN_TILE = 64 };
 
