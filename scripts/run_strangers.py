@@ -14,7 +14,7 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-SUITES = {"llama.cpp": "llama", "polybench": "polybench", "rodinia": "rodinia", "cuda-samples": "samples", "mlx": "mlx"}
+SUITES = {"llama.cpp": "llama", "polybench": "polybench", "rodinia": "rodinia", "cuda-samples": "samples", "mlx": "mlx", "clblast": "clblast"}
 
 
 def words_of(case):

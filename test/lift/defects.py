@@ -14,7 +14,8 @@ WANTED = {
     "stale_cells": ("initialised", {10}), "through_null": ("bounds", {7}), "unused_read": ("race", {2, 9}),
 }
 PROPERTY = dict({name: prop for name, (prop, _) in WANTED.items()}, warp_unmet="race", rows_past_end="bounds", read_early="race", copied_early="race", unlike_threads="order",
-                tile_past_end="bounds", overlapping="race", slot_in_use="race", half_the_threads="order", own_half="order", called_unset="bounds", no_way_on="bounds", given_unknown="bounds", unset_stored="initialised", image_past_end="bounds", texel_past_end="bounds", pointer_overwritten="race")
+                tile_past_end="bounds", overlapping="race", slot_in_use="race", half_the_threads="order", own_half="order", called_unset="bounds", no_way_on="bounds", given_unknown="bounds", unset_stored="initialised", image_past_end="bounds", texel_past_end="bounds", pointer_overwritten="race",
+                tail_below_start="bounds")
 TOO_LARGE = {"overflow"}  # at its witness an array has 2^31 elements
 
 def check(path):

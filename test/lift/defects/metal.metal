@@ -180,3 +180,27 @@ kernel void rows_past_end_mended(constant shape &s [[buffer(0)]], device const c
 {
     two_rows<true>(s, a, x, y, group, lane);
 }
+
+// The numbers that a thread reads of a row lie in its own array; those past the row's end are set to something neutral. A thread that has none of them at all counts
+// from below the array's beginning.
+template <bool MENDED> static void rest_of_row(device const float *x, device float *y, int n, uint t)
+{
+    float own[4] = {0};
+    int here = n - (int)t * 4;
+    for (int i = 0; i < 4 && i < here; i++)
+        own[i] = x[t * 4 + i];
+    if (here < 4)
+        for (int i = MENDED ? max(here, 0) : here; i < 4; i++)
+            own[i] = 1;
+    y[t] = own[0] * own[1] * own[2] * own[3];
+}
+kernel void tail_below_start_broken(device const float *x [[buffer(0)]], device float *y [[buffer(1)]], constant int &n [[buffer(2)]],
+                                    uint t [[thread_position_in_threadgroup]])
+{
+    rest_of_row<false>(x, y, n, t);
+}
+kernel void tail_below_start_mended(device const float *x [[buffer(0)]], device float *y [[buffer(1)]], constant int &n [[buffer(2)]],
+                                    uint t [[thread_position_in_threadgroup]])
+{
+    rest_of_row<true>(x, y, n, t);
+}
