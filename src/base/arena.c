@@ -72,8 +72,11 @@ void *arena_alloc(arena *a, size_t bytes) {
     if (bytes > SIZE_MAX / 2)
         out_of_memory(bytes);
     a->handed_out += bytes;
-    if (SEPARATE_CHUNKS)
-        return add_chunk(a, bytes)->memory;
+    if (SEPARATE_CHUNKS) {
+        chunk *own = add_chunk(a, bytes);
+        own->used = bytes; /* the plugin's arenas are built without: nothing of this chunk is theirs to hand out */
+        return own->memory;
+    }
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (rounded == 0)
         rounded = ALIGNMENT;

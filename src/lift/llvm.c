@@ -1,6 +1,7 @@
 /* A module of LLVM IR in the neutral form of module.h: its functions, their notes and places, and the plugin's one function. */
 #include "lift/llvm.h"
 #include <llvm-c/Analysis.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/IRReader.h>
 #include <string.h>
@@ -177,6 +178,15 @@ static void hush(LLVMDiagnosticInfoRef info, void *context) {
     (void)context;
 }
 
+/* Reading a module ends the process where its debug information is of today's version and something else is broken; the check that follows here says so instead. */
+static void set_options(void) {
+    static const char *const words[] = {"tilec", "-disable-auto-upgrade-debug-info"};
+    static bool done;
+    if (!done)
+        LLVMParseCommandLineOptions(2, words, NULL);
+    done = true;
+}
+
 __attribute__((visibility("default"))) lift_read_function tilec_lift_read;
 lift_module *tilec_lift_read(int interface, arena *a, const char *text, size_t length, const lift_reading *how,
                              const char **error) {
@@ -184,6 +194,7 @@ lift_module *tilec_lift_read(int interface, arena *a, const char *text, size_t l
         *error = "tilec-lift.so is of another version of tilec";
         return NULL;
     }
+    set_options();
     llvm_reading r = {.arena = a, .how = how, .context = LLVMContextCreate()};
     LLVMContextSetDiagnosticHandler(r.context, hush, NULL);
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, length, "module");

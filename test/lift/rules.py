@@ -40,6 +40,11 @@ def main():
             f.write("define amdgpu_kernel void @k(ptr addrspace(1) %y, i32 %n) {\n  %c = icmp sgt i32 %n, %m\n  ret void\n}\n")
         seen = [(d["line"], d["column"], d["code"]) for d in check(cut, "--block", "64")["diagnostics"]]
         tell("LLVM IR that is none has a place", seen != [(2, 25, "E1121")] and str(seen))
+        with open(cut, "w") as f: # with this flag LLVM's reader would end the process
+            f.write("define amdgpu_kernel void @k(ptr addrspace(1) %y) {\n  store i32 1, ptr addrspace(1) %y, !tbaa !1\n  ret void\n}\n"
+                    '!llvm.module.flags = !{!0}\n!0 = !{i32 2, !"Debug Info Version", i32 3}\n!1 = !{!2, !2, i64 0}\n!2 = !{i32 1}\n')
+        seen = [d["code"] for d in check(cut, "--block", "64")["diagnostics"]]
+        tell("LLVM IR whose notes are broken is refused", seen != ["E1121"] and str(seen))
         t, x = np.arange(64), np.random.default_rng(1).integers(-99, 99, 64).astype(np.int32)
         want = [t // 8 * 8 + (x & 7), np.where(t % 8 >= 3, t - 3, t), np.where(t % 16 < 13, t + 3, t),
                 t ^ 3, t // 32 * 32 + 5]
