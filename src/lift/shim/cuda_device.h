@@ -162,7 +162,14 @@ __device__ inline int __any(int p) { return __any_sync(0xffffffffu, p); }
 __device__ inline unsigned __ballot(int p) { return __ballot_sync(0xffffffffu, p); }
 __CUDA_DECLARE __CUDA_CONVERGENT unsigned __activemask() __asm__("cuda.activemask");
 __CUDA_DECLARE __CUDA_CONVERGENT unsigned __cuda_match_any(unsigned, unsigned) __asm__("cuda.match.any");
-template <class T> __device__ inline unsigned __match_any_sync(unsigned mask, T value) { return __cuda_match_any(mask, __builtin_bit_cast(unsigned, value)); }
+template <class T> __device__ inline unsigned __match_any_sync(unsigned mask, T value) {
+    if constexpr (sizeof(T) == 4) {
+        return __cuda_match_any(mask, __builtin_bit_cast(unsigned, value));
+    } else { // equal in both halves
+        unsigned long bits = __builtin_bit_cast(unsigned long, value);
+        return __cuda_match_any(mask, (unsigned)bits) & __cuda_match_any(mask, (unsigned)(bits >> 32));
+    }
+}
 #define __CUDA_REDUX(what, T, name)                                                                                                \
     __CUDA_DECLARE __CUDA_CONVERGENT T __cuda_redux_##name(unsigned, T) __asm__("cuda.redux." #name);                              \
     __device__ inline T __reduce_##what##_sync(unsigned mask, T value) { return __cuda_redux_##name(mask, value); }
