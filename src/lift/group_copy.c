@@ -6,7 +6,7 @@
 
 /* What is copied: `count` scalars of `type` an element. */
 typedef struct gentype {
-    lift_type type;
+    const lift_type *type; /* lasts: arrays are made of it */
     int count;
 } gentype;
 
@@ -29,17 +29,16 @@ static bool gentype_of(const char *callee, const char *name, gentype *out) {
         out->count += out->count == 3; /* which take the room of four */
         c += *c == '_';
     }
-    static const struct {
-        const char *code;
-        lift_type_kind kind;
-        int bits;
-    } types[] = {{"c", LIFT_INTEGER, 8},  {"h", LIFT_INTEGER, 8},  {"s", LIFT_INTEGER, 16}, {"t", LIFT_INTEGER, 16},
-                 {"i", LIFT_INTEGER, 32}, {"j", LIFT_INTEGER, 32}, {"l", LIFT_INTEGER, 64}, {"m", LIFT_INTEGER, 64},
-                 {"f", LIFT_FLOAT, 32},   {"d", LIFT_DOUBLE, 64},  {"Dh", LIFT_HALF, 16}};
+    static const lift_type types[] = {
+        {.text = "c", .kind = LIFT_INTEGER, .bits = 8, .size = 1},  {.text = "h", .kind = LIFT_INTEGER, .bits = 8, .size = 1},
+        {.text = "s", .kind = LIFT_INTEGER, .bits = 16, .size = 2}, {.text = "t", .kind = LIFT_INTEGER, .bits = 16, .size = 2},
+        {.text = "i", .kind = LIFT_INTEGER, .bits = 32, .size = 4}, {.text = "j", .kind = LIFT_INTEGER, .bits = 32, .size = 4},
+        {.text = "l", .kind = LIFT_INTEGER, .bits = 64, .size = 8}, {.text = "m", .kind = LIFT_INTEGER, .bits = 64, .size = 8},
+        {.text = "f", .kind = LIFT_FLOAT, .bits = 32, .size = 4},   {.text = "d", .kind = LIFT_DOUBLE, .bits = 64, .size = 8},
+        {.text = "Dh", .kind = LIFT_HALF, .bits = 16, .size = 2}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (!strncmp(c, types[i].code, strlen(types[i].code))) {
-            out->type =
-                (lift_type){.kind = types[i].kind, .bits = types[i].bits, .size = types[i].bits / 8, .text = types[i].code};
+        if (!strncmp(c, types[i].text, strlen(types[i].text))) {
+            out->type = &types[i];
             return out->count > 0 && out->count <= 16;
         }
     return false;
@@ -74,7 +73,7 @@ static bool copy_run(lifter *l, const lift_type *t, lifted to, lifted from, inde
 static void copy_cells(lifter *l, const gentype *g, lifted to, lifted from, index_expr *count, index_expr *to_step,
                        index_expr *from_step) {
     arena *a = l->arena;
-    const lift_type *t = &g->type;
+    const lift_type *t = g->type;
     kernel_block *outer = l->at;
     kernel_stmt *loop = kernel_for(l->k, l->at, "c", ix_const(a, 0), count, 1, lift_span(l, l->now));
     l->statements++;
@@ -103,11 +102,11 @@ static void touch_null(lifter *l, const copy_call *c, lifted to, lifted from) {
     kernel_stmt *loop = kernel_for(l->k, l->at, "c", ix_const(l->arena, 0), cells, 1, lift_span(l, l->now));
     l->statements++;
     l->at = &loop->body;
-    to = lift_pointer_on(l, to, ix_var(l->arena, loop->var), c->g.type.size);
-    from = lift_pointer_on(l, from, ix_var(l->arena, loop->var), c->g.type.size);
-    lifted x = lift_load(l, l->now, &c->g.type, from);
+    to = lift_pointer_on(l, to, ix_var(l->arena, loop->var), c->g.type->size);
+    from = lift_pointer_on(l, from, ix_var(l->arena, loop->var), c->g.type->size);
+    lifted x = lift_load(l, l->now, c->g.type, from);
     if (!lift_stopped(l))
-        lift_store(l, &c->g.type, to, x);
+        lift_store(l, c->g.type, to, x);
     l->at = outer;
 }
 
@@ -129,7 +128,7 @@ static void copy_one(lifter *l, const copy_call *c, lifted to, lifted from) {
     int64_t step;
     index_expr *one = ix_const(a, c->g.count), *far = ix_mul(a, c->stride, one);
     bool side_by_side = ix_is_const(c->stride, &step) && step == 1;
-    if (!side_by_side || !copy_run(l, &c->g.type, to, from, ix_mul(a, c->count, one)))
+    if (!side_by_side || !copy_run(l, c->g.type, to, from, ix_mul(a, c->count, one)))
         copy_cells(l, &c->g, to, from, c->count, c->from_global ? one : far, c->from_global ? far : one);
 }
 

@@ -71,7 +71,7 @@ lifted lifted_number(lifter *l, int bits, int64_t n) {
         c->op = COND_TRUE;
         return lifted_condition(n & 1 ? c : cond_not(l->arena, c));
     }
-    if (bits < 64) {
+    if (bits > 0 && bits < 64) {
         uint64_t low = (uint64_t)n & (((uint64_t)1 << bits) - 1);
         n = low >> (bits - 1) ? (int64_t)(low | ~(((uint64_t)1 << bits) - 1)) : (int64_t)low;
     }
@@ -182,7 +182,7 @@ lifted lift_named(lifter *l, const lift_value *v, lifted x) {
 static int chain_of(const lifter *l, const lift_value *v) {
     int longest = 0;
     for (int i = 0; i < v->operand_count; i++)
-        if (v->operands[i]->kind == LIFT_INSTRUCTION && l->nesting[v->operands[i]->id] > longest)
+        if (v->operands[i]->kind == LIFT_INSTRUCTION && v->operands[i]->id >= 0 && l->nesting[v->operands[i]->id] > longest)
             longest = l->nesting[v->operands[i]->id];
     return longest + 1;
 }
