@@ -1,6 +1,7 @@
 /* Built-in functions, conversions, functions of the source (inlined), and the joins of states. */
 #include "base/suggest.h"
 #include "lang/build.h"
+#include "lang/elsewhere.h"
 #include <math.h>
 #include <string.h>
 
@@ -253,7 +254,8 @@ static operand inline_function(builder *b, const expr *e, const declaration *f) 
     return x;
 }
 
-static const char *nearest_function(const module_builder *m, arena *a, const char *name) {
+static void suggest_function(const module_builder *m, diag_list *diags, diag *g, const char *name) {
+    arena *a = m->arena;
     VEC(const char *) words = {0};
     for (int i = 0; i < UNARY_COUNT; i++)
         VEC_PUSH(a, words, unary_builtins[i].name);
@@ -262,7 +264,11 @@ static const char *nearest_function(const module_builder *m, arena *a, const cha
     for (int i = 0; i < m->syntax.items.count; i++)
         if (m->syntax.items.at[i]->kind == DECLARE_FN || m->syntax.items.at[i]->kind == DECLARE_INTRINSIC)
             VEC_PUSH(a, words, m->syntax.items.at[i]->name);
-    return suggest_nearest(name, words.at, words.count);
+    const char *here = lang_function_elsewhere(name), *near = here ? NULL : suggest_nearest(name, words.at, words.count);
+    if (here)
+        diag_caret(diags, g, "write %s", here);
+    else if (near)
+        diag_caret(diags, g, "did you mean `%s`?", near);
 }
 
 operand lang_evaluate_call(builder *b, const expr *e) {
@@ -305,9 +311,7 @@ operand lang_evaluate_call(builder *b, const expr *e) {
         diag_caret(b->diags, g, "write `acc: %s(...)`", e->name);
     } else {
         g = lang_error(b, "E0202", e->span, "unknown function `%s`", e->name);
-        const char *near = nearest_function(b->m, b->arena, e->name);
-        if (near)
-            diag_caret(b->diags, g, "did you mean `%s`?", near);
+        suggest_function(b->m, b->diags, g, e->name);
     }
     return operand_error();
 }
@@ -397,9 +401,7 @@ static void check_body(module_builder *m, const declaration *d, const expr *e) {
     if (e->kind == EXPR_CALL && !lang_is_builtin(e->name) && !lang_find_declaration(m, DECLARE_FN, e->name) &&
         !lang_find_declaration(m, DECLARE_INTRINSIC, e->name)) {
         diag *g = diag_error(m->diags, "E0202", e->span, "unknown function `%s`", e->name);
-        const char *near = nearest_function(m, m->arena, e->name);
-        if (near)
-            diag_caret(m->diags, g, "did you mean `%s`?", near);
+        suggest_function(m, m->diags, g, e->name);
     }
     check_body(m, d, e->a);
     check_body(m, d, e->b);

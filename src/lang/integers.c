@@ -200,7 +200,10 @@ static index_expr *integer_binary(builder *b, const expr *e, integer_place place
             if (!lang_index_is_symbolic(x) || !lang_index_is_symbolic(y)) {
                 diag *g =
                     lang_error(b, place == PLACE_INDEX ? "E0221" : "E0313", e->span, "%s does not divide", place_words(place));
-                if (place == PLACE_INDEX)
+                if (op == IX_MOD && place == PLACE_INDEX)
+                    diag_caret(b->diags, g,
+                               "to go round at an array's end, read twice: `x[i - 1] else x[N - 1]`, `x[i + 1] else x[0]`");
+                else if (place == PLACE_INDEX)
                     diag_caret(b->diags, g,
                                "declare the dimension as a product (`f32[A*B]`) and index it by its factors: `x[(a, b)]`");
                 else

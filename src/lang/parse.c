@@ -1,4 +1,5 @@
 /* Parsing declarations and statements. After an error the rest of the statement is skipped, so that one run reports several. */
+#include "lang/elsewhere.h"
 #include "lang/parser.h"
 #include <string.h>
 
@@ -253,6 +254,8 @@ static stmt *parse_statement(parser *p, declaration *owner) {
                                s->name, parser_quote(p, next));
         if (token_is(next, "-") || token_is(next, "*") || token_is(next, "/"))
             diag_caret(p->diags, g, "names combine only by `+=`, `max=`, `min=` and `<-`");
+        else if (lang_statement_elsewhere(s->name))
+            diag_caret(p->diags, g, "%s", lang_statement_elsewhere(s->name));
     }
     return s;
 }
