@@ -28,7 +28,6 @@ static const saying functions[] = {
     {"fmod", "`x - y * floor(x / y)`"},
     {"mod", "`x - y * floor(x / y)`"},
     {"fma", "`a * b + c`"},
-    {"where", "`select(condition, a, b)`"},
     {"isnan", "`x != x`"},
     {"dot", "`a[i, k] @ b[k, j]`"},
     {"matmul", "`a[i, k] @ b[k, j]`"},
