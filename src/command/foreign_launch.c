@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void launch_begin(launch *l, report *r, const kernel_ir *k) {
+void launch_begin(launch *l, report *r, const lifted_kernel *x) {
     arena *a = r->arena;
-    *l = (launch){.report = r, .kernel = k};
+    const kernel_ir *k = x->kernel;
+    *l = (launch){.report = r, .kernel = k, .lifted = x};
     l->arrays = NEW_ARRAY(a, const kernel_array *, k->arrays.count + 1);
     for (int i = 0; i < k->arrays.count; i++)
         if (k->arrays.at[i]->space == SPACE_GLOBAL && !k->arrays.at[i]->view_of)
@@ -240,6 +241,13 @@ bool launch_bind(launch *l, const command_line *line) {
     return true;
 }
 
+static const lifted_initial *initial_of(const launch *l, const kernel_array *array) {
+    for (int i = 0; i < l->lifted->initials.count; i++)
+        if (!strcmp(l->lifted->initials.at[i].array, array->name))
+            return &l->lifted->initials.at[i];
+    return NULL;
+}
+
 bool launch_make_data(launch *l) {
     report *r = l->report;
     for (int i = 0; i < l->count; i++) {
@@ -253,6 +261,16 @@ bool launch_make_data(launch *l) {
         if (l->files[i].data) {
             memcpy(l->data[i], l->files[i].data, (size_t)(l->files[i].bytes < bytes ? l->files[i].bytes : bytes));
             continue;
+        }
+        const lifted_initial *begins = l->what[i] ? NULL : initial_of(l, array);
+        if (begins && begins->bytes && begins->count == bytes) {
+            memcpy(l->data[i], begins->bytes, (size_t)bytes);
+            continue;
+        }
+        if (begins) {
+            diag_error(&r->diags, "E0650", array->span, "`%s` begins with values that are not read: --arg %s=FILE.npy",
+                       array->name, array->name);
+            return false;
         }
         const char *what = l->what[i] ? l->what[i] : array->use == USE_IN ? "random" : "zeros";
         const char *colon = strchr(what, ':');

@@ -9,6 +9,7 @@
 typedef struct launch {
     report *report;
     const kernel_ir *kernel;
+    const lifted_kernel *lifted; /* what variables begin with */
     int count; /* of global arrays */
     const kernel_array **arrays;
     void **data;       /* heap */
@@ -24,7 +25,7 @@ typedef struct launch {
 
 enum { SHOWN_ELEMENTS = 6 };
 
-void launch_begin(launch *l, report *r, const kernel_ir *k);
+void launch_begin(launch *l, report *r, const lifted_kernel *k);
 /* An ix_lookup of the values known so far, whose context is the launch. */
 bool launch_lookup(void *context, const index_var *v, int64_t *value);
 /* False: the kernel has no such symbol or integer. */

@@ -72,7 +72,7 @@ bool foreign_run(report *r, const command_line *line, const char *path) {
     const char *device = option_value(line, "--device") ? option_value(line, "--device") : "cpu";
     bool simulated = !strcmp(device, "sim");
     launch l;
-    launch_begin(&l, r, kernels.at[0].kernel);
+    launch_begin(&l, r, &kernels.at[0]);
     sim_report seen = {0};
     proof verdicts = {0};
     legal_routes routes = {0};

@@ -194,7 +194,7 @@ static bool run_step(host *h, const step *s, const char *device) {
     if (!foreign_has_bodies(r, &kernels.at[0]))
         return false;
     launch l;
-    launch_begin(&l, r, kernels.at[0].kernel);
+    launch_begin(&l, r, &kernels.at[0]);
     bool simulated = !strcmp(device, "sim");
     sim_report seen = {0};
     proof verdicts = {0};

@@ -6,6 +6,13 @@
 #include "lift/contract.h"
 #include "lift/module.h"
 
+/* What a variable of the source's begins with, which a host may set to something else before a launch. */
+typedef struct lifted_initial {
+    const char *array;
+    const void *bytes; /* `count` of them, as they lie in memory; NULL: they are not known */
+    int64_t count;
+} lifted_initial;
+
 typedef struct lifted_kernel {
     kernel_ir *kernel;
     bool wraps; /* some integer may wrap around (kernel_stmt.wraps) */
@@ -14,6 +21,7 @@ typedef struct lifted_kernel {
     const lift_function *function;
     /* What the contract does not say and the kernel was read with: lines for people. */
     VEC(const char *) assumed;
+    VEC(lifted_initial) initials;
     const char *opaque; /* what is not known of it, "the body of `f`": it can be judged, and not run; NULL: nothing */
 } lifted_kernel;
 

@@ -208,7 +208,7 @@ static bool walk(lifter *l) {
     l->now = NULL;
     l->again = false;
     l->depth = l->statements = 0;
-    l->out->assumed.count = 0;
+    l->out->assumed.count = l->out->initials.count = 0;
     l->out->opaque = NULL;
     l->out->wraps = false;
     for (int i = 0; i < l->facts->objects.count; i++)

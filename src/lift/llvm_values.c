@@ -382,6 +382,8 @@ lift_value *llvm_value(llvm_reading *r, LLVMValueRef v, int nesting) {
         LLVMValueRef initial = LLVMGetInitializer(v);
         if (initial && LLVMIsGlobalConstant(v))
             x->initial = llvm_value(r, initial, nesting + 1);
+        else if (initial && !LLVMIsNull(initial) && !LLVMIsUndef(initial))
+            x->begins = llvm_value(r, initial, nesting + 1);
         x->id = r->global_count++;
     } else if (LLVMIsAConstantExpr(v)) {
         x->kind = LIFT_INSTRUCTION;

@@ -348,6 +348,8 @@ static bool make_array(lifter *l, lift_object *o) {
         o->array->source_array = o->origin->id;
     if (o->constant && o->origin->initial)
         fill_table(l, o, o->type, o->origin->initial, 0);
+    if (o->origin->kind == LIFT_GLOBAL && o->space == SPACE_GLOBAL)
+        lift_note_initial(l, o);
     return !lift_stopped(l);
 }
 

@@ -173,6 +173,7 @@ struct lift_value {
     /* GLOBAL: pointee, space in type */
     const lift_type *pointee; /* ALLOCA too; LOAD and STORE: the type accessed; ATOMIC, CMPXCHG: of the value */
     lift_value *initial;      /* a constant's value; NULL */
+    lift_value *begins;       /* what a variable that the host may set begins with; NULL: nothing is said, or zeros */
     bool external;
     int align;
     /* INSTRUCTION */

@@ -35,6 +35,16 @@ def main():
         k = check(source, "--kernel", "narrow_counter", "--block", "1", "--grid", "1", "--arg", "x=[1000]", "--arg", "n=0..%d" % most)["kernels"][0]
         tell("a counter of 8 bits up to %d" % most, k["held"] != held and str([p for p in k["properties"] if p["verdict"] != "proved"]))
     with tempfile.TemporaryDirectory() as folder:
+        begins = os.path.join(folder, "begins.cu")
+        with open(begins, "w") as f:
+            f.write("struct pair { float a; int b; };\n__constant__ struct pair pairs[2] = {{1.5f, 2}, {2.5f, 7}};\n__device__ short table[2][2] = {{1, 2}, {3, -4}};\n"
+                    "extern \"C\" __global__ void k(int *y) { int i = threadIdx.x; y[i] = 100 * table[i & 1][i >> 1] + 10 * pairs[i & 1].b + (int)(2 * pairs[i & 1].a); }\n")
+        out, flags = os.path.join(folder, "y.npy"), ["--block", "4", "--grid", "1", "--arg", "y=i32[4]", "--device", "sim"]
+        subprocess.run([tilec, "run", begins, *flags, "--out", "y=" + out], capture_output=True)
+        y = np.load(out).tolist() if os.path.exists(out) else None
+        tell("variables that a host may set begin with their initialisers", y != [123, 375, 223, -325] and str(y))
+        subprocess.run([tilec, "run", begins, *flags, "--out", "y=" + out, "--arg", "table=zeros"], capture_output=True)
+        tell("and hold what the launch gives them", np.load(out).tolist() != [23, 75, 23, 75] and str(np.load(out)))
         cut = os.path.join(folder, "cut.ll")
         with open(cut, "w") as f:
             f.write("define amdgpu_kernel void @k(ptr addrspace(1) %y, i32 %n) {\n  %c = icmp sgt i32 %n, %m\n  ret void\n}\n")
