@@ -1,4 +1,5 @@
-/* What a variable of the source's that a host may set begins with: the bytes of its initialiser, for launches that give nothing else. */
+/* What the source's variables begin with: a constant's table is stored at the kernel's beginning; of one that a host may set, the bytes are kept for launches
+ * that give nothing. */
 #include "base/element.h"
 #include "lift/lifter.h"
 #include <string.h>
@@ -40,7 +41,8 @@ static bool write_bytes(const lift_type *t, const lift_value *v, unsigned char *
     }
 }
 
-void lift_note_initial(lifter *l, const lift_object *o) {
+/* Of a variable that a host may set: for launches that give nothing. */
+static void note_initial(lifter *l, const lift_object *o) {
     const lift_value *begins = o->origin->begins;
     const lift_type *t = o->origin->pointee;
     if (!begins || t->size < 1)
@@ -50,4 +52,40 @@ void lift_note_initial(lifter *l, const lift_object *o) {
     bool known = write_bytes(t, begins, bytes, 0);
     lifted_initial x = {o->array->name, known ? bytes : NULL, known ? t->size : 0};
     VEC_PUSH(l->arena, l->out->initials, x);
+}
+
+/* Table of a constant global: stored once, at the kernel's beginning. */
+static void fill_table(lifter *l, lift_object *o, const lift_type *t, lift_value *value, int64_t offset) {
+    if (!value || value->kind == LIFT_UNDEFINED || lift_stopped(l)) /* the rest of a union: nobody has set it */
+        return;
+    if (value->kind == LIFT_AGGREGATE) {
+        for (int i = 0; i < value->element_count; i++)
+            fill_table(l, o, t->kind == LIFT_STRUCT ? t->fields[i] : t->element, value->elements[i],
+                       offset + (t->kind == LIFT_STRUCT ? t->offsets[i] : i * t->element->size));
+        return;
+    }
+    lifted p = {.kind = LIFTED_POINTER, .bits = 64, .object = o, .offset = offset};
+    kernel_access access = lift_cell(l, t, p, false, false);
+    lifted x = lift_operand(l, value);
+    if (lift_stopped(l) || x.kind == LIFTED_ANY)
+        return;
+    kernel_value *v = lift_as_value(l, x);
+    if (t->kind == LIFT_DOUBLE && !(v = lift_double_bits(l, v)))
+        lift_fail(l, "E1124", NULL, "a double that is no number, in `%s`", o->name);
+    if (lift_stopped(l))
+        return;
+    v = lift_to_memory(l, access.array->element, t, v);
+    kernel_block fresh = {0}, *body = &l->k->body; /* in front of what is there already */
+    kernel_store(l->k, &fresh, access, v, lift_span(l, NULL));
+    VEC_PUSH(l->arena, body->items, fresh.items.at[0]);
+    for (int i = body->items.count - 1; i > 0; i--)
+        body->items.at[i] = body->items.at[i - 1];
+    body->items.at[0] = fresh.items.at[0];
+}
+
+void lift_begin_with(lifter *l, lift_object *o) {
+    if (o->constant && o->origin->initial)
+        fill_table(l, o, o->type, o->origin->initial, 0);
+    if (o->origin->kind == LIFT_GLOBAL && o->space == SPACE_GLOBAL)
+        note_initial(l, o);
 }

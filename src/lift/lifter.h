@@ -179,8 +179,8 @@ typedef struct lifter {
 source_span lift_span(const lifter *l, const lift_value *v);
 /* Reports once; everything unwinds. */
 void lift_fail(lifter *l, const char *code, const lift_value *v, const char *message, ...) PRINTF_LIKE(4, 5);
-/* Notes what the object, whose array is made, begins with where the launch gives nothing. initial.c */
-void lift_note_initial(lifter *l, const lift_object *o);
+/* What the object, whose array is made, begins with: a store, or bytes for the launch. May stop the lifter. initial.c */
+void lift_begin_with(lifter *l, lift_object *o);
 bool lift_stopped(const lifter *l);                                        /* failed, or to be begun again */
 const char *lift_name(lifter *l, const char *text, const char *otherwise); /* legal in Kernel IR */
 kernel_stmt *lift_let(lifter *l, const char *name, kernel_value *v);

@@ -227,35 +227,6 @@ static bool read_extents(lifter *l, lift_object *o, index_expr **dims, int *rank
     return true;
 }
 
-/* Table of a constant global: stored once, at the kernel's beginning. */
-static void fill_table(lifter *l, lift_object *o, const lift_type *t, lift_value *value, int64_t offset) {
-    if (!value || value->kind == LIFT_UNDEFINED || lift_stopped(l)) /* the rest of a union: nobody has set it */
-        return;
-    if (value->kind == LIFT_AGGREGATE) {
-        for (int i = 0; i < value->element_count; i++)
-            fill_table(l, o, t->kind == LIFT_STRUCT ? t->fields[i] : t->element, value->elements[i],
-                       offset + (t->kind == LIFT_STRUCT ? t->offsets[i] : i * t->element->size));
-        return;
-    }
-    lifted p = {.kind = LIFTED_POINTER, .bits = 64, .object = o, .offset = offset};
-    kernel_access access = lift_cell(l, t, p, false, false);
-    lifted x = lift_operand(l, value);
-    if (lift_stopped(l) || x.kind == LIFTED_ANY)
-        return;
-    kernel_value *v = lift_as_value(l, x);
-    if (t->kind == LIFT_DOUBLE && !(v = lift_double_bits(l, v)))
-        lift_fail(l, "E1124", NULL, "a double that is no number, in `%s`", o->name);
-    if (lift_stopped(l))
-        return;
-    v = lift_to_memory(l, access.array->element, t, v);
-    kernel_block fresh = {0}, *body = &l->k->body; /* in front of what is there already */
-    kernel_store(l->k, &fresh, access, v, lift_span(l, NULL));
-    VEC_PUSH(l->arena, body->items, fresh.items.at[0]);
-    for (int i = body->items.count - 1; i > 0; i--)
-        body->items.at[i] = body->items.at[i - 1];
-    body->items.at[0] = fresh.items.at[0];
-}
-
 static int width_of(int64_t bytes) {
     return bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : bytes == 8 ? 3 : -1;
 }
@@ -346,10 +317,7 @@ static bool make_array(lifter *l, lift_object *o) {
     o->views[width_of(t->size)] = o->array;
     if (o->origin->kind == LIFT_ARGUMENT)
         o->array->source_array = o->origin->id;
-    if (o->constant && o->origin->initial)
-        fill_table(l, o, o->type, o->origin->initial, 0);
-    if (o->origin->kind == LIFT_GLOBAL && o->space == SPACE_GLOBAL)
-        lift_note_initial(l, o);
+    lift_begin_with(l, o);
     return !lift_stopped(l);
 }
 
