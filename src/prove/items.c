@@ -330,7 +330,7 @@ static void tell_conflict(prover *p, const kernel_array *a, const conflict *c, c
     if (!why && c->where->tasks && one && two &&
         ((one->use == ACCESS_READ && may_only_read(two)) || (two->use == ACCESS_READ && may_only_read(one))))
         why = EXCHANGE_MAY_ONLY_READ;
-    if (!why && c->where->tasks && tasks_may_order(m))
+    if (!why && c->where->tasks && tasks_may_order(m, one, two))
         why = "order that fences and atomics may make";
     if (why) {
         prover_unknown(p, a->name, span, w->text, why);

@@ -427,7 +427,11 @@ bool winner_exempt(const place *read, const place *exchange);
 /* A compare_exchange's write, which happens where it finds what it expects alone. */
 #define EXCHANGE_MAY_ONLY_READ "whether a compare-and-exchange finds what it expects"
 bool may_only_read(const place *p);
-bool tasks_may_order(const model *m); /* fences and atomics in the sight of all tasks */
+/* Whether one task may come by x and then by y. */
+bool region_may_precede(const region *x, const region *y);
+/* Whether fences and atomics in the sight of all tasks may order the two accesses of different tasks, one way or the other: one of
+ * them at least depends on data, and comes after something that orders. A place may be NULL: it is not known. */
+bool tasks_may_order(const model *m, const place *x, const place *y);
 
 /* ---- uniform.c ---- */
 /* Whether the value is the same for all threads of one instance of the level. */

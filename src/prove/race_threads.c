@@ -144,14 +144,18 @@ static void prefix_of(const model *m, const pair_space *s, const int64_t *dims, 
                                      : (second ? s->rest_b : s->rest_a) + i - t - n];
 }
 
-static bool uses_fences_and_atomics(const model *m, memory_space space) {
+/* Of two accesses: fences with atomics, or atomics that order by themselves before one of the two. */
+static bool uses_fences_and_atomics(const model *m, memory_space space, const place *x, const place *y) {
     bool fence = false, atomic = false;
     for (int i = 0; i < m->meetings.count; i++)
         fence = fence || (m->meetings.at[i].stmt->kind == KSTMT_FENCE && !m->meetings.at[i].stmt->proxy &&
                           (m->meetings.at[i].stmt->spaces & 1u << space));
     for (int i = 0; i < m->places.count; i++) {
         atomic = atomic || m->places.at[i]->atomic;
-        fence = fence || (m->places.at[i]->atomic && m->places.at[i]->stmt->ordered);
+        fence =
+            fence ||
+            (m->places.at[i]->atomic && m->places.at[i]->stmt->ordered &&
+             (region_may_precede(m->places.at[i]->region, x->region) || region_may_precede(m->places.at[i]->region, y->region)));
     }
     return fence && atomic;
 }
@@ -206,7 +210,7 @@ static void keep(races *q, const pair_space *s, const node *a, const node *b, ac
         why = m->rings_why;
     if (!why && m->flight_why)
         why = m->flight_why;
-    if (!why && uses_fences_and_atomics(m, q->space))
+    if (!why && uses_fences_and_atomics(m, q->space, one, two))
         why = "order that fences and atomics may make";
     if (!why && one->collective && two->collective && one != two && one->holder == two->holder && !one->asynchronous)
         why = "which lanes hold the elements of a fragment";

@@ -147,7 +147,7 @@ static void test_twins_are_refuted(void **state) {
             const proof_item *x = &p.items.at[j];
             if (x->verdict != VERDICT_REFUTED)
                 continue;
-            bool same = !strcmp(x->property, t->property) && !strcmp(x->subject, t->subject) &&
+            bool same = t->property && !strcmp(x->property, t->property) && !strcmp(x->subject, t->subject) &&
                         !strcmp(x->witness ? x->witness : "", t->witness);
             found = found || same;
             bool true_alarm = misbehaves(k, x->witness);
@@ -156,6 +156,7 @@ static void test_twins_are_refuted(void **state) {
                         x->witness);
             assert_true(true_alarm);
         }
+        found = found || !t->property;
         if (!found) {
             fprintf(stderr, "expected: %s of %s (%s)\n", t->property, t->subject, t->witness);
             show(t->file, &p);
