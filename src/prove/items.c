@@ -10,9 +10,8 @@ static double time_of(const target_limits *l) {
 }
 
 const char *model_gave_up(const model *m) {
-    return sets_milliseconds_left(m->sets) > 0
-               ? "gave up on a question that took too many steps"
-               : arena_printf(m->arena, "gave up on it: not decided in %.3g s", time_of(m->limits) / 1e3);
+    return !sets_ran_late(m->sets) ? "gave up on a question that took too many steps"
+                                   : arena_printf(m->arena, "gave up on it: not decided in %.3g s", time_of(m->limits) / 1e3);
 }
 
 /* A quarter is left for the search of small launches that break what was not decided. */

@@ -27,7 +27,8 @@ struct sets {
     unsigned long operations;
     union_cache unions;
     answers answers;
-    double end; /* by prover_clock: no question gets an answer after it */
+    double end;   /* by prover_clock: no question gets an answer after it */
+    bool hurried; /* the last question had fewer steps than others for that */
     char **names;
     int parameters;
     made *made;
@@ -115,7 +116,12 @@ void sets_question(sets *s) {
     isl_ctx_reset_error(s->ctx);
     isl_ctx_reset_operations(s->ctx);
     double left = sets_milliseconds_left(s) * OPERATIONS_OF_MILLISECOND;
+    s->hurried = left < (double)s->operations;
     isl_ctx_set_max_operations(s->ctx, left < 1 ? 1 : left < (double)s->operations ? (unsigned long)left : s->operations);
+}
+
+bool sets_ran_late(const sets *s) {
+    return s->hurried || sets_milliseconds_left(s) <= 0;
 }
 
 bool sets_gave_up(sets *s) {

@@ -25,6 +25,8 @@ double prover_clock(void);
 void sets_end_at(sets *s, double end);
 /* What is left until then, for questions put to others. */
 double sets_milliseconds_left(const sets *s);
+/* Whether the end has come, or left the last question too little time for all the steps that it may take. */
+bool sets_ran_late(const sets *s);
 /* Begins a question: its budget is full, and an earlier failure is forgotten. */
 void sets_question(sets *s);
 /* Whether something failed since the question began. */
