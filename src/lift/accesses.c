@@ -71,7 +71,8 @@ bool lift_copy_call(lifter *l, const lift_value *v, const char *name) {
     int64_t unit = lift_unit_of(&from, lift_unit_of(&to, bytes % 4 ? bytes % 2 ? 1 : 2 : 4));
     if (t && t->kind == LIFT_POINTER && t->size == 8)
         t = lift_integer_type(8);
-    if (!t || t->kind == LIFT_STRUCT || (t->size && (bytes % t->size || !steps_by(&to, t->size) || !steps_by(&from, t->size))))
+    if (!t || (fill && t->kind == LIFT_STRUCT) ||
+        (t->size && (bytes % t->size || !steps_by(&to, t->size) || !steps_by(&from, t->size))))
         t = lift_integer_type(unit); /* by what the addresses step by */
     if (!t || !t->size || bytes % t->size) {
         lift_fail(l, "E1128", v, "`%s` between memory of different elements", name);

@@ -35,6 +35,16 @@ def main():
         k = check(source, "--kernel", "narrow_counter", "--block", "1", "--grid", "1", "--arg", "x=[1000]", "--arg", "n=0..%d" % most)["kernels"][0]
         tell("a counter of 8 bits up to %d" % most, k["held"] != held and str([p for p in k["properties"] if p["verdict"] != "proved"]))
     with tempfile.TemporaryDirectory() as folder:
+        copied = os.path.join(folder, "copied.cu")
+        with open(copied, "w") as f:
+            f.write("struct quad { float v[4]; };\nextern \"C\" __global__ void k(const char *x, float *y, int stride, int j) {\n"
+                    "struct quad q = *(const struct quad *)(x + threadIdx.x * stride); y[threadIdx.x] = q.v[j & 3]; }\n")
+        x, out = os.path.join(folder, "x.npy"), os.path.join(folder, "q.npy")
+        np.save(x, np.arange(16, dtype=np.float32))
+        subprocess.run([tilec, "run", copied, "--block", "4", "--grid", "1", "--arg", "x=" + x, "--arg", "y=f32[4]", "--arg", "stride=16", "--arg", "j=2",
+                        "--device", "sim", "--out", "y=" + out], capture_output=True)
+        y = np.load(out).tolist() if os.path.exists(out) else None
+        tell("copies of structs keep what memory holds", y != [2, 6, 10, 14] and str(y))
         begins = os.path.join(folder, "begins.cu")
         with open(begins, "w") as f:
             f.write("struct pair { float a; int b; };\n__constant__ struct pair pairs[2] = {{1.5f, 2}, {2.5f, 7}};\n__device__ short table[2][2] = {{1, 2}, {3, -4}};\n"
