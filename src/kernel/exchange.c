@@ -159,8 +159,8 @@ bool kernel_only_writes(const kernel_stmt *s) {
     return s->kind == KSTMT_ATOMIC && s->combine == KERNEL_EXCHANGE && !s->name;
 }
 
-static bool same_cell(const kernel_access *x, const kernel_access *y) {
-    if (x->array != y->array || x->active || y->active || x->lanes != 1 || y->lanes != 1)
+bool kernel_same_cell(const kernel_access *x, const kernel_access *y) {
+    if (x->array != y->array)
         return false;
     for (int d = 0; d < x->array->rank; d++)
         if (!ix_equal(x->indices[d], y->indices[d]))
@@ -257,7 +257,9 @@ bool kernel_is_update_loop(const kernel_stmt *loop, kernel_update_loop *out) {
     if (let && guess->value->op != KERNEL_LOAD)
         return false;
     const kernel_access *from = let ? &guess->value->access : &guess->access;
-    if (!same_cell(from, &found.exchange->access)) {
+    const kernel_access *cell = &found.exchange->access;
+    bool single = !from->active && !cell->active && from->lanes == 1 && cell->lanes == 1;
+    if (!single || !kernel_same_cell(from, cell)) {
         if (!let || (from->array->space != SPACE_REGISTER && from->array->space != SPACE_PRIVATE) || from->array->view_of ||
             from->array->rank || !keeps_only(&loop->body, from->array, found.exchange, 0) ||
             !always_keeps(loop, from->array, found.exchange))

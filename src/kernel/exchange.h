@@ -7,6 +7,8 @@
 const kernel_stmt *kernel_named_by(const kernel_value *v);
 /* Surely the same value where both stand, as far as their texts tell: names, constants, operations on these. Loads never are. */
 bool kernel_same_value(const kernel_value *x, const kernel_value *y);
+/* One array at equal indices: one cell, where both stand and neither is a vector. */
+bool kernel_same_cell(const kernel_access *x, const kernel_access *y);
 /* Of a choice (IF, IF_VALUE, or a BREAK with a condition): whether its body (`otherwise`: the other side) is run only where compare_exchange `c` found what it
  * expected; and whether it is run wherever it did. */
 bool kernel_chosen_where_found(const kernel_stmt *choice, const kernel_stmt *c, bool otherwise);

@@ -1,5 +1,6 @@
 /* Loads that give the same in every trip of a loop are made once before it. A C compiler may not: where the load stands behind a guard, making it would read what
  * the program does not, and a loop with such a load becomes no vectors. */
+#include "kernel/exchange.h"
 #include "kernel/serialise.h"
 
 enum { MOST_NESTING = 100 };
@@ -34,19 +35,10 @@ static bool writes(const hoist *h, const kernel_array *array) {
     return false;
 }
 
-static bool same_cell(const kernel_access *x, const kernel_access *y) {
-    if (x->array != y->array)
-        return false;
-    for (int d = 0; d < x->array->rank; d++)
-        if (!ix_equal(x->indices[d], y->indices[d]))
-            return false;
-    return true;
-}
-
 /* Each trip goes on from what the one before it left in the cell: nobody would read that once. */
 static bool is_carried(const hoist *h, const kernel_access *load) {
     for (int i = 0; i < h->writes.count; i++)
-        if (same_cell(&h->writes.at[i], load))
+        if (kernel_same_cell(&h->writes.at[i], load))
             return true;
     return false;
 }
@@ -145,7 +137,7 @@ static void hoist_value(void *context, kernel_value *v) {
     }
     kernel_stmt *let = NULL;
     for (int i = 0; i < h->before->items.count && !let; i++)
-        if (same_cell(&h->before->items.at[i]->value->access, &v->access))
+        if (kernel_same_cell(&h->before->items.at[i]->value->access, &v->access))
             let = h->before->items.at[i];
     if (!let) {
         let = kernel_let(h->k, h->before, v->access.array->name,

@@ -384,6 +384,11 @@ typedef struct kernel_visitor {
     void (*access)(void *context, kernel_access *a, bool is_write); /* every array access, loads and contract operands included */
 } kernel_visitor;
 void kernel_visit_stmt(kernel_stmt *s, const kernel_visitor *visitor);
+/* Whether a value of the statement's needs other lanes, or elements of a fragment; what is nested deeper than 200 counts as such. */
+bool kernel_stmt_exchanges(const kernel_stmt *s);
+/* Gives the statement values and indices that it shares with no other, so that they can be changed in place. False, and nothing is changed: a value is nested deeper
+ * than 200. */
+bool kernel_unshare(arena *a, kernel_stmt *s);
 /* The values that stand on the statement itself (`value`, `expected`), in the order in which they are computed; operands of contracts are not among them. */
 enum { KERNEL_STMT_VALUES = 2 };
 static inline int kernel_stmt_values(const kernel_stmt *s, kernel_value *values[KERNEL_STMT_VALUES]) {

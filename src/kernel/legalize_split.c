@@ -99,22 +99,13 @@ static bool condition_same(const legalizer *l, const cond *c, int nesting) {
            (!c->b || condition_same(l, c->b, nesting + 1));
 }
 
-static bool exchanges(const kernel_value *v, int nesting) {
-    if (nesting > 2 * MOST_NESTING || !strcmp(kernel_op_table[v->op].kind, "subgroup"))
-        return true;
-    for (int i = 0; i < v->operand_count; i++)
-        if (exchanges(v->operands[i], nesting + 1))
-            return true;
-    return false;
-}
-
 /* Exchanges stand in the block itself alone, and no barrier of the block does anywhere: -1 where one does, or deeper. */
 static int count_exchanges(const kernel_block *b, bool outermost, int nesting) {
     int n = 0;
     for (int i = 0; i < b->items.count && n >= 0; i++) {
         const kernel_stmt *s = b->items.at[i];
         bool meets = s->kind == KSTMT_BARRIER && (s->scope != LEVEL_SUBGROUP || s->participants || s->spaces);
-        int own = (s->value && exchanges(s->value, 0)) || meets;
+        int own = kernel_stmt_exchanges(s) || meets;
         if (nesting > MOST_NESTING || (meets && s->scope != LEVEL_SUBGROUP) || (own && !outermost))
             return -1;
         int inner = count_exchanges(&s->body, false, nesting + 1), other = count_exchanges(&s->otherwise, false, nesting + 1);
@@ -137,34 +128,14 @@ typedef struct renaming {
     bool found;
 } renaming;
 
-static kernel_value *own_value(arena *a, const kernel_value *v) {
-    kernel_value *to = NEW(a, kernel_value);
-    *to = *v;
-    to->operands = NEW_ARRAY(a, kernel_value *, v->operand_count + 1);
-    for (int i = 0; i < v->operand_count; i++)
-        to->operands[i] = own_value(a, v->operands[i]);
-    return to;
-}
-
-static void own_access(void *context, kernel_access *access, bool is_write) {
-    arena *a = context;
-    (void)is_write;
-    if (!access->array || !access->array->rank)
-        return;
-    index_expr **indices = NEW_ARRAY(a, index_expr *, access->array->rank);
-    memcpy(indices, access->indices, sizeof *indices * (size_t)access->array->rank);
-    access->indices = indices;
-}
-
 /* Values may be shared between statements, and are renamed in some. */
-static void unshare(arena *a, kernel_block *b, int nesting) {
-    kernel_visitor v = {.context = a, .access = own_access};
+static void unshare(legalizer *l, kernel_block *b, int nesting) {
     for (int i = 0; i < b->items.count && nesting <= MOST_NESTING; i++) {
         kernel_stmt *s = b->items.at[i];
-        s->value = s->value ? own_value(a, s->value) : NULL;
-        kernel_visit_stmt(s, &v);
-        unshare(a, &s->body, nesting + 1);
-        unshare(a, &s->otherwise, nesting + 1);
+        if (!kernel_unshare(l->kernel->arena, s))
+            legalize_refuse(l, s->span, "a value nested too deeply");
+        unshare(l, &s->body, nesting + 1);
+        unshare(l, &s->otherwise, nesting + 1);
     }
 }
 
@@ -222,7 +193,7 @@ static void give_again(legalizer *l, kernel_stmt *let, kernel_block *defined, ke
     }
     kernel_value *value;
     if (index) {
-        value = own_value(k->arena, let->value);
+        value = kernel_index(k, let->value->index);
     } else {
         if (!*cell) {
             *cell = kernel_add_array(k, let->name, SPACE_REGISTER, USE_LOCAL, t, 0, NULL);
@@ -258,7 +229,7 @@ void legalize_split(legalizer *l, kernel_stmt *s, kernel_block *out) {
     VEC(kernel_stmt *) names = {0};
     VEC(int) homes = {0};
     kernel_block old = s->body;
-    unshare(k->arena, &old, 0);
+    unshare(l, &old, 0);
     kernel_stmt *part = NULL;
     for (int i = 0; i < old.items.count; i++) {
         kernel_stmt *x = old.items.at[i];

@@ -41,17 +41,6 @@ static void refuse(serial *s, source_span span, const char *why) {
     s->failed = true;
 }
 
-static bool value_exchanges(const kernel_value *v, int nesting) {
-    if (!v || nesting > 2 * MOST_NESTING)
-        return false;
-    if (v->op >= KERNEL_SUBGROUP_SUM)
-        return true;
-    for (int i = 0; i < v->operand_count; i++)
-        if (value_exchanges(v->operands[i], nesting + 1))
-            return true;
-    return false;
-}
-
 static bool meets(const kernel_stmt *s, int nesting) {
     if (s->kind == KSTMT_BARRIER || nesting > MOST_NESTING)
         return true;
@@ -184,36 +173,12 @@ static void each(serial *s, kernel_block *b, const kernel_visitor *visitor,
     }
 }
 
-static kernel_access own_access(serial *s, kernel_access access) {
-    if (access.array && access.array->rank) {
-        index_expr **indices = NEW_ARRAY(s->arena, index_expr *, access.array->rank);
-        memcpy(indices, access.indices, sizeof *indices * (size_t)access.array->rank);
-        access.indices = indices;
-    }
-    return access;
-}
-
 /* Values may be shared between statements: each gets its own, since regions rewrite them. */
-static kernel_value *own_value(serial *s, const kernel_value *v, int nesting) {
-    kernel_value *to = NEW(s->arena, kernel_value);
-    *to = *v;
-    if (nesting > 2 * MOST_NESTING) {
-        refuse(s, v->span, "a value nested too deeply");
-        return to;
-    }
-    to->access = own_access(s, v->access);
-    to->operands = NEW_ARRAY(s->arena, kernel_value *, v->operand_count + 1);
-    for (int i = 0; i < v->operand_count; i++)
-        to->operands[i] = own_value(s, v->operands[i], nesting + 1);
-    return to;
-}
-
 static void unshare(serial *s, kernel_stmt *x, kernel_block *b, int at) {
     (void)b;
     (void)at;
-    x->value = x->value ? own_value(s, x->value, 0) : NULL;
-    x->expected = x->expected ? own_value(s, x->expected, 0) : NULL;
-    x->access = own_access(s, x->access);
+    if (!kernel_unshare(s->arena, x))
+        refuse(s, x->span, "a value nested too deeply");
 }
 
 static void note_access(void *context, kernel_access *access, bool is_write) {
@@ -231,7 +196,7 @@ static void note_stmt(serial *s, kernel_stmt *x, kernel_block *b, int at) {
         spill fresh = {.let = x};
         x->uses = s->spills.count; /* its place in the table */
         VEC_PUSH(s->arena, s->spills, fresh);
-        if (value_exchanges(x->value, 0))
+        if (kernel_stmt_exchanges(x))
             refuse(s, x->span, "lanes exchange values");
         break;
     }
@@ -245,7 +210,7 @@ static void note_stmt(serial *s, kernel_stmt *x, kernel_block *b, int at) {
     case KSTMT_IF:
     case KSTMT_IF_VALUE:
     case KSTMT_COMMENT:
-        if (value_exchanges(x->value, 0))
+        if (kernel_stmt_exchanges(x))
             refuse(s, x->span, "lanes exchange values");
         break;
     case KSTMT_FENCE:
@@ -253,7 +218,7 @@ static void note_stmt(serial *s, kernel_stmt *x, kernel_block *b, int at) {
             refuse(s, x->span, "a fence between blocks");
         break;
     case KSTMT_ATOMIC: {
-        if (value_exchanges(x->value, 0) || value_exchanges(x->expected, 0))
+        if (kernel_stmt_exchanges(x))
             refuse(s, x->span, "lanes exchange values");
         if (x->access.array->element == ELEMENT_I64 && x->access.array->space != SPACE_GLOBAL)
             refuse(s, x->span, "an atomic on 64-bit integers of the block's own");

@@ -1,5 +1,6 @@
 /* Where values and statements keep their parts: one walk that every pass shares. */
 #include "kernel/kernel.h"
+#include <string.h>
 
 static void visit_index(index_expr **x, const kernel_visitor *v) {
     if (*x && v->index)
@@ -77,4 +78,55 @@ void kernel_visit_stmt(kernel_stmt *s, const kernel_visitor *v) {
         if (c->effect != CONTRACT_READS) /* an update is visited twice: as a read and as a write */
             visit_access(&c->access, true, v);
     }
+}
+
+/* ---- values of a statement's own ---- */
+
+enum { MOST_NESTING = 200 };
+
+static bool exchanges(const kernel_value *v, int nesting) {
+    if (nesting > MOST_NESTING || v->op >= KERNEL_SUBGROUP_SUM) /* those of lanes, then those of fragments */
+        return true;
+    for (int i = 0; i < v->operand_count; i++)
+        if (exchanges(v->operands[i], nesting + 1))
+            return true;
+    return false;
+}
+
+bool kernel_stmt_exchanges(const kernel_stmt *s) {
+    return (s->expected && exchanges(s->expected, 0)) || (s->value && exchanges(s->value, 0));
+}
+
+static kernel_value *own_value(arena *a, const kernel_value *v, int nesting) {
+    if (nesting > MOST_NESTING)
+        return NULL;
+    kernel_value *to = NEW(a, kernel_value);
+    *to = *v;
+    to->operands = NEW_ARRAY(a, kernel_value *, v->operand_count + 1);
+    for (int i = 0; i < v->operand_count; i++)
+        if (!(to->operands[i] = own_value(a, v->operands[i], nesting + 1)))
+            return NULL;
+    return to;
+}
+
+static void own_access(void *context, kernel_access *access, bool is_write) {
+    arena *a = context;
+    (void)is_write;
+    if (!access->array || !access->array->rank)
+        return;
+    index_expr **indices = NEW_ARRAY(a, index_expr *, access->array->rank);
+    memcpy(indices, access->indices, sizeof *indices * (size_t)access->array->rank);
+    access->indices = indices;
+}
+
+bool kernel_unshare(arena *a, kernel_stmt *s) {
+    const kernel_visitor visitor = {.context = a, .access = own_access};
+    kernel_value *value = s->value ? own_value(a, s->value, 0) : NULL,
+                 *expected = s->expected ? own_value(a, s->expected, 0) : NULL;
+    if ((s->value && !value) || (s->expected && !expected))
+        return false;
+    s->value = value;
+    s->expected = expected;
+    kernel_visit_stmt(s, &visitor);
+    return true;
 }

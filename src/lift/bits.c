@@ -9,10 +9,9 @@ typedef enum bits_function {
     FIND_FIRST, /* the lowest bit set, from 1 on; of 0 none: 0 */
     REVERSE,
     ROTATE,
-    UPPER_SIGNED, /* half of a product of twice the width */
-    UPPER_UNSIGNED,
-    UPPER_BY_NAME, /* whose signs the callee's name says */
-    UPPER_SUM,     /* and a third operand */
+    UPPER_UNSIGNED, /* half of a product of twice the width */
+    UPPER_BY_NAME,  /* whose signs the callee's name says */
+    UPPER_SUM,      /* and a third operand */
     DOT_BYTES,
     FUNNEL_LEFT
 } bits_function;
@@ -264,7 +263,6 @@ static lifted result(lifter *l, const lift_value *v, int found, lifted *x, int b
     }
     case ROTATE:
     case FUNNEL_LEFT: return rotated(l, x[0], x[functions[found].operands - 1], bits);
-    case UPPER_SIGNED: return upper_half(l, x[0], x[1], bits, true);
     case UPPER_UNSIGNED: return upper_half(l, x[0], x[1], bits, false);
     case UPPER_BY_NAME:
     case UPPER_SUM: {

@@ -6,10 +6,6 @@
 
 enum { MOST_NESTING = 64 };
 
-static void put(unsigned char *out, const void *value, int64_t size) {
-    memcpy(out, value, (size_t)size);
-}
-
 /* False: it holds something other than numbers, or a number of a kind that memory does not hold. Little-endian, as the machines are that we run on. */
 static bool write_bytes(const lift_type *t, const lift_value *v, unsigned char *out, int nesting) {
     if (v->kind == LIFT_ZERO || v->kind == LIFT_UNDEFINED)
@@ -25,7 +21,7 @@ static bool write_bytes(const lift_type *t, const lift_value *v, unsigned char *
         return true;
     }
     if (v->kind == LIFT_CONSTANT_INTEGER && t->kind == LIFT_INTEGER && t->bits <= 64 && t->size <= 8) {
-        put(out, &v->number, t->size);
+        memcpy(out, &v->number, (size_t)t->size);
         return true;
     }
     if (v->kind != LIFT_CONSTANT_FLOAT)
@@ -34,9 +30,9 @@ static bool write_bytes(const lift_type *t, const lift_value *v, unsigned char *
     const uint16_t half = t->kind == LIFT_BFLOAT ? f32_to_bf16(single) : f32_to_f16(single);
     switch (t->kind) {
     case LIFT_HALF:
-    case LIFT_BFLOAT: put(out, &half, sizeof half); return true;
-    case LIFT_FLOAT: put(out, &single, sizeof single); return true;
-    case LIFT_DOUBLE: put(out, &v->real, sizeof v->real); return true;
+    case LIFT_BFLOAT: memcpy(out, &half, sizeof half); return true;
+    case LIFT_FLOAT: memcpy(out, &single, sizeof single); return true;
+    case LIFT_DOUBLE: memcpy(out, &v->real, sizeof v->real); return true;
     default: return false;
     }
 }

@@ -116,12 +116,7 @@ bool cpu_matrix_open(arena *a, const cpu_instruction *i, probe_target *out, diag
             "    }\n"
             "    _mm_setcsr(before);\n"
             "    return 1;\n"
-            "}\n"
-            "#else\n"
-            "int dots(long n, const char *a, const char *b, const char *c, char *d, unsigned control) {\n"
-            "    return 0;\n"
-            "}\n"
-            "#endif\n",
+            "}\n" CPU_NO_DOTS,
             i->macro, i->intrinsic);
     void *library;
     void *function = cpu_function_load(t.text, i->name, "dots", &library, diags);

@@ -28,6 +28,13 @@ typedef struct cpu_rates {
 } cpu_rates;
 char *cpu_rate_text(const cpu_instruction *i);                            /* heap */
 void cpu_rate_chains(text_buffer *t, int number, const char *expression); /* its function rateNUMBER */
+/* The end of a text for compilers that do not know the instruction: it answers nothing. */
+#define CPU_NO_DOTS                                                                                                              \
+    "#else\n"                                                                                                                    \
+    "int dots(long n, const char *a, const char *b, const char *c, char *d, unsigned control) {\n"                               \
+    "    return 0;\n"                                                                                                            \
+    "}\n"                                                                                                                        \
+    "#endif\n"
 /* Those of the matrix unit's instructions (cpu_tile.c): its dots, where n counts tiles, and its speed. Heap. */
 char *cpu_tile_text(const cpu_instruction *i);
 char *cpu_tile_rate_text(const cpu_instruction *i);

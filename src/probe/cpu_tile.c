@@ -46,12 +46,7 @@ char *cpu_tile_text(const cpu_instruction *i) {
         "    __asm__ volatile(\"tilerelease\");\n"
         "    _mm_setcsr(before);\n"
         "    return 1;\n"
-        "}\n"
-        "#else\n"
-        "int dots(long n, const char *a, const char *b, const char *c, char *d, unsigned control) {\n"
-        "    return 0;\n"
-        "}\n"
-        "#endif\n",
+        "}\n" CPU_NO_DOTS,
         i->name);
     return t.text;
 }

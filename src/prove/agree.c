@@ -144,15 +144,9 @@ static bool is_quiet(const region *r, const kernel_array *a) {
     return !r->syncs && !(r->touches[a->id] & (ACCESS_WRITE | ACCESS_CONSUME | ACCESS_PLAIN_WRITE));
 }
 
-static const region *child_towards(const region *r, const region *target) {
-    while (target && target->parent != r)
-        target = target->parent;
-    return target;
-}
-
 /* Whether the thread, once `first` is done, comes to `second` without a write of the array or anything that orders. */
 static bool quiet_between(const region *first, const region *second, const kernel_array *a) {
-    const region *sequence = first->parent, *at = sequence ? child_towards(sequence, second) : NULL;
+    const region *sequence = first->parent, *at = sequence ? region_towards(sequence, second) : NULL;
     if (first == second)
         return true; /* its reads are made before its writes */
     if (!at || sequence->kind != REGION_SEQUENCE || at->index <= first->index || !is_quiet(first, a))
@@ -168,7 +162,7 @@ static bool quiet_between(const region *first, const region *second, const kerne
             return is_quiet(at, a);
         from = 0;
         r = at;
-        if (!(at = child_towards(r, second)))
+        if (!(at = region_towards(r, second)))
             return false;
     }
 }

@@ -427,6 +427,10 @@ bool winner_exempt(const place *read, const place *exchange);
 /* A compare_exchange's write, which happens where it finds what it expects alone. */
 #define EXCHANGE_MAY_ONLY_READ "whether a compare-and-exchange finds what it expects"
 bool may_only_read(const place *p);
+
+/* ---- task_order.c ---- */
+/* The child of r that `target` is, or lies in; NULL: neither. */
+const region *region_towards(const region *r, const region *target);
 /* Whether one task may come by x and then by y. */
 bool region_may_precede(const region *x, const region *y);
 /* Whether fences and atomics in the sight of all tasks may order the two accesses of different tasks, one way or the other: one of

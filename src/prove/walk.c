@@ -91,17 +91,6 @@ static void walk_choice(walk *w, kernel_stmt *s, cond *guard) {
 
 /* ---- loops ---- */
 
-static bool value_exchanges(const kernel_value *v, int depth) {
-    if (!v || depth > MOST_DEPTH)
-        return false;
-    if (v->op >= KERNEL_SUBGROUP_SUM)
-        return true;
-    for (int i = 0; i < v->operand_count; i++)
-        if (value_exchanges(v->operands[i], depth + 1))
-            return true;
-    return false;
-}
-
 /* Whether threads meet somewhere inside. */
 static bool threads_meet(const kernel_block *b, int depth) {
     for (int i = 0; i < b->items.count && depth <= MOST_DEPTH; i++) {
@@ -109,8 +98,7 @@ static bool threads_meet(const kernel_block *b, int depth) {
         bool meets = s->kind == KSTMT_BARRIER || s->kind == KSTMT_COMMIT || s->kind == KSTMT_WAIT_ASYNC ||
                      s->kind == KSTMT_MBARRIER_ARRIVE || s->kind == KSTMT_MBARRIER_WAIT || kernel_is_fragment_stmt(s) ||
                      kernel_is_of_block(s);
-        if (meets || value_exchanges(s->value, 0) || value_exchanges(s->expected, 0) || threads_meet(&s->body, depth + 1) ||
-            threads_meet(&s->otherwise, depth + 1))
+        if (meets || kernel_stmt_exchanges(s) || threads_meet(&s->body, depth + 1) || threads_meet(&s->otherwise, depth + 1))
             return true;
     }
     return false;
